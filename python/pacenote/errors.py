@@ -1,0 +1,71 @@
+"""Every error Pacenote raises on purpose, with its exit code and its next step.
+
+    PacenoteError            64  could not run
+    ├── UsageError            2  the command line or the configuration is wrong
+    ├── TrackError           64  the track cannot be read, rendered or understood
+    ├── CorpusError          64  the data of a track is missing or wrong
+    ├── EngineError          64  the engine cannot be provisioned, started or reached
+    ├── DriverError          64  the load driver could not run the plan
+    ├── StoreError           64  a race folder cannot be written or read
+    ├── VoidRace              3  the race finished, but its numbers must not be used
+    └── Interrupted         130  the user stopped the race; what was measured is kept
+
+A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither ever holds a secret.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class PacenoteError(Exception):
+    """Something that is not a defect of Pacenote: shown in one line, without a stack trace."""
+
+    exit_code: ClassVar[int] = 64
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(PacenoteError):
+    """The command line or the configuration is wrong."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class TrackError(PacenoteError):
+    """The track cannot be read, rendered or understood. `problems` holds every problem, each with its place."""
+
+    def __init__(self, message: str, *, problems: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
+
+class CorpusError(PacenoteError):
+    """The data of a track is missing, incomplete or not what the track declares."""
+
+
+class EngineError(PacenoteError):
+    """The engine cannot be provisioned, started or reached."""
+
+
+class DriverError(PacenoteError):
+    """The load driver could not run the plan."""
+
+
+class StoreError(PacenoteError):
+    """A race folder cannot be written or read."""
+
+
+class VoidRace(PacenoteError):
+    """The race finished, but its numbers must not be used."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class Interrupted(PacenoteError):
+    """The user stopped the race; what was measured is kept."""
+
+    exit_code: ClassVar[int] = 130
