@@ -1,0 +1,164 @@
+//! Rules between the fields of a plan. Each problem names its place in the document.
+
+use crate::error::PlanError;
+use crate::plan::{Bound, Pace, Plan, Task, VERSION};
+use crate::step::{CompletedBy, Step};
+use crate::work::Work;
+
+impl Plan {
+    /// Checks what the types cannot express.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Version`] or the first broken rule as [`PlanError::Rule`].
+    pub fn validate(&self) -> Result<(), PlanError> {
+        if self.version != VERSION {
+            return Err(PlanError::Version { found: self.version, known: VERSION });
+        }
+        ensure(!self.target.hosts.is_empty(), || ("target.hosts".into(), "no host".into()))?;
+        for (index, task) in self.tasks.iter().enumerate() {
+            check_task(task).map_err(|problem| rule(format!("tasks[{index}] ({})", task.name), problem))?;
+        }
+        for (index, step) in self.steps.iter().enumerate() {
+            self.check_step(step).map_err(|problem| rule(format!("steps[{index}] ({})", step.name), problem))?;
+        }
+        Ok(())
+    }
+
+    fn check_step(&self, step: &Step) -> Result<(), String> {
+        if step.slots.is_empty() {
+            return Err("no client has anything to do".into());
+        }
+        for allocation in step.slots.iter().flat_map(|slot| &slot.allocations) {
+            let task = self.tasks.get(allocation.task as usize);
+            let task = task.ok_or_else(|| format!("there is no task {}", allocation.task))?;
+            if allocation.client >= task.clients {
+                return Err(format!("task {} has no client {}", task.name, allocation.client));
+            }
+        }
+        match step.completed_by {
+            Some(CompletedBy::Task { task })
+                if !step.slots.iter().flat_map(|slot| &slot.allocations).any(|a| a.task == task) =>
+            {
+                Err(format!("completed by task {task}, which is not part of the step"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_task(task: &Task) -> Result<(), String> {
+    if task.clients == 0 {
+        return Err("no clients".into());
+    }
+    if let Pace::Deterministic { interval_s } | Pace::Poisson { interval_s } = task.pace {
+        positive(interval_s, "pace.interval_s")?;
+    }
+    if let Bound::Time { warmup_s, measured_s } = task.bound {
+        not_negative(warmup_s, "bound.warmup_s")?;
+        not_negative(measured_s.unwrap_or(0.0), "bound.measured_s")?;
+    }
+    not_negative(task.ramp_up_s, "ramp_up_s")?;
+    match &task.work {
+        Work::Bulk(bulk) => {
+            if bulk.bulk_size == 0 || bulk.files.is_empty() {
+                return Err("a bulk needs a bulk_size and files".into());
+            }
+            positive(bulk.share, "work.share")?;
+            if bulk.share > 1.0 {
+                return Err(format!("work.share is {}, more than 1", bulk.share));
+            }
+            Ok(())
+        }
+        Work::Requests { requests, retry } => {
+            if requests.is_empty() {
+                return Err("no requests".into());
+            }
+            not_negative(retry.wait_s, "work.retry.wait_s")
+        }
+        Work::Sleep { seconds } => not_negative(*seconds, "work.seconds"),
+    }
+}
+
+fn positive(value: f64, name: &str) -> Result<(), String> {
+    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(format!("{name} is {value}, not above 0")) }
+}
+
+fn not_negative(value: f64, name: &str) -> Result<(), String> {
+    if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(format!("{name} is {value}, below 0")) }
+}
+
+fn ensure(holds: bool, broken: impl FnOnce() -> (String, String)) -> Result<(), PlanError> {
+    if holds {
+        return Ok(());
+    }
+    let (place, problem) = broken();
+    Err(PlanError::Rule { place, problem })
+}
+
+fn rule(place: String, problem: String) -> PlanError {
+    PlanError::Rule { place, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> serde_json::Value {
+        serde_json::json!({
+            "version": 1, "race_id": "r", "seed": 7,
+            "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": ""}],
+                       "headers": [], "timeout_ms": 60000},
+            "driver": {"threads": 0, "on_error": "continue"},
+            "tasks": [{
+                "name": "nap", "operation": "nap", "operation_type": "sleep", "clients": 1,
+                "pace": {"kind": "unpaced"}, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},
+                "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
+                "work": {"kind": "sleep", "seconds": 0.5}
+            }],
+            "steps": [{"name": "nap", "completed_by": null,
+                       "slots": [{"client": 0, "allocations": [{"task": 0, "client": 0}]}]}]
+        })
+    }
+
+    fn refused(change: impl FnOnce(&mut serde_json::Value)) -> String {
+        let mut value = document();
+        change(&mut value);
+        Plan::from_json(&value.to_string()).expect_err("the plan should be refused").to_string()
+    }
+
+    #[test]
+    fn a_plan_survives_the_round_trip() {
+        let plan = Plan::from_json(&document().to_string()).unwrap();
+        let again = Plan::from_json(&serde_json::to_string(&plan).unwrap()).unwrap();
+        assert_eq!(plan, again);
+        assert_eq!(plan.clients(), 1);
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_by_name() {
+        assert!(refused(|plan| plan["tasks"][0]["colour"] = "red".into()).contains("colour"));
+        assert!(refused(|plan| plan["tasks"][0]["work"]["hurry"] = true.into()).contains("hurry"));
+        assert!(refused(|plan| plan["tasks"][0]["pace"]["hurry"] = true.into()).contains("hurry"));
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        assert!(refused(|plan| plan["version"] = 2.into()).contains("version 2"));
+    }
+
+    #[test]
+    fn broken_rules_name_their_place() {
+        assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
+        assert!(refused(|plan| plan["tasks"][0]["clients"] = 0.into()).contains("tasks[0] (nap)"));
+        assert!(
+            refused(|plan| plan["tasks"][0]["pace"] =
+                serde_json::json!({"kind": "poisson", "interval_s": 0.0}))
+            .contains("interval_s")
+        );
+        let place = "/steps/0/slots/0/allocations/0/client";
+        assert!(refused(|plan| *plan.pointer_mut(place).unwrap() = 3.into()).contains("no client 3"));
+        let other = serde_json::json!({"kind": "task", "task": 9});
+        assert!(refused(|plan| plan["steps"][0]["completed_by"] = other).contains("completed by task 9"));
+    }
+}
