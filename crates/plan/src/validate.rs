@@ -20,7 +20,8 @@ impl Plan {
             check_task(task).map_err(|problem| rule(format!("tasks[{index}] ({})", task.name), problem))?;
         }
         for (index, step) in self.steps.iter().enumerate() {
-            self.check_step(step).map_err(|problem| rule(format!("steps[{index}] ({})", step.name), problem))?;
+            self.check_step(step)
+                .map_err(|problem| rule(format!("steps[{index}] ({})", step.name), problem))?;
         }
         Ok(())
     }
@@ -152,8 +153,9 @@ mod tests {
         assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
         assert!(refused(|plan| plan["tasks"][0]["clients"] = 0.into()).contains("tasks[0] (nap)"));
         assert!(
-            refused(|plan| plan["tasks"][0]["pace"] =
-                serde_json::json!({"kind": "poisson", "interval_s": 0.0}))
+            refused(
+                |plan| plan["tasks"][0]["pace"] = serde_json::json!({"kind": "poisson", "interval_s": 0.0})
+            )
             .contains("interval_s")
         );
         let place = "/steps/0/slots/0/allocations/0/client";

@@ -1,1 +1,82 @@
-//! Placeholder while the skeleton is laid.
+//! What happened in a race: samples, per-second windows, totals and the files that keep them.
+//!
+//! Every driver thread owns a [`Recorder`]; it changes. Full buffers travel to one [`Collector`], which merges them,
+//! appends them to the race folder and turns a finished task into a [`TaskResult`]; that does not change. Nothing here
+//! reads a clock or opens a socket, and nothing is allocated, locked or sent per request: buffers are handed over when
+//! full or once a second, and come back empty.
+//!
+//! # Layout
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `sample.rs` | [`Sample`], [`SampleType`], [`ErrorClass`]: one operation as it was seen |
+//! | `histogram.rs` | the one histogram configuration, merging, values at ranks, encoding |
+//! | `interval.rs` | which ranks bound a percentile, and whether enough samples carry it |
+//! | `window.rs` | [`Window`]: counts and histograms of one second of one task |
+//! | `errors.rs` | [`ErrorTally`]: error classes with count, first and last time, example reason |
+//! | `recorder.rs` | [`Recorder`], [`Delivery`]: one per thread |
+//! | `totals.rs` | a task's totals over all threads |
+//! | `summary.rs` | [`TaskResult`] and its parts, as they are written to `race.json` |
+//! | `collector.rs` | [`Collector`]: merges deliveries, writes files, finishes tasks |
+//! | `columns.rs` | what both Parquet files share |
+//! | `samples_file.rs` | `samples.parquet` |
+//! | `series_file.rs` | `series.parquet`, and the journal that survives a kill |
+
+mod collector;
+mod columns;
+mod errors;
+mod histogram;
+mod interval;
+mod recorder;
+mod sample;
+mod samples_file;
+mod series_file;
+mod summary;
+mod totals;
+mod window;
+
+pub use collector::{Collector, TaskEnd, TaskInfo};
+pub use errors::{ErrorNote, ErrorTally};
+pub use histogram::Latencies;
+pub use recorder::{Delivery, Outgoing, Recorder};
+pub use sample::{ErrorClass, Sample, SampleType};
+pub use series_file::recover as recover_series;
+pub use summary::{
+    Accounting, Distribution, EndedBy, ErrorSummary, Percentile, TaskProgress, TaskResult, Throughput, Work,
+};
+pub use window::Window;
+
+/// Why something could not be recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// A file of the race folder could not be written or read.
+    #[error("cannot record to {path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A Parquet file could not be written or read.
+    #[error("cannot record to {path}: {source}")]
+    Parquet {
+        /// The file.
+        path: String,
+        /// What the Parquet library said.
+        source: parquet::errors::ParquetError,
+    },
+    /// A histogram could not be encoded or decoded.
+    #[error("a histogram cannot be {0}")]
+    Histogram(&'static str),
+}
+
+impl RecordError {
+    fn file(path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::File { path: path.display().to_string(), source }
+    }
+
+    fn parquet(path: &std::path::Path, source: parquet::errors::ParquetError) -> Self {
+        Self::Parquet { path: path.display().to_string(), source }
+    }
+}

@@ -1,0 +1,168 @@
+//! Merges what recorders deliver, appends it to the race folder and finishes tasks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::RecordError;
+use crate::recorder::{Delivery, Outgoing};
+use crate::samples_file::SamplesFile;
+use crate::series_file::SeriesFile;
+use crate::summary::{TaskProgress, TaskResult};
+use crate::totals::Totals;
+use crate::window::Window;
+
+/// Seconds a window waits for the parts of slower threads before it is written. Parts that come later make a row of
+/// their own; rows of one second add up.
+const PATIENCE: u64 = 2;
+
+/// What the collector has to know of a task.
+#[derive(Debug, Clone)]
+pub struct TaskInfo {
+    /// Name of the task.
+    pub task: String,
+    /// Name of the operation.
+    pub operation: String,
+    /// Type of the operation.
+    pub operation_type: String,
+    /// Unit of its work.
+    pub unit: String,
+    /// Clients of the task.
+    pub clients: u32,
+    /// Whether it has a schedule.
+    pub paced: bool,
+    /// Length of the warm-up of a time-based task, `None` when operations are counted instead.
+    pub warmup_ns: Option<u64>,
+    /// Planned end of a time-based task.
+    pub end_ns: Option<u64>,
+    /// Operations of all clients, where that is known.
+    pub operations: Option<u64>,
+}
+
+/// A task that has ended.
+#[derive(Debug)]
+pub struct TaskEnd {
+    /// Position in the plan.
+    pub task: u32,
+    /// What it came to.
+    pub result: TaskResult,
+}
+
+/// See the crate documentation. Lives on one thread, which feeds it deliveries.
+#[derive(Debug)]
+pub struct Collector {
+    tasks: Vec<TaskInfo>,
+    running: BTreeMap<u32, Running>,
+    samples: SamplesFile,
+    series: SeriesFile,
+}
+
+#[derive(Debug)]
+struct Running {
+    totals: Totals,
+    /// Threads that have clients of the task and have not ended it.
+    threads: u32,
+    started_ns: u64,
+    /// Windows not yet written, by second and sample type.
+    pending: BTreeMap<(u64, usize), Window>,
+}
+
+impl Collector {
+    /// A collector that writes into `folder`.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be created.
+    pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
+        let samples = SamplesFile::create(&folder.join("samples.parquet"))?;
+        let series = SeriesFile::create(folder)?;
+        Ok(Self { tasks, running: BTreeMap::new(), samples, series })
+    }
+
+    /// Prepares for a task that `threads` threads are about to run. `started_ns` counts from the race's first step.
+    ///
+    /// # Errors
+    ///
+    /// When memory for its totals cannot be set up.
+    pub fn begin(&mut self, task: u32, threads: u32, started_ns: u64) -> Result<(), RecordError> {
+        let totals = Totals::new(task, self.tasks[task as usize].clone())?;
+        self.running.insert(task, Running { totals, threads, started_ns, pending: BTreeMap::new() });
+        Ok(())
+    }
+
+    /// Takes a delivery. Returns the task that has ended with it.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn receive(&mut self, delivery: Delivery, way: &Outgoing) -> Result<Option<TaskEnd>, RecordError> {
+        match delivery {
+            Delivery::Window(window) => self.add(*window)?,
+            Delivery::Samples(samples) => {
+                self.samples.append(&samples, &self.tasks)?;
+                way.give_back(samples);
+            }
+            Delivery::Errors(task, errors) => {
+                if let Some(running) = self.running.get_mut(&task) {
+                    running.totals.add_errors(errors);
+                }
+            }
+            Delivery::Ended { task, by, unanswered } => {
+                if let Some(running) = self.running.get_mut(&task) {
+                    running.totals.end(by, unanswered);
+                    running.threads = running.threads.saturating_sub(1);
+                    if running.threads == 0 {
+                        return self.finish_task(task);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How running tasks are doing; `elapsed_ns` counts from the race's first step.
+    #[must_use]
+    pub fn progress(&self, elapsed_ns: u64) -> Vec<TaskProgress> {
+        let since = |running: &Running| elapsed_ns.saturating_sub(running.started_ns);
+        self.running.values().map(|running| running.totals.progress(since(running))).collect()
+    }
+
+    /// Writes what is left and closes the files. Tasks that never ended leave what was seen of them in the files.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn close(mut self) -> Result<u64, RecordError> {
+        let open: Vec<u32> = self.running.keys().copied().collect();
+        for task in open {
+            self.finish_task(task)?;
+        }
+        self.series.close()?;
+        self.samples.close()
+    }
+
+    fn add(&mut self, window: Window) -> Result<(), RecordError> {
+        let Some(running) = self.running.get_mut(&window.task) else { return Ok(()) };
+        running.totals.add(&window);
+        let ripe = window.second.saturating_sub(PATIENCE);
+        let key = (window.second, window.sample_type.index());
+        match running.pending.get_mut(&key) {
+            Some(pending) => pending.merge(&window),
+            None => drop(running.pending.insert(key, window)),
+        }
+        let later = running.pending.split_off(&(ripe, 0));
+        let ready = std::mem::replace(&mut running.pending, later);
+        for window in ready.values() {
+            self.series.append(&self.tasks[window.task as usize].task, window)?;
+        }
+        Ok(())
+    }
+
+    fn finish_task(&mut self, task: u32) -> Result<Option<TaskEnd>, RecordError> {
+        let Some(running) = self.running.remove(&task) else { return Ok(None) };
+        for window in running.pending.values() {
+            self.series.append(&self.tasks[task as usize].task, window)?;
+        }
+        self.samples.flush(&self.tasks)?;
+        Ok(Some(TaskEnd { task, result: running.totals.result(running.started_ns) }))
+    }
+}

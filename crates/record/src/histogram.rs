@@ -1,0 +1,199 @@
+//! The one histogram configuration: nanoseconds, 1 ns to 24 h, three significant digits.
+//!
+//! HDR histograms of equal configuration merge exactly by adding counts, over threads, hosts and seconds; percentiles
+//! are only ever read from merged counts. 38 thousand 32-bit counters make 150 KiB.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+use crate::RecordError;
+
+/// Longest value that is told apart, in nanoseconds; longer ones count as this.
+const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;
+const DIGITS: u8 = 3;
+
+/// A histogram of durations in nanoseconds, with exact minimum, maximum and mean.
+#[derive(Clone)]
+pub struct Latencies {
+    counts: Histogram<u32>,
+    // Bucket midpoints would bias the mean, so the sum is kept beside the buckets.
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl fmt::Debug for Latencies {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Latencies({} values)", self.count())
+    }
+}
+
+impl Latencies {
+    /// An empty histogram.
+    ///
+    /// # Errors
+    ///
+    /// Never with the bounds above; the library's constructor says so only at run time.
+    pub fn new() -> Result<Self, RecordError> {
+        let counts = Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
+            .map_err(|_| RecordError::Histogram("created"))?;
+        Ok(Self { counts, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 })
+    }
+
+    /// Adds one duration.
+    pub fn record(&mut self, ns: u64) {
+        self.counts.saturating_record(ns);
+        self.sum_ns += u128::from(ns);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Adds all counts of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count() == 0 {
+            return;
+        }
+        // Equal bounds: the library only fails when the other holds values beyond ours.
+        let _ = self.counts.add(&other.counts);
+        self.sum_ns += other.sum_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        if self.count() > 0 {
+            self.counts.reset();
+        }
+        self.sum_ns = 0;
+        self.min_ns = u64::MAX;
+        self.max_ns = 0;
+    }
+
+    /// How many durations were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Smallest duration in nanoseconds, 0 when empty.
+    #[must_use]
+    pub fn min_ns(&self) -> u64 {
+        if self.count() == 0 { 0 } else { self.min_ns }
+    }
+
+    /// Largest duration in nanoseconds, exact, 0 when empty.
+    #[must_use]
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// Arithmetic mean in nanoseconds, exact, 0 when empty.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
+    }
+
+    /// The duration at a rank (1 = smallest), to three significant digits and never above the maximum.
+    #[must_use]
+    pub fn at_rank(&self, rank: u64) -> u64 {
+        let mut seen = 0;
+        for bucket in self.counts.iter_recorded() {
+            seen += u64::from(bucket.count_at_value());
+            if seen >= rank {
+                return self.counts.highest_equivalent(bucket.value_iterated_to()).min(self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// `HdrHistogram` V2, compressed: the form every HDR tool reads.
+    ///
+    /// # Errors
+    ///
+    /// When the library cannot write into memory.
+    pub fn encode(&self) -> Result<Vec<u8>, RecordError> {
+        let mut out = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.counts, &mut out)
+            .map_err(|_| RecordError::Histogram("encoded"))?;
+        Ok(out)
+    }
+
+    /// [`Latencies::encode`] as text, for the journal.
+    ///
+    /// # Errors
+    ///
+    /// As [`Latencies::encode`].
+    pub fn encode_text(&self) -> Result<String, RecordError> {
+        Ok(BASE64.encode(self.encode()?))
+    }
+
+    /// Counts of the histogram in a text made by [`Latencies::encode_text`].
+    ///
+    /// # Errors
+    ///
+    /// When the text is not such a histogram.
+    pub fn decode_text_to_bytes(text: &str) -> Result<Vec<u8>, RecordError> {
+        let bytes = BASE64.decode(text).map_err(|_| RecordError::Histogram("decoded"))?;
+        Deserializer::new()
+            .deserialize::<u32, _>(&mut bytes.as_slice())
+            .map_err(|_| RecordError::Histogram("decoded"))?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_exact_to_three_digits() {
+        let mut latencies = Latencies::new().unwrap();
+        for ms in 1..=1000_u64 {
+            latencies.record(ms * 1_000_000);
+        }
+        assert_eq!(latencies.count(), 1000);
+        assert_eq!((latencies.min_ns(), latencies.max_ns()), (1_000_000, 1_000_000_000));
+        assert!((latencies.mean_ns() - 500_500_000.0).abs() < 1.0);
+        for (rank, ms) in [(1, 1.0), (500, 500.0), (990, 990.0), (1000, 1000.0)] {
+            let seen = latencies.at_rank(rank) as f64 / 1e6;
+            assert!((seen / ms - 1.0).abs() < 0.001, "rank {rank}: {seen}");
+        }
+    }
+
+    #[test]
+    fn merging_equals_recording_together() {
+        let (mut one, mut two, mut both) =
+            (Latencies::new().unwrap(), Latencies::new().unwrap(), Latencies::new().unwrap());
+        for value in 0..5000_u64 {
+            let ns = value * value + 17;
+            let part = if value % 3 == 0 { &mut one } else { &mut two };
+            part.record(ns);
+            both.record(ns);
+        }
+        one.merge(&two);
+        assert_eq!(one.encode().unwrap(), both.encode().unwrap());
+        assert!((one.mean_ns() - both.mean_ns()).abs() < 1e-6);
+        one.clear();
+        assert_eq!((one.count(), one.max_ns(), one.min_ns()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_longer_value_than_the_range_is_counted_and_its_maximum_kept() {
+        let mut latencies = Latencies::new().unwrap();
+        latencies.record(HIGHEST_NS * 2);
+        assert_eq!((latencies.count(), latencies.max_ns()), (1, HIGHEST_NS * 2));
+    }
+
+    #[test]
+    fn the_text_form_is_checked_when_read() {
+        let text = Latencies::new().unwrap().encode_text().unwrap();
+        assert!(Latencies::decode_text_to_bytes(&text).is_ok());
+        assert!(Latencies::decode_text_to_bytes("bm90IGEgaGlzdG9ncmFt").is_err());
+    }
+}

@@ -1,0 +1,173 @@
+//! The recorder of one driver thread.
+
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use crate::RecordError;
+use crate::errors::{ErrorNote, ErrorTally};
+use crate::sample::{Sample, SampleType};
+use crate::summary::EndedBy;
+use crate::window::Window;
+
+/// Samples gathered before they are handed over: 2 MB.
+const BATCH: usize = 16_384;
+
+/// What a recorder hands over, once a second or when a buffer is full.
+#[derive(Debug)]
+pub enum Delivery {
+    /// A part of a second of a task.
+    Window(Box<Window>),
+    /// Samples in the order of their ends.
+    Samples(Vec<Sample>),
+    /// Failures of a task since the last delivery.
+    Errors(u32, ErrorTally),
+    /// All clients of this thread have ended the task; everything recorded was delivered before.
+    Ended {
+        /// Position of the task in the plan.
+        task: u32,
+        /// Why the last of its clients ended.
+        by: EndedBy,
+        /// Operations begun whose reply never came.
+        unanswered: u64,
+    },
+}
+
+/// The way from recorders to the collector, and of empty buffers back.
+#[derive(Debug, Clone)]
+pub struct Outgoing {
+    sender: Sender<Delivery>,
+    spare: Arc<Mutex<Vec<Vec<Sample>>>>,
+}
+
+impl Outgoing {
+    /// A way that ends in the given channel.
+    #[must_use]
+    pub fn new(sender: Sender<Delivery>) -> Self {
+        Self { sender, spare: Arc::default() }
+    }
+
+    /// Hands a delivery over. When nobody listens any more the race is over and there is nothing to record.
+    pub fn send(&self, delivery: Delivery) {
+        let _ = self.sender.send(delivery);
+    }
+
+    /// Gives an emptied buffer back for further use.
+    pub fn give_back(&self, mut buffer: Vec<Sample>) {
+        buffer.clear();
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.push(buffer);
+        }
+    }
+
+    fn take_buffer(&self) -> Vec<Sample> {
+        let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
+        spare.unwrap_or_else(|| Vec::with_capacity(BATCH))
+    }
+}
+
+/// Takes down what one thread's clients see. Owned by that thread; never shared.
+#[derive(Debug)]
+pub struct Recorder {
+    outgoing: Outgoing,
+    open: Vec<OpenTask>,
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug)]
+struct OpenTask {
+    task: u32,
+    /// One per sample type, by its index.
+    windows: [Window; 2],
+    errors: ErrorTally,
+}
+
+impl Recorder {
+    /// A recorder that delivers to `outgoing`.
+    #[must_use]
+    pub fn new(outgoing: Outgoing) -> Self {
+        let samples = outgoing.take_buffer();
+        Self { outgoing, open: Vec::new(), samples }
+    }
+
+    /// Makes room for a task, before its clock starts. Does nothing when the task is open already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Window::new`].
+    pub fn begin(&mut self, task: u32, paced: bool) -> Result<(), RecordError> {
+        if self.open.iter().any(|open| open.task == task) {
+            return Ok(());
+        }
+        let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(task, sample_type, paced));
+        self.open.push(OpenTask { task, windows: [warmup?, normal?], errors: ErrorTally::default() });
+        Ok(())
+    }
+
+    /// Takes down one operation of an open task.
+    pub fn note(&mut self, sample: Sample) {
+        let outgoing = &self.outgoing;
+        let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) else { return };
+        let window = &mut open.windows[sample.sample_type.index()];
+        let second = sample.done_ns / 1_000_000_000;
+        if window.second != second {
+            deliver(outgoing, window);
+            window.second = second;
+        }
+        window.note(&sample);
+        self.samples.push(sample);
+        if self.samples.len() == BATCH {
+            self.deliver_samples();
+        }
+    }
+
+    /// Takes down why an operation failed.
+    pub fn error(&mut self, task: u32, note: ErrorNote) {
+        if let Some(open) = self.open.iter_mut().find(|open| open.task == task) {
+            open.errors.note(note);
+        }
+    }
+
+    /// Delivers what was recorded so far. To be called once a second.
+    pub fn tick(&mut self) {
+        for open in &mut self.open {
+            open.deliver(&self.outgoing);
+        }
+        self.deliver_samples();
+    }
+
+    /// Closes a task and delivers all that is left of it.
+    pub fn end(&mut self, task: u32, by: EndedBy, unanswered: u64) {
+        self.deliver_samples();
+        if let Some(position) = self.open.iter().position(|open| open.task == task) {
+            self.open.swap_remove(position).deliver(&self.outgoing);
+        }
+        self.outgoing.send(Delivery::Ended { task, by, unanswered });
+    }
+
+    fn deliver_samples(&mut self) {
+        if self.samples.is_empty() {
+            return;
+        }
+        let full = std::mem::replace(&mut self.samples, self.outgoing.take_buffer());
+        self.outgoing.send(Delivery::Samples(full));
+    }
+}
+
+impl OpenTask {
+    fn deliver(&mut self, outgoing: &Outgoing) {
+        for window in &mut self.windows {
+            deliver(outgoing, window);
+        }
+        if !self.errors.is_empty() {
+            outgoing.send(Delivery::Errors(self.task, std::mem::take(&mut self.errors)));
+        }
+    }
+}
+
+/// Sends a copy of the window, so that the thread keeps its memory, and empties it.
+fn deliver(outgoing: &Outgoing, window: &mut Window) {
+    if !window.is_empty() {
+        outgoing.send(Delivery::Window(Box::new(window.clone())));
+        window.clear();
+    }
+}

@@ -1,0 +1,138 @@
+//! One operation, as the driver saw it.
+
+/// One finished operation. Times are nanoseconds since its task began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Position of the task in the plan.
+    pub task: u32,
+    /// Which of the task's clients, from 0.
+    pub client: u32,
+    /// Warm-up or measured.
+    pub sample_type: SampleType,
+    /// Whether the task has a schedule; without one, `due_ns` equals `sent_ns`.
+    pub paced: bool,
+    /// When the schedule wanted the operation to start.
+    pub due_ns: u64,
+    /// When the client became free: the end of its previous operation, 0 for the first.
+    pub free_ns: u64,
+    /// When the first byte of the (last attempt's first) request was handed to the kernel.
+    pub sent_ns: u64,
+    /// When the last byte of the last reply had arrived.
+    pub done_ns: u64,
+    /// The whole operation: building bodies, every attempt, judging the reply.
+    pub processing_ns: u64,
+    /// Work done, in the task's unit; failed parts do not count.
+    pub weight: u64,
+    /// Work that was attempted and failed.
+    pub failed_weight: u64,
+    /// Requests on the wire, every attempt counted.
+    pub requests: u32,
+    /// Attempts after the first, as the operation's retry rule asked for.
+    pub retries: u32,
+    /// Whether the whole operation succeeded.
+    pub success: bool,
+    /// HTTP status of the last reply, 0 if there was none.
+    pub status: u16,
+    /// Why it failed; [`ErrorClass::None`] for a success.
+    pub error_class: ErrorClass,
+    /// What the engine says it took, in milliseconds; -1 if it did not say.
+    pub took_ms: i64,
+    /// Bytes written to the socket, head included.
+    pub bytes_out: u64,
+    /// Bytes read from the socket, head included.
+    pub bytes_in: u64,
+}
+
+impl Sample {
+    /// Request written → last byte of the reply, in nanoseconds.
+    #[must_use]
+    pub fn service_ns(&self) -> u64 {
+        self.done_ns.saturating_sub(self.sent_ns)
+    }
+
+    /// Intended start → last byte of the reply, in nanoseconds.
+    #[must_use]
+    pub fn latency_ns(&self) -> u64 {
+        self.done_ns.saturating_sub(self.due_ns)
+    }
+
+    /// Intended start → actually sent, less the wait for this client's previous operation, in nanoseconds: the
+    /// driver's own fault.
+    #[must_use]
+    pub fn lateness_ns(&self) -> u64 {
+        self.sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
+    }
+}
+
+/// Whether an operation counts for the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleType {
+    /// Before the measured window.
+    Warmup,
+    /// In the measured window.
+    Normal,
+}
+
+impl SampleType {
+    /// Both, in the order of their [`SampleType::index`].
+    pub const ALL: [Self; 2] = [Self::Warmup, Self::Normal];
+
+    /// Position in arrays kept per type.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The word used in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warmup => "warmup",
+            Self::Normal => "normal",
+        }
+    }
+}
+
+/// Why an operation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ErrorClass {
+    /// It did not fail.
+    None,
+    /// No connection could be opened.
+    Connect,
+    /// The connection broke before the reply was whole.
+    Reset,
+    /// No whole reply in time.
+    Timeout,
+    /// The reply is not HTTP/1.1 as the driver understands it.
+    Protocol,
+    /// An HTTP status outside 2xx that the operation does not ignore.
+    HttpStatus,
+    /// Documents of a bulk were rejected.
+    BulkItem,
+    /// Shards of a search failed.
+    ShardFailure,
+    /// The search timed out in the engine and is incomplete.
+    SearchTimeout,
+    /// The reply does not fulfil the operation's condition.
+    Condition,
+}
+
+impl ErrorClass {
+    /// The word used in files and reports, empty for none.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Timeout => "timeout",
+            Self::Protocol => "protocol",
+            Self::HttpStatus => "http-status",
+            Self::BulkItem => "bulk-item",
+            Self::ShardFailure => "shard-failure",
+            Self::SearchTimeout => "search-timeout",
+            Self::Condition => "condition",
+        }
+    }
+}

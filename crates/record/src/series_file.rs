@@ -1,0 +1,211 @@
+//! `series.parquet`: one row per task, second and sample type; rows of one second add up.
+//!
+//! While the race runs the rows go to `series.jsonl`, a line each, so that whatever kills the process leaves every
+//! finished second readable. When the race ends, or when [`recover`] is called on a folder whose race was killed, the
+//! journal becomes the Parquet file.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use serde::{Deserialize, Serialize};
+
+use crate::RecordError;
+use crate::columns::{self, Group, write};
+use crate::histogram::Latencies;
+use crate::window::Window;
+
+const JOURNAL: &str = "series.jsonl";
+const PARQUET: &str = "series.parquet";
+/// Rows per row group; a row holds up to five encoded histograms of a few kB.
+const ROW_GROUP: usize = 4096;
+
+const SCHEMA: &str = "message series {
+    required binary task (STRING);
+    required int32 driver (INTEGER(32, false));
+    required int64 second;
+    required binary sample_type (STRING);
+    required int64 requests;
+    required int64 errors;
+    required int64 weight;
+    required int64 failed_weight;
+    required int64 bytes_out;
+    required int64 bytes_in;
+    required binary service_time;
+    optional binary latency;
+    optional binary lateness;
+    optional binary failed_service_time;
+}";
+
+/// One line of the journal, one row of the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    task: String,
+    driver: u32,
+    second: u64,
+    sample_type: String,
+    requests: u64,
+    errors: u64,
+    weight: u64,
+    failed_weight: u64,
+    bytes_out: u64,
+    bytes_in: u64,
+    service_time: String,
+    latency: Option<String>,
+    lateness: Option<String>,
+    failed_service_time: Option<String>,
+}
+
+impl Row {
+    fn of(task: &str, window: &Window) -> Result<Self, RecordError> {
+        let optional =
+            |latencies: &Option<Latencies>| latencies.as_ref().map(Latencies::encode_text).transpose();
+        let counts = &window.counts;
+        Ok(Self {
+            task: task.to_owned(),
+            driver: 0,
+            second: window.second,
+            sample_type: window.sample_type.name().to_owned(),
+            requests: counts.operations,
+            errors: counts.errors,
+            weight: counts.weight,
+            failed_weight: counts.failed_weight,
+            bytes_out: counts.bytes_out,
+            bytes_in: counts.bytes_in,
+            service_time: window.service.encode_text()?,
+            latency: optional(&window.latency)?,
+            lateness: optional(&window.lateness)?,
+            failed_service_time: optional(&window.failed)?,
+        })
+    }
+}
+
+/// The journal while the race runs.
+#[derive(Debug)]
+pub struct SeriesFile {
+    folder: PathBuf,
+    journal: BufWriter<File>,
+}
+
+impl SeriesFile {
+    /// Creates the journal.
+    pub fn create(folder: &Path) -> Result<Self, RecordError> {
+        let path = folder.join(JOURNAL);
+        let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
+    }
+
+    /// Appends a finished second and hands it to the kernel.
+    pub fn append(&mut self, task: &str, window: &Window) -> Result<(), RecordError> {
+        let line =
+            serde_json::to_string(&Row::of(task, window)?).map_err(|_| RecordError::Histogram("encoded"))?;
+        let path = self.folder.join(JOURNAL);
+        let wrong = |source| RecordError::file(&path, source);
+        writeln!(self.journal, "{line}").map_err(wrong)?;
+        self.journal.flush().map_err(wrong)
+    }
+
+    /// Turns the journal into `series.parquet`.
+    pub fn close(mut self) -> Result<(), RecordError> {
+        self.journal.flush().map_err(|source| RecordError::file(&self.folder.join(JOURNAL), source))?;
+        recover(&self.folder).map(|_| ())
+    }
+}
+
+/// Turns the journal of a race folder into `series.parquet` and removes it. A torn last line is left out. Returns the
+/// number of rows, or `None` when there is no journal.
+///
+/// # Errors
+///
+/// When the journal cannot be read or the file not be written; the journal then stays.
+pub fn recover(folder: &Path) -> Result<Option<u64>, RecordError> {
+    let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
+    if !journal.exists() {
+        return Ok(None);
+    }
+    let part = folder.join(format!("{PARQUET}.part"));
+    let rows = convert(&journal, &part)?;
+    fs::rename(&part, &target).map_err(|source| RecordError::file(&target, source))?;
+    fs::remove_file(&journal).map_err(|source| RecordError::file(&journal, source))?;
+    Ok(Some(rows))
+}
+
+fn convert(journal: &Path, part: &Path) -> Result<u64, RecordError> {
+    let parquet_error = |source| RecordError::parquet(part, source);
+    let lines =
+        BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?).lines();
+    let mut writer = columns::create(part, SCHEMA, columns::properties().build())?;
+    let (mut rows, mut written) = (Vec::new(), 0);
+    for line in lines {
+        let line = line.map_err(|source| RecordError::file(journal, source))?;
+        // Only the last line can be torn, and nothing follows it.
+        let Ok(row) = serde_json::from_str::<Row>(&line) else { break };
+        rows.push(row);
+        if rows.len() == ROW_GROUP {
+            written += flush(&mut writer, &mut rows).map_err(parquet_error)?;
+        }
+    }
+    written += flush(&mut writer, &mut rows).map_err(parquet_error)?;
+    writer.close().map_err(parquet_error)?;
+    Ok(written)
+}
+
+fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result<u64, ParquetError> {
+    if rows.is_empty() {
+        return Ok(0);
+    }
+    let mut group = writer.next_row_group()?;
+    let text =
+        |value: fn(&Row) -> &str| rows.iter().map(|row| ByteArray::from(value(row))).collect::<Vec<_>>();
+    write::<ByteArrayType>(&mut group, &text(|row| &row.task), None)?;
+    write::<Int32Type>(
+        &mut group,
+        &rows.iter().map(|row| row.driver.cast_signed()).collect::<Vec<_>>(),
+        None,
+    )?;
+    write::<Int64Type>(
+        &mut group,
+        &rows.iter().map(|row| row.second.cast_signed()).collect::<Vec<_>>(),
+        None,
+    )?;
+    write::<ByteArrayType>(&mut group, &text(|row| &row.sample_type), None)?;
+    let numbers: [fn(&Row) -> u64; 6] = [
+        |row| row.requests,
+        |row| row.errors,
+        |row| row.weight,
+        |row| row.failed_weight,
+        |row| row.bytes_out,
+        |row| row.bytes_in,
+    ];
+    for number in numbers {
+        write::<Int64Type>(
+            &mut group,
+            &rows.iter().map(|row| number(row).cast_signed()).collect::<Vec<_>>(),
+            None,
+        )?;
+    }
+    let service: Result<Vec<ByteArray>, ParquetError> =
+        rows.iter().map(|row| blob(&row.service_time)).collect();
+    write::<ByteArrayType>(&mut group, &service?, None)?;
+    optional(&mut group, rows, |row| row.latency.as_deref())?;
+    optional(&mut group, rows, |row| row.lateness.as_deref())?;
+    optional(&mut group, rows, |row| row.failed_service_time.as_deref())?;
+    group.close()?;
+    let written = rows.len() as u64;
+    rows.clear();
+    Ok(written)
+}
+
+fn optional(group: &mut Group, rows: &[Row], value: fn(&Row) -> Option<&str>) -> Result<(), ParquetError> {
+    let levels: Vec<i16> = rows.iter().map(|row| i16::from(value(row).is_some())).collect();
+    let blobs: Result<Vec<ByteArray>, ParquetError> = rows.iter().filter_map(value).map(blob).collect();
+    write::<ByteArrayType>(group, &blobs?, Some(&levels))
+}
+
+fn blob(text: &str) -> Result<ByteArray, ParquetError> {
+    let bytes = Latencies::decode_text_to_bytes(text);
+    bytes.map(ByteArray::from).map_err(|error| ParquetError::General(error.to_string()))
+}

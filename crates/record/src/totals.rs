@@ -1,0 +1,210 @@
+//! A task's totals over all threads, and what follows from them.
+
+use std::collections::BTreeMap;
+
+use crate::RecordError;
+use crate::collector::TaskInfo;
+use crate::errors::ErrorTally;
+use crate::sample::SampleType;
+use crate::summary::{
+    Accounting, Distribution, EndedBy, ErrorSummary, TaskProgress, TaskResult, Throughput, Work, ms, seconds,
+};
+use crate::window::{Counts, Window};
+
+/// Everything recorded of one task.
+#[derive(Debug)]
+pub struct Totals {
+    info: TaskInfo,
+    /// One per sample type, by its index.
+    whole: [Window; 2],
+    /// Work by second: of all operations, and of measured ones.
+    work: BTreeMap<u64, [u64; 2]>,
+    errors: ErrorTally,
+    unanswered: u64,
+    ended_by: EndedBy,
+    /// The last second that progress was asked of, for rate and percentiles.
+    latest: Window,
+}
+
+impl Totals {
+    /// Nothing recorded yet.
+    pub fn new(index: u32, info: TaskInfo) -> Result<Self, RecordError> {
+        let [warmup, normal] = SampleType::ALL.map(|kind| Window::new(index, kind, info.paced));
+        let latest = Window::new(index, SampleType::Normal, false)?;
+        Ok(Self {
+            info,
+            whole: [warmup?, normal?],
+            work: BTreeMap::new(),
+            errors: ErrorTally::default(),
+            unanswered: 0,
+            ended_by: EndedBy::Source,
+            latest,
+        })
+    }
+
+    /// Adds a part of a second.
+    pub fn add(&mut self, window: &Window) {
+        self.whole[window.sample_type.index()].merge(window);
+        let work = self.work.entry(window.second).or_default();
+        work[0] += window.counts.weight;
+        if window.sample_type == SampleType::Normal {
+            work[1] += window.counts.weight;
+        }
+        if window.second > self.latest.second || self.latest.is_empty() {
+            self.latest.clear();
+            self.latest.second = window.second;
+        }
+        if window.second == self.latest.second {
+            self.latest.merge(window);
+        }
+    }
+
+    /// Adds failures.
+    pub fn add_errors(&mut self, errors: ErrorTally) {
+        self.errors.merge(errors);
+    }
+
+    /// Takes down that a thread's clients have ended the task.
+    pub fn end(&mut self, by: EndedBy, unanswered: u64) {
+        self.ended_by = self.ended_by.max(by);
+        self.unanswered += unanswered;
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = self.whole[0].counts;
+        counts.merge(&self.whole[1].counts);
+        counts
+    }
+
+    /// Where the measured window begins and ends, nanoseconds since the task began.
+    ///
+    /// A task that ran its time has exactly the planned window; any other ends with its last measured reply. Without a
+    /// warm-up time the window begins with the first measured request.
+    fn window_ns(&self) -> (u64, u64) {
+        let normal = &self.whole[SampleType::Normal.index()].counts;
+        let last = normal.last_done_ns;
+        match (self.info.warmup_ns, self.planned_end_ns()) {
+            (Some(warmup), Some(end)) => (warmup, end),
+            (Some(warmup), None) => (warmup, last.max(warmup)),
+            (None, _) => (normal.first_sent_ns.min(last), last),
+        }
+    }
+
+    /// The planned end of a task that ran its time.
+    fn planned_end_ns(&self) -> Option<u64> {
+        self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
+    }
+
+    /// Work by second inside the window. A time-based window counts all work that ended in it, whenever begun, so that
+    /// what is under way at its beginning makes up for what is under way at its end; otherwise measured operations
+    /// count. Seconds that the window only touches are in the mean alone.
+    fn throughput(&self) -> Option<Throughput> {
+        let (begin, end) = self.window_ns();
+        let kind = usize::from(self.info.warmup_ns.is_none());
+        let until = self.planned_end_ns().map_or(end / SECOND + 1, |end| end.div_ceil(SECOND));
+        let total: u64 =
+            self.work.range(begin / SECOND..until.max(begin / SECOND)).map(|(_, work)| work[kind]).sum();
+        if total == 0 || end <= begin {
+            return None;
+        }
+        let mean = total as f64 / seconds(end - begin);
+        let whole = begin.div_ceil(SECOND)..end / SECOND;
+        let mut rates: Vec<u64> =
+            whole.map(|second| self.work.get(&second).map_or(0, |work| work[kind])).collect();
+        rates.sort_unstable();
+        let (Some(min), Some(max)) = (rates.first(), rates.last()) else {
+            return Some(Throughput { min: mean, mean, median: mean, max: mean });
+        };
+        let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) as f64 / 2.0;
+        Some(Throughput { min: *min as f64, mean, median, max: *max as f64 })
+    }
+
+    /// What the task came to.
+    pub fn result(&self, started_ns: u64) -> TaskResult {
+        let [warmup, normal] = &self.whole;
+        let counts = self.counts();
+        let (begin, end) = self.window_ns();
+        let measured = normal.counts.operations;
+        TaskResult {
+            task: self.info.task.clone(),
+            operation: self.info.operation.clone(),
+            operation_type: self.info.operation_type.clone(),
+            index: normal.task,
+            unit: self.info.unit.clone(),
+            clients: self.info.clients,
+            started_s: seconds(started_ns),
+            duration_s: seconds(counts.last_done_ns),
+            window_s: seconds(end - begin),
+            paced: self.info.paced,
+            throughput: self.throughput(),
+            service_time: Distribution::of(&normal.service),
+            latency: normal.latency.as_ref().and_then(Distribution::of),
+            processing_time: Distribution::of(&normal.processing),
+            lateness: normal.lateness.as_ref().and_then(Distribution::of),
+            failed_service_time: normal.failed.as_ref().and_then(Distribution::of),
+            accounting: Accounting {
+                operations: counts.operations + self.unanswered,
+                succeeded: counts.operations - counts.errors,
+                failed: counts.errors,
+                unanswered: self.unanswered,
+                retried: counts.retries,
+                warmup: warmup.counts.operations,
+                normal: measured,
+                requests: counts.requests,
+            },
+            work: Work { done: counts.weight, failed: counts.failed_weight },
+            bytes_out: counts.bytes_out,
+            bytes_in: counts.bytes_in,
+            error_rate: if measured == 0 { 0.0 } else { normal.counts.errors as f64 / measured as f64 },
+            errors: self.errors(),
+            ended_by: self.ended_by,
+        }
+    }
+
+    fn errors(&self) -> Vec<ErrorSummary> {
+        let groups = self.errors.groups();
+        let summary = groups.into_iter().map(|(class, status, kind, group)| ErrorSummary {
+            error_class: class.name().to_owned(),
+            reason: if kind.is_empty() {
+                group.example.clone()
+            } else {
+                format!("{kind}: {}", group.example)
+            },
+            status: (status != 0).then_some(status),
+            count: group.count,
+            first_s: seconds(group.first_ns),
+            last_s: seconds(group.last_ns),
+        });
+        summary.collect()
+    }
+
+    /// How the task is doing, `elapsed_ns` after it began.
+    pub fn progress(&self, elapsed_ns: u64) -> TaskProgress {
+        let counts = self.counts();
+        let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
+        let by_count = self.info.operations.map(|all| counts.operations as f64 / all.max(1) as f64);
+        let done_share = by_count.or(by_time).map(|share| share.min(1.0));
+        let fresh = self.latest.second + 3 > elapsed_ns / SECOND && !self.latest.is_empty();
+        let service = &self.latest.service;
+        let at = |q| {
+            (fresh && service.count() > 0)
+                .then(|| ms(service.at_rank(crate::interval::rank(service.count(), q))))
+        };
+        TaskProgress {
+            task: self.info.task.clone(),
+            unit: self.info.unit.clone(),
+            warming_up: self.whole[SampleType::Normal.index()].is_empty() && !self.whole[0].is_empty(),
+            done_share,
+            rate: if fresh { self.latest.counts.weight as f64 } else { 0.0 },
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+            operations: counts.operations,
+            errors: counts.errors,
+            eta_s: done_share
+                .filter(|share| *share > 0.0)
+                .map(|share| seconds(elapsed_ns) * (1.0 - share) / share),
+        }
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;

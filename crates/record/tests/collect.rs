@@ -1,0 +1,206 @@
+//! Recorders → collector → results and files, the way the driver uses them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+
+use pacenote_record::{
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Outgoing, Recorder, Sample, SampleType, TaskInfo,
+    TaskResult, recover_series,
+};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Row;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+
+fn info() -> TaskInfo {
+    TaskInfo {
+        task: "index".into(),
+        operation: "index-append".into(),
+        operation_type: "bulk".into(),
+        unit: "docs".into(),
+        clients: 2,
+        paced: false,
+        warmup_ns: None,
+        end_ns: None,
+        operations: None,
+    }
+}
+
+fn sample(sent_ns: u64, done_ns: u64) -> Sample {
+    Sample {
+        task: 0,
+        client: 1,
+        sample_type: SampleType::Normal,
+        paced: false,
+        due_ns: sent_ns,
+        free_ns: 0,
+        sent_ns,
+        done_ns,
+        processing_ns: done_ns - sent_ns,
+        weight: 10,
+        failed_weight: 0,
+        requests: 1,
+        retries: 0,
+        success: true,
+        status: 200,
+        error_class: ErrorClass::None,
+        took_ms: 3,
+        bytes_out: 100,
+        bytes_in: 50,
+    }
+}
+
+struct Race {
+    way: Outgoing,
+    inbox: Receiver<Delivery>,
+    collector: Collector,
+    folder: tempfile::TempDir,
+}
+
+impl Race {
+    fn new(info: TaskInfo, threads: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = Collector::new(folder.path(), vec![info]).unwrap();
+        collector.begin(0, threads, 0).unwrap();
+        let (sender, inbox) = channel();
+        Self { way: Outgoing::new(sender), inbox, collector, folder }
+    }
+
+    fn recorder(&self, paced: bool) -> Recorder {
+        let mut recorder = Recorder::new(self.way.clone());
+        recorder.begin(0, paced).unwrap();
+        recorder
+    }
+
+    fn result(&mut self) -> TaskResult {
+        let mut ended = None;
+        while let Ok(delivery) = self.inbox.try_recv() {
+            ended = ended.or(self.collector.receive(delivery, &self.way).unwrap());
+        }
+        ended.expect("the task should have ended").result
+    }
+}
+
+fn rows(path: &Path) -> Vec<Row> {
+    let reader = SerializedFileReader::try_from(path).unwrap();
+    reader.get_row_iter(None).unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn two_threads_make_one_result_and_every_sample_is_on_disk() {
+    let mut race = Race::new(info(), 2);
+    let mut recorders = [race.recorder(false), race.recorder(false)];
+    for number in 0..40_000_u64 {
+        let sent = number * MS / 10;
+        recorders[(number % 2) as usize].note(sample(sent, sent + 5 * MS));
+    }
+    for recorder in &mut recorders {
+        recorder.end(0, EndedBy::Source, 0);
+    }
+    let result = race.result();
+    assert_eq!(result.accounting.succeeded, 40_000);
+    assert_eq!((result.work.done, result.bytes_out), (400_000, 4_000_000));
+    assert_eq!(result.service_time.as_ref().unwrap().count, 40_000);
+    assert!((result.service_time.unwrap().mean_ms - 5.0).abs() < 1e-9);
+    assert!(result.latency.is_none() && result.lateness.is_none());
+    // 10,000 operations a second of weight 10, from the first request at 0 s to the last reply at 4.0049 s.
+    let throughput = result.throughput.unwrap();
+    assert!((throughput.mean - 400_000.0 / 4.004_9).abs() < 0.1, "{throughput:?}");
+    assert!((throughput.median - 100_000.0).abs() < f64::EPSILON, "{throughput:?}");
+    let Race { collector, folder, .. } = race;
+    assert_eq!(collector.close().unwrap(), 40_000);
+    assert_eq!(rows(&folder.path().join("samples.parquet")).len(), 40_000);
+    let text = rows(&folder.path().join("series.parquet"))[0].to_string();
+    assert!(text.contains("index") && text.contains("normal"), "{text}");
+    assert!(!folder.path().join("series.jsonl").exists());
+}
+
+#[test]
+fn a_time_based_task_counts_the_work_of_its_window_alone() {
+    let mut race = Race::new(
+        TaskInfo { warmup_ns: Some(2 * SECOND), end_ns: Some(5 * SECOND), paced: true, ..info() },
+        1,
+    );
+    let mut recorder = race.recorder(true);
+    // A slow warm-up of 1 operation a second, then a steady 4 a second until 5 s; one ends after the window.
+    for (sent, kind) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
+        .into_iter()
+        .chain((0..12).map(|number| (2000 + number * 250, SampleType::Normal)))
+    {
+        let one = sample(sent * MS, (sent + 249) * MS);
+        recorder.note(Sample { sample_type: kind, paced: true, due_ns: sent * MS - sent.min(1) * MS, ..one });
+    }
+    recorder.note(Sample { paced: true, ..sample(4990 * MS, 5100 * MS) });
+    recorder.end(0, EndedBy::Time, 1);
+    let result = race.result();
+    let throughput = result.throughput.unwrap();
+    assert_eq!(
+        (throughput.min, throughput.mean, throughput.median, throughput.max),
+        (40.0, 40.0, 40.0, 40.0)
+    );
+    assert!((result.window_s - 3.0).abs() < 1e-9);
+    assert_eq!(
+        (result.accounting.warmup, result.accounting.normal, result.accounting.unanswered),
+        (2, 13, 1)
+    );
+    assert_eq!(result.accounting.operations, 16);
+    // Lateness is 1 ms by construction, and latency is service time and lateness.
+    let lateness = result.lateness.unwrap();
+    assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
+    assert!((result.latency.unwrap().max_ms - 250.0).abs() < 1e-9);
+}
+
+#[test]
+fn failures_have_their_own_histogram_and_their_reasons() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    for number in 0..100 {
+        recorder.note(sample(number * MS, (number + 20) * MS));
+        let failed = sample(number * MS, (number + 1) * MS);
+        recorder.note(Sample {
+            success: false,
+            weight: 0,
+            failed_weight: 10,
+            error_class: ErrorClass::HttpStatus,
+            ..failed
+        });
+        let (kind, reason) = ("rejected".into(), "queue is full".into());
+        let class = ErrorClass::HttpStatus;
+        recorder.error(0, ErrorNote { class, status: 429, kind, reason, count: 1, at_ns: number * MS });
+    }
+    recorder.end(0, EndedBy::Iterations, 0);
+    let result = race.result();
+    assert!((result.error_rate - 0.5).abs() < 1e-9);
+    assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
+    assert!((result.failed_service_time.unwrap().max_ms - 1.0).abs() < 1e-9);
+    assert_eq!((result.work.done, result.work.failed), (1000, 1000));
+    let error = &result.errors[0];
+    assert_eq!((error.count, error.status), (100, Some(429)));
+    assert_eq!(error.reason, "rejected: queue is full");
+}
+
+#[test]
+fn a_killed_race_is_readable_up_to_its_last_finished_second() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    for second in 0..10 {
+        recorder.note(sample(second * SECOND, second * SECOND + MS));
+        recorder.tick();
+    }
+    while let Ok(delivery) = race.inbox.try_recv() {
+        race.collector.receive(delivery, &race.way).unwrap();
+    }
+    let folder = race.folder;
+    // Killed: nothing is closed, and the last line is torn.
+    std::mem::forget(race.collector);
+    let journal = folder.path().join("series.jsonl");
+    let mut text = fs::read_to_string(&journal).unwrap();
+    text.push_str("{\"task\": \"ind");
+    fs::write(&journal, text).unwrap();
+    let seconds = recover_series(folder.path()).unwrap().unwrap();
+    assert!(seconds >= 7, "{seconds}");
+    assert_eq!(rows(&folder.path().join("series.parquet")).len() as u64, seconds);
+    assert_eq!(recover_series(folder.path()).unwrap(), None);
+}
