@@ -1,0 +1,76 @@
+"""What the user asked for, as a value; and who is told how the race goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pacenote.model.race import RaceRecord
+from pacenote.model.result import Progress, TaskResult
+
+Pipeline = Literal["from-distribution", "benchmark-only"]
+OnError = Literal["continue", "continue-on-network", "abort"]
+CorpusChoice = Literal["declared", "as-is", "generated"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaceRequest:
+    """One race, as asked for on the command line; fields are Rally's options of the same name.
+
+    Exactly one of `track` and `track_path` is set. `challenge` None means the track's default. `target_hosts`
+    is empty unless given; they may hold credentials, so they are never printed or stored. `runtime_jdk` None
+    leaves the choice to the provisioner. `corpus` None means: the declared corpus if it is there, otherwise
+    what the race decides. `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is
+    Pacenote's home folder.
+    """
+
+    race_id: str
+    home: Path
+    track: str | None = None
+    track_path: Path | None = None
+    track_params: Mapping[str, object] = field(default_factory=dict)
+    ignore_unused_track_params: bool = False
+    challenge: str | None = None
+    pipeline: Pipeline = "from-distribution"
+    distribution: str = "opensearch"
+    distribution_version: str = "3.3.0"
+    car: tuple[str, ...] = ("defaults",)
+    car_params: Mapping[str, object] = field(default_factory=dict)
+    runtime_jdk: int | Literal["bundled"] | None = None
+    target_hosts: tuple[str, ...] = ()
+    timeout_s: float = 60.0
+    on_error: OnError = "continue"
+    user_tags: Mapping[str, str] = field(default_factory=dict)
+    max_error_rate: float = 0.01
+    seed: int = 42
+    driver_threads: int = 0
+    corpus: CorpusChoice | None = None
+    dry_run: bool = False
+    preserve_install: bool = False
+    offline: bool = False
+
+
+class RaceListener(Protocol):
+    """Told how a race goes, from the thread that runs it. Methods return at once and never raise."""
+
+    def preparing(self, label: str, done: int, total: int) -> None:
+        """Something before the race advances (download, assembly, generation); `total` 0 when it is not
+        known.
+        """
+
+    def started(self, record: RaceRecord) -> None:
+        """The race begins; the record holds everything but results."""
+
+    def progress(self, progress: Progress) -> None:
+        """About once a second while tasks run."""
+
+    def task_finished(self, result: TaskResult) -> None:
+        """A task has ended and its result is stored."""
+
+    def warning(self, text: str) -> None:
+        """Something the user should know, in one line."""
+
+    def finished(self, record: RaceRecord) -> None:
+        """The race has ended, whichever way, and its record with the verdict is stored."""

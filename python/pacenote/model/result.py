@@ -1,0 +1,184 @@
+"""What the driver measured: the result of one task, and snapshots while it runs.
+
+The driver hands both over as documents whose fields are the fields of these types, one to one. Times are
+milliseconds and end in `_ms`, moments and lengths of time are seconds and end in `_s`; definitions are those
+of DESIGN.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pacenote.model.codec import decode, encode
+
+EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "aborted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Work per second in the task's unit, over one-second windows; `mean` is total work by measured time."""
+
+    min: float
+    mean: float
+    median: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """One percentile `q` (0 to 100) with its 95 % order-statistic interval, which few samples do not have.
+
+    `supported` says whether there were enough samples for the percentile to mean something; one that is not
+    must be marked wherever it is shown and must not decide anything.
+    """
+
+    q: float
+    ms: float
+    low_ms: float | None
+    high_ms: float | None
+    supported: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The distribution of one kind of time over the measured operations of a task."""
+
+    count: int
+    min_ms: float
+    mean_ms: float
+    max_ms: float
+    percentiles: tuple[Percentile, ...]
+
+    def at(self, q: float) -> Percentile | None:
+        """The percentile `q`, if the driver computed it."""
+        return next((one for one in self.percentiles if one.q == q), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """Where every operation of a task went: the sums must add up, nothing is lost."""
+
+    operations: int
+    succeeded: int
+    failed: int
+    unanswered: int
+    retried: int
+    warmup: int
+    normal: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work in the task's unit: `failed` work (a bulk's rejected documents) is not part of `done`."""
+
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCount:
+    """One kind of failure of a task: how often, when first and last, and the reason of one of them."""
+
+    error_class: str
+    reason: str
+    status: int | None
+    count: int
+    first_s: float
+    last_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What one finished task did.
+
+    `latency` is None for unpaced tasks, where it equals the service time. Failed operations are only in
+    `failed_service_time`, never in the other distributions. `error_rate` (0 to 1) is over measured
+    operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
+    does not.
+    """
+
+    task: str
+    operation: str
+    operation_type: str
+    index: int
+    unit: str
+    clients: int
+    started_s: float
+    duration_s: float
+    window_s: float
+    paced: bool
+    throughput: Throughput | None
+    service_time: Times | None
+    latency: Times | None
+    processing_time: Times | None
+    lateness: Times | None
+    failed_service_time: Times | None
+    accounting: Accounting
+    work: Work
+    bytes_out: int
+    bytes_in: int
+    error_rate: float
+    errors: tuple[ErrorCount, ...]
+    ended_by: EndedBy
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, object]) -> TaskResult:
+        """Reads what `to_document` or the driver wrote; raises PacenoteError naming the bad field."""
+        name = document.get("task") if isinstance(document, Mapping) else None
+        return decode(cls, document, f"result of task '{name}'" if name else "task result")
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON-ready document, with every field."""
+        document: dict[str, Any] = encode(self)
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class TaskProgress:
+    """One running task: rate and service time are those of the last second, counts are since the task
+    began.
+    """
+
+    task: str
+    unit: str
+    warming_up: bool
+    done_share: float | None
+    rate: float
+    p50_ms: float | None
+    p99_ms: float | None
+    operations: int
+    errors: int
+    eta_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A snapshot of the running race: step `step` of `steps` (from 1) and the tasks that run in it."""
+
+    step: int
+    steps: int
+    elapsed_s: float
+    tasks: tuple[TaskProgress, ...]
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, object]) -> Progress:
+        """Reads the driver's snapshot; raises PacenoteError naming the bad field."""
+        return decode(cls, document, "progress")
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON-ready document, with every field."""
+        document: dict[str, Any] = encode(self)
+        return document
+
+
+def percentiles_for(count: int) -> tuple[float, ...]:
+    """Which percentiles are shown for so many samples: Rally's rule, so that reports keep their rows."""
+    extra = {10: 90.0, 100: 99.0, 1_000: 99.9, 10_000: 99.99}
+    if count <= 0:
+        return ()
+    if count == 1:
+        return (100.0,)
+    return (50.0, *(q for enough, q in extra.items() if count >= enough), 100.0)

@@ -1,0 +1,49 @@
+"""Rally's `op_metrics`: the results of the tasks as its results document has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pacenote.model.result import TaskResult, Times, percentiles_for
+
+
+def op_metrics(tasks: Iterable[TaskResult]) -> list[dict[str, Any]]:
+    """One entry per task, with Rally's keys. `latency` is the service time where a task has no target
+    rate.
+    """
+    return [_op_metric(task) for task in tasks]
+
+
+def percentile_key(q: float) -> str:
+    """Rally's name of a percentile in documents: `50_0`, `99_99`, `100_0`."""
+    return str(float(q)).replace(".", "_")
+
+
+def _op_metric(task: TaskResult) -> dict[str, Any]:
+    throughput = task.throughput
+    return {
+        "task": task.task,
+        "operation": task.operation,
+        "throughput": {
+            "min": throughput.min if throughput else None,
+            "mean": throughput.mean if throughput else None,
+            "median": throughput.median if throughput else None,
+            "max": throughput.max if throughput else None,
+            "unit": f"{task.unit}/s",
+        },
+        "latency": _times(task.latency if task.paced else task.service_time),
+        "service_time": _times(task.service_time),
+        "processing_time": _times(task.processing_time),
+        "error_rate": task.error_rate,
+        "duration": task.duration_s * 1000.0,
+        "meta": {},
+    }
+
+
+def _times(times: Times | None) -> dict[str, Any]:
+    if times is None:
+        return {}
+    shown = percentiles_for(times.count)
+    values: dict[str, Any] = {percentile_key(one.q): one.ms for one in times.percentiles if one.q in shown}
+    return values | {"mean": times.mean_ms, "unit": "ms"}

@@ -1,0 +1,89 @@
+"""Whether the numbers of a race may be used: rules over the finished record, no clock and no judgement of
+taste.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pacenote.model.race import RaceRecord, Verdict
+from pacenote.model.result import TaskResult
+
+LATENESS_SHARE = 0.10
+"""A paced task whose p99 lateness exceeds this share of its median service time measured the driver as
+well.
+"""
+
+THREAD_CPU_SHARE = 0.80
+"""A driver thread busier than this may have queued requests behind its own work."""
+
+
+def judge(record: RaceRecord) -> Verdict:
+    """The verdict on a race that has ended, whichever way.
+
+    Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish.
+    Suspect: late sends, a saturated driver, documents that the engine does not have. A percentile that too
+    few samples support decides nothing.
+    """
+    void = tuple(_void(record))
+    suspect = tuple(_suspect(record))
+    if void:
+        return Verdict("void", void + suspect)
+    return Verdict("suspect", suspect) if suspect else Verdict("valid")
+
+
+def _void(record: RaceRecord) -> Iterator[str]:
+    if record.aborted:
+        yield f"aborted: {record.aborted}"
+    if record.interrupted:
+        yield "interrupted"
+    for task in record.tasks:
+        if task.ended_by == "aborted" and not record.aborted:
+            yield f"aborted in task '{task.task}'"
+        if task.error_rate > record.max_error_rate:
+            rate, limit = f"{task.error_rate * 100:.4g}", f"{record.max_error_rate * 100:.4g}"
+            yield f"task '{task.task}': error rate {rate} % is above the limit of {limit} %"
+    if not (record.complete or record.aborted or record.interrupted):
+        yield "the race has not finished"
+
+
+def _suspect(record: RaceRecord) -> Iterator[str]:
+    for task in record.tasks:
+        yield from _late(task)
+    threads = record.driver.get("threads")
+    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
+        share = _cpu_share(thread)
+        if share is not None and share > THREAD_CPU_SHARE:
+            yield (
+                f"driver thread {number} was busy {share * 100:.0f} % of the time "
+                f"(limit {THREAD_CPU_SHARE * 100:.0f} %): the driver may have been the bottleneck"
+            )
+    for check in record.documents:
+        known = check.acknowledged is not None and check.counted is not None
+        if known and check.acknowledged != check.counted and not check.difference_expected:
+            yield (
+                f"index '{check.index}': the engine acknowledged {check.acknowledged} documents "
+                f"but counts {check.counted}"
+            )
+
+
+def _late(task: TaskResult) -> Iterator[str]:
+    if not task.paced or task.lateness is None or task.service_time is None:
+        return
+    late, typical = task.lateness.at(99.0), task.service_time.at(50.0)
+    if late is None or typical is None or not (late.supported and typical.supported):
+        return
+    if late.ms > LATENESS_SHARE * typical.ms:
+        yield (
+            f"task '{task.task}': p99 lateness {late.ms:.4g} ms is more than {LATENESS_SHARE * 100:.0f} % "
+            f"of the median service time {typical.ms:.4g} ms: requests did not leave when they were due"
+        )
+
+
+def _cpu_share(thread: object) -> float | None:
+    if not isinstance(thread, Mapping):
+        return None
+    cpu, wall = thread.get("cpu_s"), thread.get("wall_s")
+    if not isinstance(cpu, int | float) or not isinstance(wall, int | float) or wall <= 0:
+        return None
+    return cpu / wall
