@@ -1,0 +1,220 @@
+"""The door to `cluster/`: a cluster to race against, either found running or started here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from pacenote.cluster import registry
+from pacenote.cluster.cars import Car, compose_car
+from pacenote.cluster.distribution import Distribution, find_distribution
+from pacenote.cluster.hosts import Host, parse_hosts
+from pacenote.cluster.info import ClusterInfo, read_info
+from pacenote.cluster.install import assemble
+from pacenote.cluster.java import find_java, reachable_java
+from pacenote.cluster.lock import Lock, find_lock, save_lock
+from pacenote.cluster.maven import fetch
+from pacenote.cluster.node import Install, Node, NodeSpec, start_node
+from pacenote.cluster.place import Place, find_place
+from pacenote.cluster.progress import Progress, silent
+from pacenote.cluster.relock import Source, make_lock
+from pacenote.cluster.rest import RestClient
+from pacenote.cluster.wire import Access
+from pacenote.errors import EngineError
+
+LOG_NAME = "engine.log"
+
+
+class Cluster(Protocol):
+    """What a race needs to know of a cluster. A context manager that stops it on leaving."""
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """Where its nodes answer."""
+
+    @property
+    def access(self) -> Access:
+        """How to be let in."""
+
+    def info(self) -> ClusterInfo:
+        """What it says of itself. Raises EngineError when it does not answer."""
+
+    def rest(self) -> RestClient:
+        """A client for control traffic."""
+
+    def alive(self) -> str | None:
+        """None while it can serve, else why it cannot, in one line."""
+
+    def stop(self) -> None:
+        """End it if we started it; leave it alone if not. May be called again."""
+
+    def __enter__(self) -> Cluster: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class ExistingCluster:
+    """A cluster somebody else runs (`--pipeline=benchmark-only`). Made by `existing_cluster`."""
+
+    def __init__(self, hosts: tuple[Host, ...], access: Access, timeout: float) -> None:
+        self.hosts = hosts
+        self.access = access
+        self._rest = RestClient(hosts, timeout, access)
+
+    def info(self) -> ClusterInfo:
+        """See `Cluster`."""
+        return read_info(self._rest)
+
+    def rest(self) -> RestClient:
+        """See `Cluster`."""
+        return self._rest
+
+    def alive(self) -> str | None:
+        """See `Cluster`. Asks over the network: not for use while something is measured."""
+        try:
+            self._rest.exchange("HEAD", "/")
+        except EngineError as failure:
+            return failure.message
+        return None
+
+    def stop(self) -> None:
+        """Close our connections; the cluster is not ours to stop."""
+        self._rest.close()
+
+    def __enter__(self) -> ExistingCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class EmbeddedCluster:
+    """A cluster of one node that we started. Made by `embedded_cluster`."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.hosts = (node.host,)
+        self.access = Access()
+        self._rest = RestClient(self.hosts)
+
+    def info(self) -> ClusterInfo:
+        """See `Cluster`."""
+        return read_info(self._rest)
+
+    def rest(self) -> RestClient:
+        """See `Cluster`."""
+        return self._rest
+
+    def alive(self) -> str | None:
+        """See `Cluster`. Looks at the process only, so it costs the engine nothing."""
+        return self.node.exit_reason()
+
+    def stop(self) -> None:
+        """Stop the node; its logs stay in the artifacts folder."""
+        self._rest.close()
+        self.node.stop()
+
+    def __enter__(self) -> EmbeddedCluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedRequest:
+    """What engine to start. `artifacts` is the folder for its logs; an empty `version` is the default one.
+
+    `runtime_jdk` as on the command line; `maven_mirror` a repository's URL; `start_timeout` in seconds.
+    """
+
+    home: Path
+    artifacts: Path
+    distribution: str = "opensearch"
+    version: str = ""
+    car: Car = field(default_factory=lambda: compose_car(()))
+    runtime_jdk: str | None = None
+    maven_mirror: str | None = field(default=None, repr=False)
+    node_name: str = "rally-node-0"
+    cluster_name: str = "rally-benchmark"
+    start_timeout: float = 120.0
+    preserve: bool = False
+
+
+def existing_cluster(
+    target_hosts: str | Sequence[str],
+    timeout: float = 10.0,
+    *,
+    access: Access | None = None,
+    tls: bool = False,
+) -> ExistingCluster:
+    """A cluster that runs already. Asks it once, so that a wrong address shows now and not in the race.
+
+    `target_hosts` as `--target-hosts`; `timeout` in seconds for control traffic; `tls` for hosts without a
+    scheme. Raises UsageError for what is no host, EngineError naming the addresses when nobody answers, or
+    refuses us.
+    """
+    hosts, own = parse_hosts(target_hosts, tls=tls)
+    cluster = ExistingCluster(hosts, access if access is not None else own, timeout)
+    cluster.info()
+    return cluster
+
+
+def embedded_cluster(request: EmbeddedRequest, progress: Progress = silent) -> EmbeddedCluster:
+    """Start an engine for a race: fetched, assembled, started, healthy. The caller must stop it, best with
+    `with`.
+
+    Also ends nodes that dead owners left behind. Raises EngineError saying what is missing and what to do.
+    """
+    place = find_place(request.home)
+    registry.sweep(place)
+    # The car and Java are checked before anything is fetched: a typing error should not cost a download.
+    install = _install(request, place, progress)
+    spec = NodeSpec(
+        distribution=install.distribution.name,
+        version=_version(request, install.distribution),
+        name=request.node_name,
+        cluster_name=request.cluster_name,
+        heap=request.car.heap_size,
+        jvm_options=request.car.jvm_options,
+        settings=request.car.settings,
+        start_timeout=request.start_timeout,
+        preserve=request.preserve,
+    )
+    return EmbeddedCluster(start_node(spec, install, place, request.artifacts / LOG_NAME, progress))
+
+
+def install_engine(request: EmbeddedRequest, progress: Progress = silent) -> Install:
+    """Have an engine ready to start without starting it (`pacenote download` and `install`)."""
+    return _install(request, find_place(request.home), progress)
+
+
+def _version(request: EmbeddedRequest, distribution: Distribution) -> str:
+    return request.version or distribution.default_version
+
+
+def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Install:
+    distribution = find_distribution(request.distribution, request.version)
+    version = _version(request, distribution)
+    java = find_java(request.runtime_jdk, distribution.java_range(version))
+    lock = find_lock(distribution.name, version, place.locks)
+    if lock is None:
+        lock = _new_lock(distribution, version, Source(place.jars, request.maven_mirror), progress)
+        save_lock(lock, place.locks)
+    fetch(lock.artifacts(), place.jars, mirror=request.maven_mirror, progress=progress)
+    folder = assemble(distribution, lock, place.jars, place.installs)
+    return Install(distribution, folder, reachable_java(java, place))
+
+
+def _new_lock(distribution: Distribution, version: str, source: Source, progress: Progress) -> Lock:
+    progress(f"{distribution.name} {version} is new here: its parts are looked up once", 0, 0)
+    return make_lock(distribution, version, source, progress)

@@ -1,0 +1,62 @@
+"""Addresses of a cluster's nodes, as `--target-hosts` names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pacenote.cluster.wire import Access, split_url
+from pacenote.errors import UsageError
+
+DEFAULT_PORT = 9200
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where one node answers. `path` is empty or starts with a slash; `host` has no brackets for IPv6."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+
+    @property
+    def address(self) -> str:
+        """`host:port`, for messages."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.address}{self.path}"
+
+
+def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool = False) -> tuple[tuple[Host, ...], Access]:
+    """The hosts of `--target-hosts` (`host:port,host2:port/path`, URLs, `[::1]:9200`), and credentials found
+    in URLs.
+
+    Without a scheme it is http, or https when `tls` (client option use_ssl) is set. The port is 9200 unless
+    given, also for https: that is where engines listen. Raises UsageError naming the entry that is wrong.
+    """
+    text = target_hosts.split(",") if isinstance(target_hosts, str) else list(target_hosts)
+    entries = [entry.strip() for entry in text if entry.strip()]
+    if not entries:
+        raise UsageError("--target-hosts names no host", hint="for example --target-hosts=127.0.0.1:9200")
+    parsed = [_parse(entry, "https" if tls else "http") for entry in entries]
+    access = next((access for _, access in parsed if access.headers), Access())
+    return tuple(dict.fromkeys(host for host, _ in parsed)), access
+
+
+def _parse(entry: str, scheme: str) -> tuple[Host, Access]:
+    shown = entry.rpartition("@")[2]
+    url = entry if "://" in entry else f"{scheme}://{entry}"
+    try:
+        if urlsplit(url).netloc.rpartition("@")[2].endswith(":"):
+            raise UsageError("no port after the colon")
+        parts, access = split_url(url, f"'{shown}' in --target-hosts")
+    except (UsageError, ValueError):
+        raise UsageError(
+            f"'{shown}' in --target-hosts is not a host",
+            hint="write it as host:port, host:port/path, [IPv6]:port or an http(s) URL",
+        ) from None
+    port = parts.port if parts.port is not None else DEFAULT_PORT
+    return Host(parts.scheme, parts.hostname or "", port, parts.path.rstrip("/")), access

@@ -1,0 +1,89 @@
+"""Assembling an engine from its jars into a folder that later races use again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from pacenote.cluster.distribution import Distribution
+from pacenote.cluster.lock import Lock
+from pacenote.cluster.maven import Artifact, disk_error
+
+MARKER = "complete"
+# Part of the folder's name: raise it when the same jars are to be laid out differently.
+LAYOUT = 1
+
+
+def assemble(distribution: Distribution, lock: Lock, jars: Path, installs: Path) -> Path:
+    """The assembled engine below `installs`, built from the cache `jars` when it is not there yet.
+
+    Its name holds the lock's digest, so that another set of jars becomes another folder. Built aside and
+    renamed: a folder with a marker is whole. Raises EngineError when it cannot be written.
+    """
+    target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT}"
+    if (target / MARKER).exists():
+        return target
+    try:
+        build = Path(tempfile.mkdtemp(prefix=".build-", dir=installs))
+        try:
+            _fill(build, distribution, lock, jars)
+            _put(build, target)
+        finally:
+            shutil.rmtree(build, ignore_errors=True)
+    except OSError as failure:
+        raise disk_error(failure, target) from failure
+    return target
+
+
+def _fill(build: Path, distribution: Distribution, lock: Lock, jars: Path) -> None:
+    build.chmod(0o755)
+    # The engine looks for all of them, also when they stay empty, and may not create them.
+    for name in ("bin", "config", "plugins"):
+        _folder(build / name)
+    _link_all(lock.lib, jars, _folder(build / "lib"))
+    modules = _folder(build / "modules")
+    for module in lock.modules:
+        folder = _folder(modules / module.name)
+        _link_all(module.artifacts, jars, folder)
+        for name, text in distribution.module_files(lock.version, module).items():
+            write_public(folder / name, text)
+    write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
+
+
+def _put(build: Path, target: Path) -> None:
+    try:
+        os.rename(build, target)
+    except OSError:
+        # Another race was first. Without its marker the folder was tampered with, and is replaced.
+        if (target / MARKER).exists():
+            return
+        shutil.rmtree(target)
+        os.rename(build, target)
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    path.chmod(0o755)
+    return path
+
+
+def write_public(path: Path, text: str) -> None:
+    """Write a file that every user can read, whatever the umask."""
+    path.write_text(text, "utf-8")
+    path.chmod(0o644)
+
+
+def _link_all(artifacts: Iterable[Artifact], jars: Path, folder: Path) -> None:
+    for artifact in artifacts:
+        source, target = artifact.cached(jars), folder / artifact.file_name
+        try:
+            os.link(source, target)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            # Another file system, or one without hard links.
+            shutil.copyfile(source, target)
+            target.chmod(0o644)
