@@ -1,0 +1,114 @@
+"""The lines of a report that are not figures: what the race was, what went wrong, what the marks mean.
+
+Texts come from the engine and from tracks too, so control characters are taken out here, once for every
+renderer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pacenote.model.race import TIMESTAMP, CorpusUsed, RaceRecord
+from pacenote.model.result import ErrorCount, TaskResult
+from pacenote.report.model import MARK, Note, Row
+from pacenote.units import format_count
+
+_TOP_ERRORS = 3
+_LONGEST = 300
+
+
+def header(record: RaceRecord) -> tuple[Note, ...]:
+    """What the race was, one line each; what is not known is left out."""
+    cluster = record.cluster
+    engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
+    lines = (
+        ("Race ID", record.race_id),
+        ("Race timestamp", record.timestamp.strftime(TIMESTAMP)),
+        ("Track", record.track.name),
+        ("Challenge", record.challenge or ""),
+        ("Car", "+".join(record.car)),
+        ("Engine", engine),
+        ("User tags", ", ".join(f"{name}={value}" for name, value in record.user_tags.items())),
+        ("Seed", str(record.seed)),
+    )
+    return tuple(Note(label, clean(text)) for label, text in lines if text)
+
+
+def notes(record: RaceRecord) -> tuple[Note, ...]:
+    """Warnings, top errors, where the data came from, and what could not be read."""
+    found = [
+        *(note for task in record.tasks for note in _task_notes(task, record)),
+        *(_corpus_note(corpus) for corpus in record.corpora),
+        *(
+            Note("Documents", f"index '{check.index}' may differ: {check.difference_expected}")
+            for check in record.documents
+            if check.difference_expected
+        ),
+        *(Note("Telemetry missing", text) for text in record.telemetry_errors),
+    ]
+    return tuple(Note(note.label, clean(note.text), clean(note.task)) for note in found)
+
+
+def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What the figures shown need to be understood."""
+    found: list[str] = []
+    if any(row.mark for row in rows):
+        found.append(
+            f"{MARK} too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 36,887): beside it "
+            "is the 95 % interval of its true value, if the samples give one. It decides no verdict."
+        )
+    if any(row.metric.endswith("primary shards") and row.value is not None for row in rows):
+        found.append(
+            "Times and counts of primary shards are those of the race, not since the indices were made."
+        )
+    if any(row.metric.endswith("lateness") for row in rows):
+        found.append("Lateness is how long after its intended start a request left the driver.")
+    if any("percentile service time" in row.metric for row in rows):
+        found.append(
+            "Latency is shown only for tasks with a target rate; elsewhere it is the service time. "
+            "Neither contains failed requests."
+        )
+    return tuple(found)
+
+
+def clean(text: str) -> str:
+    """The text in one line of readable length, without control characters."""
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    joined = " ".join(printable.split())
+    return joined if len(joined) <= _LONGEST else joined[: _LONGEST - 1] + "…"
+
+
+def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
+    name = task.task
+    if task.error_rate > 0:
+        yield Note("Warning", f"{task.error_rate * 100:.3g} % of the measured operations failed", name)
+    if task.throughput is None and name not in record.unreported:
+        why = "no operation succeeded" if task.error_rate >= 1 else "it ended during its warm-up"
+        yield Note("Warning", f"no throughput: {why}", name)
+    if task.accounting.unanswered:
+        count = format_count(task.accounting.unanswered, "operation")
+        yield Note("Warning", f"{count} had no answer when the task ended", name)
+    if task.ended_by == "stopped":
+        yield Note("Warning", "stopped before its end", name)
+    by_count = sorted(task.errors, key=lambda error: error.count, reverse=True)
+    for error in by_count[:_TOP_ERRORS]:
+        yield Note("Error", _error_text(error), name)
+    if rest := by_count[_TOP_ERRORS:]:
+        others = sum(error.count for error in rest)
+        yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in all", name)
+
+
+def _error_text(error: ErrorCount) -> str:
+    status = f" (HTTP {error.status})" if error.status is not None else ""
+    when = f"first at {error.first_s:.1f} s, last at {error.last_s:.1f} s"
+    return f"{error.count:,} × {error.error_class}{status}, {when}, for example: {error.reason}"
+
+
+def _corpus_note(corpus: CorpusUsed) -> Note:
+    size = f"{format_count(corpus.documents, 'document')}, {corpus.bytes:,} bytes"
+    origin = {
+        "declared": "as the track declares it",
+        "as-is": "files as they were found, not checked against the track",
+        "generated": f"generated, seed {corpus.seed}: not the public corpus",
+    }[corpus.origin]
+    return Note("Corpus", f"'{corpus.name}': {origin} ({size})")

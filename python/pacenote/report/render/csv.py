@@ -1,0 +1,22 @@
+"""A report as CSV: Rally's four columns, then mark and interval; notes are rows whose value is a text."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from pacenote.report.model import Report, note_lines
+
+_COLUMNS = ("Metric", "Task", "Value", "Unit", "Mark", "Low", "High")
+
+
+def render_csv(report: Report) -> str:
+    """The report as CSV text; figures with all their digits."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for row in report.rows:
+        writer.writerow((row.metric, row.task, row.value, row.unit, row.mark, row.low, row.high))
+    for note in (*report.header, *note_lines(report)):
+        writer.writerow((note.label, note.task, note.text, "", "", "", ""))
+    return text.getvalue()

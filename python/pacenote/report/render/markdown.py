@@ -1,0 +1,65 @@
+"""A report as Markdown: Rally's table, then the notes as lists. Plain enough for a terminal or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pacenote.report.model import Align, Note, Report, note_lines
+from pacenote.report.numbers import format_interval, format_number
+
+_VALUE = 2
+"""The column that `--report-numbers-align` is about."""
+
+
+def render_markdown(report: Report, align: Align = "decimal") -> str:
+    """The report as Markdown text that ends in a newline. The interval column is there only if a value is
+    marked.
+    """
+    headers = ["Metric", "Task", "Value", "Unit"] + (["95 % interval"] if report.marked else [])
+    rows = [
+        [row.metric, row.task, format_number(row.value), row.unit, format_interval(row)][: len(headers)]
+        for row in report.rows
+    ]
+    parts = [
+        "\n".join(_line(note) for note in report.header),
+        pipe_table(headers, rows, align),
+        "\n".join(_line(note) for note in note_lines(report)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Align) -> str:
+    """A Markdown table padded to be readable as text; texts to the right as in Rally, values as asked for."""
+    columns = [[escape(row[at]) for row in rows] for at in range(len(headers))]
+    cells: list[list[str]] = []
+    rules: list[str] = []
+    for at, (title, column) in enumerate(zip(headers, columns, strict=True)):
+        how = align if at == _VALUE else "right"
+        padded = pad_decimals(column) if how == "decimal" else column
+        width = max([3, len(title), *(len(cell) for cell in padded)])
+        place = {"left": str.ljust, "center": str.center}.get(how, str.rjust)
+        cells.append([place(text, width) for text in (title, *padded)])
+        rules.append(
+            {"left": ":" + "-" * (width + 1), "center": ":" + "-" * width + ":"}.get(
+                how, "-" * (width + 1) + ":"
+            )
+        )
+    lines = ["| " + " | ".join(line) + " |" for line in zip(*cells, strict=True)]
+    return "\n".join([lines[0], "|" + "|".join(rules) + "|", *lines[1:]])
+
+
+def escape(text: str) -> str:
+    """Text that cannot break a table cell or a list item."""
+    return " ".join(text.splitlines()).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def pad_decimals(column: Sequence[str]) -> list[str]:
+    """Fills up on the right so that decimal points stand below each other when aligned to the right."""
+    tails = [len(cell) - cell.find(".") if "." in cell else 0 for cell in column]
+    longest = max(tails, default=0)
+    return [cell + " " * (longest - tail) for cell, tail in zip(column, tails, strict=True)]
+
+
+def _line(note: Note) -> str:
+    task = f" [{escape(note.task)}]" if note.task else ""
+    return f"- {note.label}{task}: {escape(note.text)}"

@@ -1,0 +1,48 @@
+"""A report for a terminal: a rich table, the verdict in its colour, the notes below."""
+
+from __future__ import annotations
+
+from pacenote.report.model import Align, Note, Report, note_lines
+from pacenote.report.numbers import format_interval, format_number
+from pacenote.report.render.markdown import pad_decimals
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+_COLOURS = {"valid": "bold green", "suspect": "bold yellow", "void": "bold red"}
+_LABELS = {
+    "Reason": "yellow",
+    "Warning": "yellow",
+    "Error": "red",
+    "Telemetry missing": "yellow",
+    "Footnote": "dim",
+}
+
+
+def render_terminal(report: Report, console: Console, align: Align = "decimal") -> None:
+    """Prints the report on `console`. Texts are never read as markup."""
+    console.print(Group(*(_line(note) for note in report.header)))
+    console.print(_table(report, align))
+    console.print(Group(*(_line(note) for note in note_lines(report))))
+
+
+def _table(report: Report, align: Align) -> Table:
+    values = [format_number(row.value) for row in report.rows]
+    table = Table(show_edge=False, pad_edge=False)
+    table.add_column("Metric")
+    table.add_column("Task", overflow="fold")
+    table.add_column("Value", justify="right" if align == "decimal" else align, no_wrap=True)
+    table.add_column("Unit")
+    if report.marked:
+        table.add_column("95 % interval", no_wrap=True)
+    for row, value in zip(report.rows, pad_decimals(values) if align == "decimal" else values, strict=True):
+        cells = [row.metric, row.task, value, row.unit, format_interval(row)]
+        style = "yellow" if row.mark else ""
+        table.add_row(*(Text(cell, style=style) for cell in cells[: len(table.columns)]))
+    return table
+
+
+def _line(note: Note) -> Text:
+    colour = _COLOURS[note.text] if note.label == "Verdict" else ""
+    task = f" [{note.task}]" if note.task else ""
+    return Text.assemble((f"{note.label}{task}: ", _LABELS.get(note.label, "bold")), (note.text, colour))

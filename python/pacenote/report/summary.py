@@ -1,0 +1,131 @@
+"""The summary report of one race: Rally's rows in Rally's order, then what Rally does not say.
+
+Differences from Rally, on purpose: latency is shown only for tasks with a target rate (elsewhere it is the
+service time), a figure of 0 is a figure, heap used for segments never has a value (engines stopped reporting
+it), and figures of primary shards are what happened during the race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pacenote.model.race import RaceRecord, SystemMetrics, Verdict
+from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
+from pacenote.report.model import MARK, Report, Row, Show
+from pacenote.report.notes import clean, footnotes, header, notes
+
+_MINUTE_MS = 60_000.0
+_PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
+_SHARD_TIMES = (
+    ("indexing time", "total_time", ""),
+    ("indexing throttle time", "indexing_throttle_time", ""),
+    ("merge time", "merge_time", "merge_count"),
+    ("merge throttle time", "merge_throttle_time", ""),
+    ("refresh time", "refresh_time", "refresh_count"),
+    ("flush time", "flush_time", "flush_count"),
+)
+_COLLECTORS = (
+    ("Young Gen", "young"),
+    ("Old Gen", "old"),
+    ("ZGC Cycles", "zgc_cycles"),
+    ("ZGC Pauses", "zgc_pauses"),
+)
+_SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Translog size", "translog_size"))
+_HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
+
+
+def summarise(record: RaceRecord, show: Show = "available") -> Report:
+    """Builds the report of a race, also of one that was interrupted or still runs."""
+    reported = [task for task in record.tasks if task.task not in record.unreported or task.error_rate > 0]
+    rows = [
+        *_system_rows(record.system),
+        *(row for task in reported for row in _task_rows(task)),
+        *(row for task in reported for row in _own_task_rows(task)),
+        *_document_rows(record),
+    ]
+    shown = tuple(row for row in rows if row.value is not None or _is_forced(row, show))
+    verdict = Verdict(record.verdict.state, tuple(clean(reason) for reason in record.verdict.reasons))
+    return Report(header(record), shown, verdict, notes(record), footnotes(shown))
+
+
+def _is_forced(row: Row, show: Show) -> bool:
+    return show == "all" or (show == "all-percentiles" and "th percentile" in row.metric)
+
+
+def _system_rows(system: SystemMetrics) -> Iterator[Row]:
+    for name, field, count in _SHARD_TIMES:
+        yield Row(f"Cumulative {name} of primary shards", "", _minutes(getattr(system, field)), "min")
+        if count:
+            kind = name.removesuffix(" time")
+            yield Row(f"Cumulative {kind} count of primary shards", "", getattr(system, count), "")
+        spread = getattr(system, f"{field}_per_shard")
+        for which in ("min", "median", "max"):
+            value = _minutes(getattr(spread, which)) if spread else None
+            yield Row(f"{which.capitalize()} cumulative {name} across primary shards", "", value, "min")
+    for name, field in _COLLECTORS:
+        time_ms = getattr(system, f"{field}_gc_time")
+        yield Row(f"Total {name} GC time", "", None if time_ms is None else time_ms / 1000, "s")
+        yield Row(f"Total {name} GC count", "", getattr(system, f"{field}_gc_count"), "")
+    for name, field in _SIZES:
+        size = getattr(system, field)
+        yield Row(name, "", None if size is None else size / 1024**3, "GB")
+    for name in _HEAP:
+        yield Row(f"Heap used for {name}", "", None, "MB")
+    yield Row("Segment count", "", system.segment_count, "")
+    for name, unit in (("count", ""), ("time", "s"), ("failed", "")):
+        yield Row(f"Total Ingest Pipeline {name}", "", None, unit)
+
+
+def _minutes(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / _MINUTE_MS
+
+
+def _task_rows(task: TaskResult) -> Iterator[Row]:
+    for which in ("min", "mean", "median", "max"):
+        value = round(getattr(task.throughput, which), 2) if task.throughput else None
+        yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s")
+    if task.paced:
+        yield from _percentile_rows(task, "latency", task.latency)
+    yield from _percentile_rows(task, "service time", task.service_time)
+    yield Row("error rate", task.task, _percent(task.error_rate), "%")
+
+
+def _percent(rate: float) -> float:
+    """Two decimals as in Rally, unless that would turn errors into no errors or some answers into none."""
+    percent = rate * 100
+    rounded = round(percent, 2)
+    hides = rounded <= 0.0 < percent or percent < 100.0 <= rounded
+    return percent if hides else rounded
+
+
+def _percentile_rows(task: TaskResult, name: str, times: Times | None) -> Iterator[Row]:
+    shown = percentiles_for(times.count) if times else ()
+    for q in _PERCENTILES:
+        found = times.at(q) if times and q in shown else None
+        yield _percentile_row(f"{q:g}th percentile {name}", task.task, found)
+
+
+def _percentile_row(metric: str, task: str, found: Percentile | None) -> Row:
+    if found is None:
+        return Row(metric, task, None, "ms")
+    # The 100th percentile is the largest value that was seen: a fact, not an estimate that could be
+    # unsupported.
+    if found.supported or found.q >= 100.0:
+        return Row(metric, task, found.ms, "ms")
+    return Row(metric, task, found.ms, "ms", MARK, found.low_ms, found.high_ms)
+
+
+def _own_task_rows(task: TaskResult) -> Iterator[Row]:
+    if task.paced and task.lateness:
+        for q in (50.0, 99.0):
+            yield _percentile_row(f"{q:g}th percentile lateness", task.task, task.lateness.at(q))
+    indexes = task.operation_type == "bulk" and task.unit == "docs"
+    yield Row("documents indexed" if indexes else "work done", task.task, task.work.done, task.unit)
+    if task.work.failed:
+        yield Row("documents rejected" if indexes else "work failed", task.task, task.work.failed, task.unit)
+
+
+def _document_rows(record: RaceRecord) -> Iterator[Row]:
+    for check in record.documents:
+        yield Row("documents acknowledged", check.index, check.acknowledged, "docs")
+        yield Row("documents counted", check.index, check.counted, "docs")
