@@ -78,17 +78,6 @@ impl Collector {
         Ok(Self { tasks, running: BTreeMap::new(), samples, series })
     }
 
-    /// Prepares for a task that `threads` threads are about to run. `started_ns` counts from the race's first step.
-    ///
-    /// # Errors
-    ///
-    /// When memory for its totals cannot be set up.
-    pub fn begin(&mut self, task: u32, threads: u32, started_ns: u64) -> Result<(), RecordError> {
-        let totals = Totals::new(task, self.tasks[task as usize].clone())?;
-        self.running.insert(task, Running { totals, threads, started_ns, pending: BTreeMap::new() });
-        Ok(())
-    }
-
     /// Takes a delivery. Returns the task that has ended with it.
     ///
     /// # Errors
@@ -96,6 +85,10 @@ impl Collector {
     /// When a file cannot be written.
     pub fn receive(&mut self, delivery: Delivery, way: &Outgoing) -> Result<Option<TaskEnd>, RecordError> {
         match delivery {
+            Delivery::Begin { task, threads, started_ns } => {
+                let totals = Totals::new(task, self.tasks[task as usize].clone())?;
+                self.running.insert(task, Running { totals, threads, started_ns, pending: BTreeMap::new() });
+            }
             Delivery::Window(window) => self.add(*window)?,
             Delivery::Samples(samples) => {
                 self.samples.append(&samples, &self.tasks)?;
@@ -106,13 +99,13 @@ impl Collector {
                     running.totals.add_errors(errors);
                 }
             }
-            Delivery::Ended { task, by, unanswered } => {
-                if let Some(running) = self.running.get_mut(&task) {
-                    running.totals.end(by, unanswered);
-                    running.threads = running.threads.saturating_sub(1);
-                    if running.threads == 0 {
-                        return self.finish_task(task);
-                    }
+            Delivery::Ended { task, by, unanswered, started_ns } => {
+                let Some(running) = self.running.get_mut(&task) else { return Ok(None) };
+                running.totals.end(by, unanswered);
+                running.started_ns = running.started_ns.max(started_ns);
+                running.threads = running.threads.saturating_sub(1);
+                if running.threads == 0 {
+                    return self.finish_task(task);
                 }
             }
         }

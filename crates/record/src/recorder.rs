@@ -15,6 +15,15 @@ const BATCH: usize = 16_384;
 /// What a recorder hands over, once a second or when a buffer is full.
 #[derive(Debug)]
 pub enum Delivery {
+    /// So many threads are about to run a task. Sent before any of them starts it.
+    Begin {
+        /// Position of the task in the plan.
+        task: u32,
+        /// Threads that have clients of it.
+        threads: u32,
+        /// When its step began, nanoseconds since the race's first step.
+        started_ns: u64,
+    },
     /// A part of a second of a task.
     Window(Box<Window>),
     /// Samples in the order of their ends.
@@ -29,6 +38,8 @@ pub enum Delivery {
         by: EndedBy,
         /// Operations begun whose reply never came.
         unanswered: u64,
+        /// When the task began, nanoseconds since the race's first step.
+        started_ns: u64,
     },
 }
 
@@ -135,13 +146,13 @@ impl Recorder {
         self.deliver_samples();
     }
 
-    /// Closes a task and delivers all that is left of it.
-    pub fn end(&mut self, task: u32, by: EndedBy, unanswered: u64) {
+    /// Closes a task and delivers all that is left of it. The other values are those of [`Delivery::Ended`].
+    pub fn end(&mut self, task: u32, by: EndedBy, unanswered: u64, started_ns: u64) {
         self.deliver_samples();
         if let Some(position) = self.open.iter().position(|open| open.task == task) {
             self.open.swap_remove(position).deliver(&self.outgoing);
         }
-        self.outgoing.send(Delivery::Ended { task, by, unanswered });
+        self.outgoing.send(Delivery::Ended { task, by, unanswered, started_ns });
     }
 
     fn deliver_samples(&mut self) {

@@ -1,5 +1,7 @@
 //! Recorders → collector → results and files, the way the driver uses them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -62,10 +64,11 @@ struct Race {
 impl Race {
     fn new(info: TaskInfo, threads: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut collector = Collector::new(folder.path(), vec![info]).unwrap();
-        collector.begin(0, threads, 0).unwrap();
+        let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (sender, inbox) = channel();
-        Self { way: Outgoing::new(sender), inbox, collector, folder }
+        let way = Outgoing::new(sender);
+        way.send(Delivery::Begin { task: 0, threads, started_ns: 0 });
+        Self { way, inbox, collector, folder }
     }
 
     fn recorder(&self, paced: bool) -> Recorder {
@@ -97,7 +100,7 @@ fn two_threads_make_one_result_and_every_sample_is_on_disk() {
         recorders[(number % 2) as usize].note(sample(sent, sent + 5 * MS));
     }
     for recorder in &mut recorders {
-        recorder.end(0, EndedBy::Source, 0);
+        recorder.end(0, EndedBy::Source, 0, 0);
     }
     let result = race.result();
     assert_eq!(result.accounting.succeeded, 40_000);
@@ -133,7 +136,7 @@ fn a_time_based_task_counts_the_work_of_its_window_alone() {
         recorder.note(Sample { sample_type: kind, paced: true, due_ns: sent * MS - sent.min(1) * MS, ..one });
     }
     recorder.note(Sample { paced: true, ..sample(4990 * MS, 5100 * MS) });
-    recorder.end(0, EndedBy::Time, 1);
+    recorder.end(0, EndedBy::Time, 1, 0);
     let result = race.result();
     let throughput = result.throughput.unwrap();
     assert_eq!(
@@ -170,7 +173,7 @@ fn failures_have_their_own_histogram_and_their_reasons() {
         let class = ErrorClass::HttpStatus;
         recorder.error(0, ErrorNote { class, status: 429, kind, reason, count: 1, at_ns: number * MS });
     }
-    recorder.end(0, EndedBy::Iterations, 0);
+    recorder.end(0, EndedBy::Iterations, 0, 0);
     let result = race.result();
     assert!((result.error_rate - 0.5).abs() < 1e-9);
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
