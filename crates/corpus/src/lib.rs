@@ -1,1 +1,35 @@
-//! Placeholder while the skeleton is laid.
+//! Corpora: from an archive or a seed to bulk bodies on the wire.
+//!
+//! Everything here is pure and synchronous: files and seeds in, bytes out; no clock, no network, no async.
+//!
+//! # Layout
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`unpack`](mod@unpack) | `.gz`, `.bz2`, `.zst` to the plain file, counting lines on the way |
+//! | `offsets` | Rally's `<file>.offset` table: where every 50,000th line starts |
+//! | [`lines`] | [`LineFile`]: a mapped ndjson file with that table |
+//! | [`partition`] | which documents belong to which client (Rally's bounds) |
+//! | [`bulk`] | [`BulkReader`]: bulk bodies of one client; the hot path of indexing |
+//! | [`generate`](mod@generate) | seeded generators, one file (or folder) each, and their registry |
+//! | `output` | temporary file, disk guard, fsync and rename; shared by unpacking and generating |
+//! | [`error`] | [`CorpusError`] |
+
+pub mod bulk;
+pub mod error;
+pub mod generate;
+pub mod lines;
+mod offsets;
+mod output;
+pub mod partition;
+pub mod unpack;
+
+pub use bulk::{ActionLines, BulkBody, BulkReader, Part};
+pub use error::CorpusError;
+pub use generate::{
+    FileSpec, GenerateProgress, Generated, GeneratedFile, Generator, HttpLogs, Recipe, generate, generator,
+    http_logs,
+};
+pub use lines::LineFile;
+pub use partition::bounds;
+pub use unpack::{Archive, UnpackProgress, Unpacked, unpack};

@@ -1,0 +1,124 @@
+//! How fast the hot paths are. Run: `cargo bench -p pacenote-corpus` (needs about 600 MB in the temporary folder).
+#![allow(clippy::print_stdout, clippy::unwrap_used)] // a program that exists to print; a failure should stop it
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pacenote_corpus::{
+    ActionLines, BulkBody, BulkReader, HttpLogs, LineFile, Part, Recipe, generator, http_logs, unpack,
+};
+
+const DOCUMENTS: u64 = 3_000_000;
+const ROUNDS: usize = 5;
+
+fn main() {
+    generating();
+    let folder = tempfile::tempdir().unwrap();
+    let spec = HttpLogs { documents: DOCUMENTS, seed: 1 };
+    http_logs(&spec, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let data = folder.path().join("documents-241998.json");
+    opening(&data);
+    let file = Arc::new(LineFile::open(&data).unwrap());
+    let action = ActionLines::Constant(b"{\"index\":{\"_index\":\"logs-241998\"}}\n".to_vec());
+    bulks("bulk, constant action", &file, action, file.lines());
+    // Any two lines do for action and source: only their ends are looked at.
+    bulks("bulk, action in file", &file, ActionLines::InFile, file.lines() / 2);
+    unpacking(&data);
+}
+
+/// The shortest of a few rounds: what the code needs when nothing disturbs it.
+fn best(mut work: impl FnMut()) -> Duration {
+    let round = || {
+        let begin = Instant::now();
+        work();
+        begin.elapsed()
+    };
+    std::iter::repeat_with(round).take(ROUNDS).min().unwrap()
+}
+
+fn say(what: &str, took: Duration, documents: u64, bytes: u64) {
+    let seconds = took.as_secs_f64();
+    let (nanos, rate) = (seconds * 1e9 / documents as f64, documents as f64 / seconds / 1e6);
+    let (speed, mean) = (bytes as f64 / seconds / 1e6, bytes as f64 / documents as f64);
+    println!("{what:<24} {nanos:7.1} ns/doc {rate:7.1} M docs/s {speed:7.0} MB/s ({mean:.1} bytes/doc)");
+}
+
+/// Counts bytes; a sink that costs nothing.
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.0 += data.len() as u64;
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn generating() {
+    let logs = generator("http_logs").unwrap();
+    let recipe = Recipe { documents: DOCUMENTS, seed: 1 };
+    let documents = logs.files(DOCUMENTS)[6].documents;
+    let mut sink = Count(0);
+    let took = best(|| {
+        sink.0 = 0;
+        logs.write(recipe, 6, &mut sink).unwrap();
+    });
+    say("generate http_logs", took, documents, sink.0);
+}
+
+fn opening(data: &Path) {
+    let mut side = data.as_os_str().to_owned();
+    side.push(".offset");
+    let mut file = LineFile::open(data).unwrap();
+    let indexed = best(|| file = LineFile::open(data).unwrap());
+    say("open, offset table", indexed, file.lines(), file.len());
+    let scanned = best(|| {
+        std::fs::remove_file(&side).unwrap();
+        file = LineFile::open(data).unwrap();
+    });
+    say("open, scan", scanned, file.lines(), file.len());
+}
+
+fn bulks(what: &str, file: &Arc<LineFile>, action: ActionLines, documents: u64) {
+    let part = Part { file: Arc::clone(file), first_document: 0, documents, action };
+    let mut reader = BulkReader::new(vec![part], 5000).unwrap();
+    let (mut body, mut bytes) = (BulkBody::new(), 0);
+    let took = best(|| {
+        reader.rewind();
+        bytes = 0;
+        while reader.next_into(&mut body).is_some() {
+            bytes += body.len() as u64;
+        }
+    });
+    say(what, took, documents, bytes);
+}
+
+fn unpacking(data: &Path) {
+    let lines = LineFile::open(data).unwrap();
+    let part = lines.slice(0, 300_000);
+    let folder = tempfile::tempdir().unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(part).unwrap();
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(part).unwrap();
+    let packed = [
+        ("gz", gzip.finish().unwrap()),
+        ("bz2", bzip2.finish().unwrap()),
+        ("zst", zstd::encode_all(part, 3).unwrap()),
+    ];
+    for (kind, bytes) in packed {
+        let archive = folder.path().join(format!("data.json.{kind}"));
+        std::fs::write(&archive, &bytes).unwrap();
+        let ratio = part.len() as f64 / bytes.len() as f64;
+        let took = best(|| {
+            unpack(&archive, folder.path(), None, &mut |_| ControlFlow::Continue(())).unwrap();
+        });
+        say(&format!("unpack .{kind}, 1:{ratio:.1}"), took, 300_000, part.len() as u64);
+    }
+}

@@ -1,0 +1,272 @@
+//! `http_logs`: one line per request to the web site of the football world cup of 1998.
+//!
+//! Seven files for seven stretches of 1998, in the real corpus' proportion. What the track's operations look for is
+//! there at any size worth measuring: the request `GET / HTTP/1.0`, terms that begin with `GET image`, many
+//! documents with status 200 on 1 May, exactly 20 with status 400 on that day (the track asserts that number), and
+//! times after 10 June.
+
+mod requests;
+mod vocabulary;
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use super::random::{Random, byte_of};
+use super::rhythm::{Slot, slots};
+use super::split::split;
+use super::{FileSpec, Generator, Recipe};
+use requests::Endings;
+
+const VERSION: u32 = 1;
+
+/// Week number in the file name, documents in the real corpus, first second and end (1998, UTC): Thursday 30 April
+/// 19:30:17, when the logs begin, to Sunday; five weeks from Monday; 8 June to 26 July.
+const FILES: [(u32, u64, Range<u64>); 7] = [
+    (18, 2_708_746, 893_964_617..894_240_000),
+    (19, 9_697_882, 894_240_000..894_844_800),
+    (20, 13_053_463, 894_844_800..895_449_600),
+    (21, 17_647_279, 895_449_600..896_054_400),
+    (22, 10_716_760, 896_054_400..896_659_200),
+    (23, 11_961_342, 896_659_200..897_264_000),
+    (24, 181_463_624, 897_264_000..901_497_600),
+];
+
+/// Load of each hour of a day, UTC: Europe's afternoon and evening, America's morning and midday.
+const BY_HOUR: [u64; 24] =
+    [52, 46, 42, 38, 34, 32, 34, 42, 54, 64, 70, 74, 80, 90, 100, 108, 112, 112, 108, 102, 94, 84, 72, 60];
+
+/// 1 May 1998, UTC: the day of the operations `200s-in-range` and `400s-in-range`.
+const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
+
+/// Documents with status 400 on that day, in the real corpus and here.
+const ANCHORS: u64 = 20;
+
+/// At the least so many documents of that day to each of them, so that they stay rare in a tiny corpus.
+const ANCHOR_SPACING: u64 = 12;
+
+/// On all other days: so many of 65,536.
+const BAD_ODDS: u64 = 3;
+
+/// Bytes handed to the sink at once.
+const PIECE: usize = 256 * 1024;
+
+/// Room for the longest line, so that the buffer never grows.
+const LONGEST: usize = 512;
+
+/// The generator. It has no state.
+pub(super) struct Weeks;
+
+impl Generator for Weeks {
+    fn name(&self) -> &'static str {
+        "http_logs"
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn files(&self, documents: u64) -> Vec<FileSpec> {
+        let shares = split(documents, &FILES.each_ref().map(|(_, share, _)| *share));
+        let names = FILES.iter().map(|(week, ..)| format!("documents-{week}1998.json"));
+        names.zip(shares).map(|(name, documents)| FileSpec { name, documents }).collect()
+    }
+
+    fn write(&self, recipe: Recipe, file: usize, sink: &mut dyn Write) -> io::Result<()> {
+        let documents = self.files(recipe.documents).get(file).map_or(0, |spec| spec.documents);
+        let Some((week, _, span)) = FILES.get(file).filter(|_| documents > 0) else { return Ok(()) };
+        let slots = slots(span.start, span.end, &BY_HOUR, documents);
+        let mut writer = Lines::new(recipe.seed, u64::from(*week), sink);
+        let mut anchors = Anchors::new(&slots);
+        for slot in slots {
+            writer.hour(slot, &mut anchors)?;
+        }
+        writer.sink.write_all(&writer.buffer)
+    }
+}
+
+/// Which documents of the anchor day have status 400: spread evenly over the day.
+struct Anchors {
+    /// Documents of the day before the current slot, and in the whole day.
+    passed: u64,
+    day: u64,
+    count: u64,
+    /// The next one, by its number within the day.
+    next: u64,
+    placed: u64,
+}
+
+impl Anchors {
+    fn new(slots: &[Slot]) -> Self {
+        let day =
+            slots.iter().filter(|slot| ANCHOR_DAY.contains(&slot.start)).map(|slot| slot.documents).sum();
+        let mut anchors =
+            Self { passed: 0, day, count: ANCHORS.min(day / ANCHOR_SPACING), next: 0, placed: 0 };
+        anchors.place();
+        anchors
+    }
+
+    fn place(&mut self) {
+        let at =
+            |day: u64| u128::from(day) * u128::from(2 * self.placed + 1) / u128::from(2 * self.count.max(1));
+        let open = self.placed < self.count;
+        self.next = if open { u64::try_from(at(self.day)).unwrap_or(u64::MAX) } else { u64::MAX };
+    }
+
+    /// Whether document `index` of the current slot is one; to be asked in order.
+    #[inline]
+    fn take(&mut self, index: u64) -> bool {
+        let hit = self.passed + index == self.next;
+        if hit {
+            self.placed += 1;
+            self.place();
+        }
+        hit
+    }
+}
+
+/// Writes lines.
+struct Lines<'a> {
+    sink: &'a mut dyn Write,
+    buffer: Vec<u8>,
+    random: Random,
+    usual: Endings,
+    bad: Endings,
+    octets: Vec<Octet>,
+    popularity: [u8; 256],
+}
+
+impl<'a> Lines<'a> {
+    fn new(seed: u64, week: u64, sink: &'a mut dyn Write) -> Self {
+        let stream = |file: u64, purpose: u64| Random::new(seed, &[u64::from(VERSION), file, purpose]);
+        Self {
+            sink,
+            buffer: Vec::with_capacity(PIECE + LONGEST),
+            random: stream(week, 0),
+            usual: Endings::usual(&mut stream(0, 1), &mut stream(week, 2)),
+            bad: Endings::bad(),
+            octets: (0..=255).map(Octet::new).collect(),
+            popularity: popularity(),
+        }
+    }
+
+    /// All documents of one slot.
+    fn hour(&mut self, slot: Slot, anchors: &mut Anchors) -> io::Result<()> {
+        let anchor_day = ANCHOR_DAY.contains(&slot.start);
+        let (mut head, mut head_time) = (Vec::with_capacity(64), 0);
+        for index in 0..slot.documents {
+            let bits = self.random.next();
+            let time = slot.time(index, bits & 0xffff);
+            if time != head_time {
+                head_time = time;
+                write_head(&mut head, time);
+            }
+            self.buffer.extend_from_slice(&head);
+            self.client(bits >> 16);
+            let bad = if anchor_day { anchors.take(index) } else { bits >> 48 < BAD_ODDS };
+            let endings = if bad { &self.bad } else { &self.usual };
+            self.buffer.extend_from_slice(endings.pick(self.random.next()));
+            if self.buffer.len() >= PIECE {
+                self.sink.write_all(&self.buffer)?;
+                self.buffer.clear();
+            }
+        }
+        anchors.passed += if anchor_day { slot.documents } else { 0 };
+        Ok(())
+    }
+
+    /// The address of a client. As in the real corpus a client is a number, its bytes the octets from the lowest
+    /// on. Uses the low 29 bits: 8 choose the class of popularity, 21 the client within it.
+    #[inline]
+    fn client(&mut self, bits: u64) {
+        let class = 1_u64 << self.popularity[usize::from(byte_of(bits, 0))];
+        let rank = class | ((bits >> 8) & (class - 1));
+        // An odd factor permutes the numbers, so that popular clients are found all over.
+        let client = rank.wrapping_mul(0x9e37_79b1) & 0x1f_ffff;
+        for index in 0..3 {
+            let octet = self.octets[usize::from(byte_of(client, index))];
+            self.buffer.extend_from_slice(&octet.text[..octet.len]);
+        }
+        self.buffer.push(b'0');
+    }
+}
+
+/// The start of a document, up to the client's opening quote.
+fn write_head(head: &mut Vec<u8>, time: u64) {
+    head.clear();
+    head.extend_from_slice(b"{\"@timestamp\": ");
+    head.extend_from_slice(itoa::Buffer::new().format(time).as_bytes());
+    head.extend_from_slice(b", \"clientip\": \"");
+}
+
+/// An octet of an address with its dot, as text.
+#[derive(Debug, Clone, Copy)]
+struct Octet {
+    text: [u8; 4],
+    len: usize,
+}
+
+impl Octet {
+    fn new(octet: u8) -> Self {
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(octet).as_bytes();
+        let mut text = [b'.'; 4];
+        text[..digits.len()].copy_from_slice(digits);
+        Self { text, len: digits.len() + 1 }
+    }
+}
+
+/// For each of 256 draws the class of popularity e of a client; class e holds the ranks 2^e to 2^(e+1) - 1, up to
+/// 2^21 - 1, about as many clients as the real logs have.
+///
+/// A class has weight 2^(e/4) (each step 19/16 of the one before), so a rank has 2^(-3e/4): Zipf's law with the
+/// exponent 3/4, in stairs; the first client has one request in 256, which is what a large proxy had.
+fn popularity() -> [u8; 256] {
+    let mut weights = [1 << 16; 21];
+    for class in 1..21 {
+        weights[class] = weights[class - 1] * 19 / 16;
+    }
+    let total: u64 = weights.iter().sum();
+    let mut draws = [0; 256];
+    let (mut class, mut passed) = (0_u8, weights[0]);
+    for (draw, slot) in (0_u64..).zip(&mut draws) {
+        // The last class whose weights begin at or before this draw; the first draw is class 0's whatever its weight.
+        while draw > 0 && passed * 256 <= draw * total {
+            class += 1;
+            passed += weights[usize::from(class)];
+        }
+        *slot = class;
+    }
+    draws
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_of_popularity_is_drawn_and_later_ones_more_often() {
+        let mut counts = [0; 21];
+        for class in popularity() {
+            counts[usize::from(class)] += 1;
+        }
+        assert_eq!(counts.iter().sum::<usize>(), 256);
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        assert!(counts[20] > 8 * counts[0], "{counts:?}");
+    }
+
+    #[test]
+    fn spans_are_contiguous_and_on_whole_hours() {
+        assert!(FILES.windows(2).all(|pair| pair[0].2.end == pair[1].2.start));
+        assert!(FILES.iter().all(|(.., span)| span.end % 86_400 == 0));
+        assert_eq!(FILES.iter().map(|(_, documents, _)| documents).sum::<u64>(), 247_249_096);
+    }
+
+    #[test]
+    fn anchors_are_rare_in_a_tiny_corpus() {
+        for (documents, expected) in [(0, 0), (11, 0), (12, 1), (120, 10), (240, 20), (1_000_000, 20)] {
+            let slot = Slot { start: ANCHOR_DAY.start, seconds: 3600, documents };
+            let mut anchors = Anchors::new(&[slot]);
+            assert_eq!((0..documents).filter(|index| anchors.take(*index)).count(), expected, "{documents}");
+        }
+    }
+}

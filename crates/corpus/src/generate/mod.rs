@@ -1,0 +1,215 @@
+//! Seeded generators: corpora that need no download.
+//!
+//! A generator is one file (or folder) here and one line in the table `GENERATORS`. Its bytes depend on its version, the
+//! file, the number of documents and the seed, and on nothing else: no clock, no platform, no library whose update
+//! could change them (random numbers are our own, arithmetic is in integers). Whoever changes the bytes raises the
+//! version.
+
+mod http_logs;
+mod random;
+mod rhythm;
+mod split;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::error::CorpusError;
+use crate::output::{Output, REPORT_EVERY, Sealed, free_space};
+
+/// What to generate: the size of the whole corpus and its seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recipe {
+    /// Documents in all files together.
+    pub documents: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
+/// The `http_logs` corpus: the web logs of the football world cup of 1998, in seven files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HttpLogs {
+    /// Documents in all seven files together; the real corpus has 247,249,096.
+    pub documents: u64,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
+/// One file of a corpus, as announced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSpec {
+    /// File name, without a folder.
+    pub name: String,
+    /// Its documents.
+    pub documents: u64,
+}
+
+/// A source of seeded data.
+pub trait Generator: Sync {
+    /// The name of the corpus it stands in for, as tracks spell it.
+    fn name(&self) -> &'static str;
+
+    /// Raised whenever the same recipe gives other bytes than before.
+    fn version(&self) -> u32;
+
+    /// The files of a corpus of `documents` documents; their documents add up to exactly that.
+    fn files(&self, documents: u64) -> Vec<FileSpec>;
+
+    /// Writes file `file` (an index into [`Generator::files`]; nothing is written for one that does not exist) in
+    /// large pieces. Files are independent: any order, any thread.
+    ///
+    /// # Errors
+    ///
+    /// Only those of `sink`.
+    fn write(&self, recipe: Recipe, file: usize, sink: &mut dyn Write) -> io::Result<()>;
+}
+
+/// All generators.
+static GENERATORS: &[&dyn Generator] = &[&http_logs::Weeks];
+
+/// The generator for the corpus `name`.
+#[must_use]
+pub fn generator(name: &str) -> Option<&'static dyn Generator> {
+    GENERATORS.iter().copied().find(|generator| generator.name() == name)
+}
+
+/// The names of all generators.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    GENERATORS.iter().map(|generator| generator.name())
+}
+
+/// How far generating has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GenerateProgress {
+    /// Documents written so far, in all files.
+    pub documents: u64,
+    /// Documents to write.
+    pub documents_total: u64,
+    /// Bytes written so far, in all files.
+    pub bytes: u64,
+}
+
+/// One file that was generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// File name, without a folder.
+    pub name: String,
+    /// Its documents, one per line.
+    pub documents: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// A corpus that was generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generated {
+    /// The generator's name.
+    pub generator: &'static str,
+    /// The generator's version: same version and recipe, same bytes.
+    pub version: u32,
+    /// What was asked for.
+    pub recipe: Recipe,
+    /// The files, in the generator's order.
+    pub files: Vec<GeneratedFile>,
+}
+
+/// Generates all files of a corpus into `folder`, each with its `.offset` side file.
+///
+/// The files get their names only when all of them are whole; on an error before that nothing is left. `progress` is
+/// called about every 8 MiB and at the end of each file; `Break` stops the work.
+///
+/// # Errors
+///
+/// [`CorpusError::Write`], [`CorpusError::DiskFull`] (64 MiB always stay free), [`CorpusError::Interrupted`];
+/// [`CorpusError::WrongCount`] for a defective generator.
+pub fn generate(
+    generator: &dyn Generator,
+    recipe: Recipe,
+    folder: &Path,
+    progress: &mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
+) -> Result<Generated, CorpusError> {
+    let mut so_far = GenerateProgress { documents: 0, documents_total: recipe.documents, bytes: 0 };
+    let (mut files, mut whole) = (Vec::new(), Vec::new());
+    for (index, spec) in generator.files(recipe.documents).into_iter().enumerate() {
+        let target = folder.join(&spec.name);
+        let output = Output::create(&target, free_space)?;
+        let mut sink = Sink { output, before: so_far, progress, report_at: REPORT_EVERY, failure: None };
+        let written = generator.write(recipe, index, &mut sink).and_then(|()| sink.flush());
+        if let Err(cause) = written {
+            return Err(sink.failure.unwrap_or_else(|| CorpusError::write(&target, cause)));
+        }
+        so_far = sink.so_far();
+        let bytes = sink.output.bytes();
+        let sealed = sink.output.seal()?;
+        if sealed.lines() != spec.documents {
+            let (announced, written) = (spec.documents, sealed.lines());
+            return Err(CorpusError::WrongCount { path: target, announced, written });
+        }
+        files.push(GeneratedFile { name: spec.name, documents: spec.documents, bytes });
+        whole.push(sealed);
+    }
+    whole.into_iter().try_for_each(|file| Sealed::publish(file).map(|_| ()))?;
+    Ok(Generated { generator: generator.name(), version: generator.version(), recipe, files })
+}
+
+/// Generates the `http_logs` corpus; see [`generate`].
+///
+/// # Errors
+///
+/// Those of [`generate`].
+pub fn http_logs(
+    spec: &HttpLogs,
+    folder: &Path,
+    progress: &mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
+) -> Result<Generated, CorpusError> {
+    let recipe = Recipe { documents: spec.documents, seed: spec.seed };
+    generate(&http_logs::Weeks, recipe, folder, progress)
+}
+
+/// Takes a generator's bytes to the file and reports; a failure is kept aside, as `io::Error` could not carry it.
+struct Sink<'a> {
+    output: Output,
+    before: GenerateProgress,
+    progress: &'a mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
+    report_at: u64,
+    failure: Option<CorpusError>,
+}
+
+impl Sink<'_> {
+    fn so_far(&self) -> GenerateProgress {
+        let (documents, bytes) = (self.output.lines(), self.output.bytes());
+        let before = self.before;
+        GenerateProgress { documents: before.documents + documents, bytes: before.bytes + bytes, ..before }
+    }
+
+    fn report(&mut self) -> Result<(), CorpusError> {
+        self.report_at = self.output.bytes() + REPORT_EVERY;
+        let so_far = self.so_far();
+        match (self.progress)(so_far) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => {
+                Err(CorpusError::Interrupted { path: self.output.target().to_path_buf() })
+            }
+        }
+    }
+
+    fn stop(&mut self, failure: CorpusError) -> io::Error {
+        self.failure = Some(failure);
+        io::Error::other("stopped")
+    }
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.output.push(data).map_err(|failure| self.stop(failure))?;
+        if self.output.bytes() >= self.report_at {
+            self.report().map_err(|failure| self.stop(failure))?;
+        }
+        Ok(data.len())
+    }
+
+    /// The end of a file.
+    fn flush(&mut self) -> io::Result<()> {
+        self.report().map_err(|failure| self.stop(failure))
+    }
+}

@@ -1,0 +1,278 @@
+//! The offset table of a data file: where every 50,000th line starts, and how many lines there are.
+//!
+//! Stored beside the data as `<file>.offset` in Rally's text format, one `line;byteoffset` per row, where the offset
+//! is that of the first byte after so many lines. Our tables end with one more row for the total, which Rally reads
+//! without noticing; Rally's tables lack it, so the lines after the last row are counted when one is read.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Lines from one row to the next; Rally's figure.
+pub(crate) const STRIDE: u64 = 50_000;
+
+/// Newlines are first counted in pieces of this size, which stay in the first-level cache, and only a piece in
+/// which a row falls is walked line by line.
+const PIECE: usize = 16 * 1024;
+
+/// Rows looked up in the data when a table is read; checking all of a large file would touch thousands of cold pages.
+const PROBES: usize = 32;
+
+/// Where lines start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct OffsetTable {
+    /// Entry `i` is the byte offset of line `(i + 1) * STRIDE`.
+    starts: Vec<u64>,
+    /// Lines in the file; blank lines at its very end are not counted.
+    lines: u64,
+    /// First byte after the last counted line.
+    end: u64,
+}
+
+impl OffsetTable {
+    /// Counts the lines of `data`.
+    pub(crate) fn scan(data: &[u8]) -> Self {
+        let mut counter = LineCounter::default();
+        counter.feed(data);
+        counter.finish()
+    }
+
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The last known line start at or before `line`, as (line, byte offset).
+    pub(crate) fn nearest(&self, line: u64) -> (u64, u64) {
+        if line >= self.lines {
+            return (self.lines, self.end);
+        }
+        let rows = line / STRIDE;
+        let row = rows.checked_sub(1).and_then(|row| self.starts.get(usize::try_from(row).ok()?));
+        row.map_or((0, 0), |start| (rows * STRIDE, *start))
+    }
+
+    /// The name of the side file of `data`.
+    pub(crate) fn side_file(data: &Path) -> PathBuf {
+        let mut name = OsString::from(data);
+        name.push(".offset");
+        PathBuf::from(name)
+    }
+
+    /// Reads the side file of `data_file` if it is not older than the data and agrees with the `data` in it.
+    pub(crate) fn load(data_file: &Path, data: &[u8]) -> Option<Self> {
+        let side = Self::side_file(data_file);
+        let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
+        if written(&side).ok()? < written(data_file).ok()? {
+            return None;
+        }
+        Self::parse(&fs::read_to_string(&side).ok()?, data)
+    }
+
+    /// Writes the side file of `data_file`, atomically.
+    pub(crate) fn store(&self, data_file: &Path) -> io::Result<()> {
+        let side = Self::side_file(data_file);
+        let mut temp = crate::output::temporary(&side)?;
+        temp.write_all(self.text().as_bytes())?;
+        temp.persist(&side).map(|_| ()).map_err(|failed| failed.error)
+    }
+
+    fn text(&self) -> String {
+        let rows = (1..).map(|row| row * STRIDE).zip(self.starts.iter().copied());
+        let total = (!self.lines.is_multiple_of(STRIDE)).then_some((self.lines, self.end));
+        rows.chain(total).fold(String::new(), |mut text, (line, start)| {
+            text.extend([&line.to_string(), ";", &start.to_string(), "\n"]);
+            text
+        })
+    }
+
+    fn parse(text: &str, data: &[u8]) -> Option<Self> {
+        let mut table = Self::default();
+        let (mut line, mut start) = (0_u64, 0_u64);
+        for row in text.lines() {
+            let (next_line, next_start) = row.split_once(';')?;
+            let (next_line, next_start): (u64, u64) = (next_line.parse().ok()?, next_start.parse().ok()?);
+            // A row out of step is only allowed as the last one: the total.
+            if !line.is_multiple_of(STRIDE)
+                || next_line <= line
+                || next_line > line + STRIDE
+                || next_start <= start
+            {
+                return None;
+            }
+            (line, start) = (next_line, next_start);
+            if line.is_multiple_of(STRIDE) {
+                table.starts.push(start);
+            }
+        }
+        let tail = Self::scan(data.get(usize::try_from(start).ok()?..)?);
+        // More lines than belong after the last row mean that the table is of another, shorter file.
+        if tail.lines >= STRIDE
+            || (!line.is_multiple_of(STRIDE) && tail.lines > 0)
+            || !table.fits(start, data)
+        {
+            return None;
+        }
+        table.lines = line + tail.lines;
+        table.end = start + tail.end;
+        Some(table)
+    }
+
+    /// Whether the rows (probes of them) and the `last` one stand right after a line end.
+    fn fits(&self, last: u64, data: &[u8]) -> bool {
+        let step = (self.starts.len() / PROBES).max(1);
+        let begins_line = |start: u64| {
+            let before = usize::try_from(start).ok().and_then(|start| data.get(start.checked_sub(1)?));
+            start == 0 || before == Some(&b'\n')
+        };
+        let whole = last == data.len() as u64; // a last line may lack its newline
+        (whole || begins_line(last))
+            && self.starts.iter().step_by(step).all(|s| *s == last || begins_line(*s))
+    }
+}
+
+/// Counts lines while their bytes pass by, in any pieces.
+#[derive(Debug, Default)]
+pub(crate) struct LineCounter {
+    starts: Vec<u64>,
+    newlines: u64,
+    bytes: u64,
+    /// How many newlines the stream ends with at present.
+    ending: u64,
+}
+
+impl LineCounter {
+    /// Lines finished so far.
+    pub(crate) fn lines(&self) -> u64 {
+        self.newlines
+    }
+
+    /// Bytes seen so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn feed(&mut self, data: &[u8]) {
+        for piece in data.chunks(PIECE) {
+            let found = memchr::memchr_iter(b'\n', piece).count() as u64;
+            let to_row = STRIDE - self.newlines % STRIDE; // a piece is shorter than STRIDE, so it holds one row at most
+            if found >= to_row {
+                let nth = usize::try_from(to_row - 1).unwrap_or(usize::MAX);
+                let at = memchr::memchr_iter(b'\n', piece).nth(nth).unwrap_or_default();
+                self.starts.push(self.bytes + at as u64 + 1);
+            }
+            self.newlines += found;
+            self.bytes += piece.len() as u64;
+        }
+        let ending = data.iter().rev().take_while(|byte| **byte == b'\n').count();
+        let before = if ending == data.len() { self.ending } else { 0 };
+        self.ending = before + ending as u64;
+    }
+
+    pub(crate) fn finish(mut self) -> OffsetTable {
+        let open_line = u64::from(self.ending == 0 && self.bytes > 0);
+        // A file of nothing but newlines has no lines at all; else the first newline ends the last line.
+        let blank = if self.ending == self.bytes { self.ending } else { self.ending.saturating_sub(1) };
+        let lines = self.newlines + open_line - blank;
+        self.starts.truncate(usize::try_from(lines / STRIDE).unwrap_or(usize::MAX));
+        let mut table = OffsetTable { starts: self.starts, lines, end: self.bytes - blank };
+        if open_line == 1 && lines.is_multiple_of(STRIDE) {
+            table.starts.push(table.end);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(lines: u64) -> Vec<u8> {
+        (0..lines).flat_map(|line| format!("{line}\n").into_bytes()).collect()
+    }
+
+    #[test]
+    fn counts_in_any_pieces() {
+        let data = numbered(120_000);
+        let whole = OffsetTable::scan(&data);
+        assert_eq!((whole.lines, whole.end, whole.starts.len()), (120_000, data.len() as u64, 2));
+        for (row, start) in whole.starts.iter().enumerate() {
+            let rest = &data[usize::try_from(*start).unwrap()..];
+            assert!(rest.starts_with(format!("{}\n", (row + 1) * 50_000).as_bytes()));
+        }
+        for size in [1, 7, 4096, 16_384, 100_001] {
+            let mut counter = LineCounter::default();
+            data.chunks(size).for_each(|piece| counter.feed(piece));
+            assert_eq!(counter.finish(), whole, "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn ends_of_files() {
+        for (text, lines, end) in [
+            ("", 0, 0),
+            ("\n", 0, 0),
+            ("\n\n", 0, 0),
+            ("a", 1, 1),
+            ("a\n", 1, 2),
+            ("a\n\n\n", 1, 2),
+            ("a\n\nb", 3, 4),
+        ] {
+            let table = OffsetTable::scan(text.as_bytes());
+            assert_eq!((table.lines, table.end), (lines, end), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_and_back() {
+        for lines in [0, 1, 49_999, 50_000, 50_001, 100_000, 123_456] {
+            for cut in [0, 1] {
+                let mut data = numbered(lines);
+                data.truncate(data.len().saturating_sub(cut)); // without the last newline
+                let table = OffsetTable::scan(&data);
+                assert_eq!(table.lines, lines);
+                assert_eq!(OffsetTable::parse(&table.text(), &data), Some(table), "{lines} lines, cut {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn reads_a_table_without_total_as_rally_writes_it() {
+        let data = numbered(120_000);
+        let table = OffsetTable::scan(&data);
+        let text = format!("50000;{}\n100000;{}\n", table.starts[0], table.starts[1]);
+        assert_eq!(OffsetTable::parse(&text, &data), Some(table));
+    }
+
+    #[test]
+    fn refuses_tables_of_another_file() {
+        let data = numbered(120_000);
+        let table = OffsetTable::scan(&data);
+        let (one, two) = (table.starts[0], table.starts[1]);
+        for text in [
+            String::new(),                                               // far too few rows
+            format!("50000;{one}\n"),                                    // one row missing
+            format!("50000;{}\n100000;{two}\n", one + 1),                // not at a line start
+            format!("100000;{two}\n"),                                   // out of step
+            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10), // total is not at the end
+            format!("50000;{two}\n100000;{one}\n"),                      // going back
+            "50000\n".to_owned(),
+            format!("50000;{}\n", data.len() * 2),
+        ] {
+            assert_eq!(OffsetTable::parse(&text, &data), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nearest_is_at_or_before() {
+        let table = OffsetTable::scan(&numbered(120_000));
+        assert_eq!(table.nearest(49_999), (0, 0));
+        assert_eq!(table.nearest(50_000), (50_000, table.starts[0]));
+        assert_eq!(table.nearest(119_999), (100_000, table.starts[1]));
+        assert_eq!(table.nearest(120_000), (120_000, table.end));
+    }
+}

@@ -1,0 +1,124 @@
+//! A data file being written: under a temporary name beside its target until it is whole, its lines counted as they
+//! pass, and the disk watched so that a corpus never fills it.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::error::CorpusError;
+use crate::offsets::{LineCounter, OffsetTable};
+
+/// What must stay free on the file system: enough for the engine beside us to go on writing its logs.
+const KEEP_FREE: u64 = 64 << 20;
+
+/// Bytes written from one look at the disk to the next.
+const CHECK_EVERY: u64 = 16 << 20;
+
+/// Bytes from one progress report to the next: about a hundred reports a second at the speed of a fast disk.
+pub(crate) const REPORT_EVERY: u64 = 8 << 20;
+
+/// Tells the free bytes of the file system that holds a folder.
+pub(crate) type FreeSpace = fn(&Path) -> io::Result<u64>;
+
+/// A temporary file beside `target`, with the rights a plainly created file would have.
+pub(crate) fn temporary(target: &Path) -> io::Result<NamedTempFile> {
+    let mut prefix = target.file_name().unwrap_or_default().to_os_string();
+    prefix.push(".");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".partial").permissions(Permissions::from_mode(0o666));
+    builder.tempfile_in(folder_of(target))
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Free bytes for an ordinary user on the file system of `folder`.
+pub(crate) fn free_space(folder: &Path) -> io::Result<u64> {
+    let stats = rustix::fs::statvfs(folder)?;
+    Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
+}
+
+/// The file while it is written. Dropping it removes what was written.
+pub(crate) struct Output {
+    target: PathBuf,
+    temp: NamedTempFile,
+    counter: LineCounter,
+    free_space: FreeSpace,
+    check_at: u64,
+}
+
+impl Output {
+    pub(crate) fn create(target: &Path, free_space: FreeSpace) -> Result<Self, CorpusError> {
+        let temp = temporary(target).map_err(|cause| CorpusError::write(target, cause))?;
+        let counter = LineCounter::default();
+        Ok(Self { target: target.to_path_buf(), temp, counter, free_space, check_at: 0 })
+    }
+
+    pub(crate) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.counter.bytes()
+    }
+
+    pub(crate) fn lines(&self) -> u64 {
+        self.counter.lines()
+    }
+
+    /// Appends; callers bring large pieces, so there is no buffer here.
+    pub(crate) fn push(&mut self, data: &[u8]) -> Result<(), CorpusError> {
+        if self.bytes() >= self.check_at {
+            self.check_disk()?;
+            self.check_at = self.bytes() + CHECK_EVERY;
+        }
+        self.temp.as_file_mut().write_all(data).map_err(|cause| CorpusError::write(&self.target, cause))?;
+        self.counter.feed(data);
+        Ok(())
+    }
+
+    fn check_disk(&self) -> Result<(), CorpusError> {
+        let free = (self.free_space)(folder_of(&self.target))
+            .map_err(|cause| CorpusError::write(&self.target, cause))?;
+        let keep = KEEP_FREE + CHECK_EVERY;
+        if free < keep {
+            return Err(CorpusError::DiskFull { path: self.target.clone(), free, keep });
+        }
+        Ok(())
+    }
+
+    /// Brings the bytes to the disk. The file still has its temporary name.
+    pub(crate) fn seal(self) -> Result<Sealed, CorpusError> {
+        self.temp.as_file().sync_all().map_err(|cause| CorpusError::write(&self.target, cause))?;
+        Ok(Sealed { target: self.target, temp: self.temp.into_temp_path(), table: self.counter.finish() })
+    }
+}
+
+/// A whole file that has not got its name yet. Dropping it removes the file.
+pub(crate) struct Sealed {
+    target: PathBuf,
+    temp: TempPath,
+    table: OffsetTable,
+}
+
+impl Sealed {
+    pub(crate) fn lines(&self) -> u64 {
+        self.table.lines()
+    }
+
+    /// Gives the file its name, replacing an older one, and writes its offset table.
+    pub(crate) fn publish(self) -> Result<PathBuf, CorpusError> {
+        // The old table goes first: it must not describe the new data even for a moment.
+        let _absent = fs::remove_file(OffsetTable::side_file(&self.target));
+        let target = self.target;
+        self.temp.persist(&target).map_err(|failed| CorpusError::write(&target, failed.error))?;
+        // Both only save work later: a missing table is rebuilt, and a lost rename shows as a missing file.
+        let _rebuilt_on_open = self.table.store(&target);
+        let _best_effort = File::open(folder_of(&target)).and_then(|folder| folder.sync_all());
+        Ok(target)
+    }
+}

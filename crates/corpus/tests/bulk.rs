@@ -1,0 +1,166 @@
+//! `BulkReader` against bodies built the slow way.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+
+use std::fs;
+use std::sync::Arc;
+
+use pacenote_corpus::{ActionLines, BulkBody, BulkReader, CorpusError, LineFile, Part, bounds};
+
+const ACTION: &str = "{\"index\":{\"_index\":\"logs\"}}\n";
+
+fn constant() -> ActionLines {
+    ActionLines::Constant(ACTION.as_bytes().to_vec())
+}
+
+/// Document `n`: a line of a length of its own.
+fn source(n: u64) -> String {
+    format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(usize::try_from(n * 7 % 90).unwrap()))
+}
+
+fn file(text: &str) -> Arc<LineFile> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.json");
+    fs::write(&path, text).unwrap();
+    Arc::new(LineFile::open(&path).unwrap()) // the map outlives the name
+}
+
+fn sources(documents: u64) -> Arc<LineFile> {
+    file(&(0..documents).map(|n| source(n) + "\n").collect::<String>())
+}
+
+fn part(file: &Arc<LineFile>, first_document: u64, documents: u64, action: ActionLines) -> Part {
+    Part { file: Arc::clone(file), first_document, documents, action }
+}
+
+/// All bulks as (documents, body).
+fn all(reader: &mut BulkReader) -> Vec<(u32, String)> {
+    let mut body = BulkBody::new();
+    let next = || {
+        let documents = reader.next_into(&mut body)?;
+        Some((documents, String::from_utf8(body.as_slice().to_vec()).unwrap()))
+    };
+    std::iter::from_fn(next).collect()
+}
+
+#[test]
+fn constant_actions_go_before_every_line() {
+    let file = sources(100);
+    let mut reader = BulkReader::new(vec![part(&file, 10, 25, constant())], 10).unwrap();
+    assert_eq!((reader.bulks_total(), reader.documents_left()), (3, 25));
+    let bulks = all(&mut reader);
+    let expected = |range: std::ops::Range<u64>| -> String {
+        range.flat_map(|n| [ACTION.to_owned(), source(n), "\n".to_owned()]).collect()
+    };
+    assert_eq!(bulks, [(10, expected(10..20)), (10, expected(20..30)), (5, expected(30..35))]);
+    assert_eq!(reader.documents_left(), 0);
+}
+
+#[test]
+fn actions_in_the_file_are_a_view_of_it() {
+    let text: String =
+        (0..40).flat_map(|n| [format!("{{\"create\":{{\"_id\":\"{n}\"}}}}\n"), source(n) + "\n"]).collect();
+    let file = file(&text);
+    let mut reader = BulkReader::new(vec![part(&file, 5, 30, ActionLines::InFile)], 12).unwrap();
+    let mut body = BulkBody::new();
+    let (mut seen, mut sizes) = (String::new(), Vec::new());
+    while let Some(documents) = reader.next_into(&mut body) {
+        let bytes = body.as_slice();
+        assert!(file.bytes().as_ptr_range().contains(&bytes.as_ptr()), "nothing is copied");
+        seen += std::str::from_utf8(bytes).unwrap();
+        sizes.push(documents);
+    }
+    assert_eq!(sizes, [12, 12, 6]);
+    assert_eq!(seen, String::from_utf8(file.slice(10, 60).to_vec()).unwrap());
+}
+
+#[test]
+fn bodies_end_with_a_newline_even_at_the_end_of_a_file_without_one() {
+    let bare = file("{\"a\":1}\n{\"a\":2}\n{\"a\":3}");
+    let mut reader = BulkReader::new(vec![part(&bare, 0, 3, constant())], 2).unwrap();
+    assert_eq!(all(&mut reader)[1], (1, format!("{ACTION}{{\"a\":3}}\n")));
+    let with_actions = file("{\"index\":{}}\n{\"a\":1}\n{\"index\":{}}\n{\"a\":2}");
+    let mut reader = BulkReader::new(vec![part(&with_actions, 0, 2, ActionLines::InFile)], 1).unwrap();
+    assert_eq!(all(&mut reader)[1], (1, "{\"index\":{}}\n{\"a\":2}\n".to_owned()));
+    let blank_end = file("{\"a\":1}\n{\"a\":2}\n\n\n");
+    let mut reader = BulkReader::new(vec![part(&blank_end, 0, 2, constant())], 9).unwrap();
+    assert_eq!(all(&mut reader), [(2, format!("{ACTION}{{\"a\":1}}\n{ACTION}{{\"a\":2}}\n"))]);
+}
+
+#[test]
+fn bulks_never_span_parts_and_the_body_changes_kind_as_needed() {
+    let (one, two) = (sources(7), file("{\"index\":{}}\n{\"b\":1}\n{\"index\":{}}\n{\"b\":2}\n"));
+    let parts = vec![
+        part(&one, 0, 7, constant()),
+        part(&one, 3, 0, constant()), // an empty part is passed over
+        part(&two, 0, 2, ActionLines::InFile),
+        part(&one, 5, 2, constant()),
+    ];
+    let mut reader = BulkReader::new(parts, 5).unwrap();
+    assert_eq!((reader.bulks_total(), reader.documents_left()), (4, 11));
+    let first = all(&mut reader);
+    assert_eq!(first.iter().map(|(documents, _)| *documents).collect::<Vec<_>>(), [5, 2, 2, 2]);
+    assert_eq!(first[2].1.as_bytes(), two.bytes());
+    reader.rewind();
+    assert_eq!(reader.documents_left(), 11);
+    assert_eq!(all(&mut reader), first, "looped mode sends the same again");
+}
+
+#[test]
+fn all_clients_together_send_every_document_once() {
+    let file = sources(997);
+    for clients in [1, 3, 8] {
+        let mut lines = Vec::new();
+        for client in 0..clients {
+            let range = bounds(997, client, clients);
+            let parts = vec![part(&file, range.start, range.end - range.start, constant())];
+            for (_, body) in all(&mut BulkReader::new(parts, 50).unwrap()) {
+                lines.extend(body.lines().skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        assert_eq!(lines, (0..997).map(source).collect::<Vec<_>>(), "{clients} clients");
+    }
+}
+
+#[test]
+fn the_body_is_not_allocated_again() {
+    let file = sources(1000);
+    let mut reader = BulkReader::new(vec![part(&file, 0, 1000, constant())], 90).unwrap();
+    let mut body = BulkBody::new();
+    reader.next_into(&mut body).unwrap();
+    let place = body.as_slice().as_ptr();
+    while reader.next_into(&mut body).is_some() {
+        assert_eq!(body.as_slice().as_ptr(), place);
+    }
+}
+
+#[test]
+fn the_end_leaves_the_body_alone() {
+    let file = sources(2);
+    let mut reader = BulkReader::new(vec![part(&file, 0, 2, constant())], 2).unwrap();
+    let mut body = BulkBody::new();
+    assert!(body.is_empty());
+    assert_eq!(reader.next_into(&mut body), Some(2));
+    let before = body.as_slice().to_vec();
+    assert_eq!((reader.next_into(&mut body), reader.next_into(&mut body)), (None, None));
+    assert_eq!(body.as_slice(), before);
+    let mut nothing = BulkReader::new(Vec::new(), 10).unwrap();
+    assert_eq!((nothing.next_into(&mut body), nothing.bulks_total()), (None, 0));
+}
+
+#[test]
+fn parts_that_cannot_work_are_refused() {
+    let file = sources(10);
+    let error = |part, size| BulkReader::new(vec![part], size).map(|_| ()).unwrap_err();
+    for (first, documents) in [(0, 11), (10, 1), (5, u64::MAX)] {
+        let refused = error(part(&file, first, documents, constant()), 5);
+        assert!(matches!(refused, CorpusError::TooFewLines { lines: 10, .. }), "{refused}");
+    }
+    let refused = error(part(&file, 0, 6, ActionLines::InFile), 5);
+    let message = refused.to_string();
+    assert!(message.contains("data.json has 10 lines but the corpus needs 12"), "{message}");
+    assert!(matches!(error(part(&file, 0, 10, constant()), 0), CorpusError::BadBulk { .. }));
+    for action in ["", "{}", "{}\n{}\n", "\n\n"] {
+        let action = ActionLines::Constant(action.as_bytes().to_vec());
+        assert!(matches!(error(part(&file, 0, 10, action), 5), CorpusError::BadBulk { .. }));
+    }
+}

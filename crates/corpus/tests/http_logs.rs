@@ -1,0 +1,258 @@
+//! The `http_logs` generator: same bytes for ever, the right shape, and everything the track looks for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{self, Write};
+use std::ops::{ControlFlow, Range};
+
+use pacenote_corpus::{
+    CorpusError, GenerateProgress, Generator, HttpLogs, LineFile, Recipe, generate, generator, http_logs,
+};
+
+const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
+
+fn logs() -> &'static dyn Generator {
+    generator("http_logs").expect("the generator is registered")
+}
+
+fn bytes(documents: u64, seed: u64, file: usize) -> Vec<u8> {
+    let mut sink = Vec::new();
+    logs().write(Recipe { documents, seed }, file, &mut sink).unwrap();
+    sink
+}
+
+struct Document {
+    time: u64,
+    ip: String,
+    request: String,
+    status: u64,
+    size: u64,
+}
+
+/// Parses lines and insists on the exact spelling.
+fn parse(bytes: &[u8]) -> Vec<Document> {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let one = |line: &str| {
+        let json: serde_json::Value = serde_json::from_str(line).unwrap();
+        let number = |key: &str| json[key].as_u64().unwrap();
+        let word = |key: &str| json[key].as_str().unwrap().to_owned();
+        let (time, ip, request) = (number("@timestamp"), word("clientip"), word("request"));
+        let (status, size) = (number("status"), number("size"));
+        let spelled = format!(
+            "{{\"@timestamp\": {time}, \"clientip\": \"{ip}\", \"request\": \"{request}\", \"status\": {status}, \"size\": {size}}}"
+        );
+        assert_eq!(line, spelled);
+        Document { time, ip, request, status, size }
+    };
+    text.lines().map(one).collect()
+}
+
+/// FNV-1a, 64 bits.
+fn hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[test]
+fn bytes_never_change() {
+    // If this fails and the change is meant: raise the generator's version, then put the new hashes here.
+    assert_eq!(logs().version(), 1);
+    let first = hash(&bytes(20_000, 42, 0));
+    let last = hash(&bytes(20_000, 42, 6));
+    assert_eq!((first, last), (0x5bd5_703f_08c6_d3d1, 0xd4fc_d1d5_946a_6959), "{first:#018x} {last:#018x}");
+}
+
+#[test]
+fn seeds_and_files_differ() {
+    let base = bytes(5_000, 1, 3);
+    assert_eq!(base, bytes(5_000, 1, 3));
+    assert_ne!(base, bytes(5_000, 2, 3));
+    assert_eq!(bytes(5_000, 1, 7), b"", "there is no eighth file");
+}
+
+#[test]
+fn files_of_the_real_size() {
+    let files = logs().files(247_249_096);
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    let weeks = ["181998", "191998", "201998", "211998", "221998", "231998", "241998"];
+    assert_eq!(names, weeks.map(|week| format!("documents-{week}.json")));
+    let documents: Vec<u64> = files.iter().map(|file| file.documents).collect();
+    assert_eq!(
+        documents,
+        [2_708_746, 9_697_882, 13_053_463, 17_647_279, 10_716_760, 11_961_342, 181_463_624]
+    );
+}
+
+#[test]
+fn every_line_is_right_and_times_run_on_through_all_files() {
+    let mut last = 893_964_617;
+    let mut weeks = vec![];
+    for (index, spec) in logs().files(20_000).iter().enumerate() {
+        let documents = parse(&bytes(20_000, 5, index));
+        assert_eq!(documents.len() as u64, spec.documents);
+        for document in &documents {
+            assert!(document.time >= last, "times go back in {}", spec.name);
+            last = document.time;
+            assert!(document.request.ends_with(" HTTP/1.0") || document.request.ends_with(" HTTP/1.1"));
+            assert!(document.status != 304 || document.size == 0);
+            let octets: Vec<u8> = document.ip.split('.').map(|octet| octet.parse().unwrap()).collect();
+            assert_eq!(octets.len(), 4);
+        }
+        weeks.push((documents[0].time, last));
+    }
+    assert!(last < 901_497_600 && last > 901_497_600 - 3600);
+    assert!(weeks[5].1 < 897_264_000 && weeks[6].0 >= 897_264_000);
+}
+
+#[test]
+fn what_the_track_looks_for_is_there_from_100_000_documents_on() {
+    for seed in [1, 2] {
+        assert_eq!(logs().files(100_000)[0].documents, 1096);
+        let first = parse(&bytes(100_000, seed, 0));
+        let on_day =
+            |status| first.iter().filter(|d| ANCHOR_DAY.contains(&d.time) && d.status == status).count();
+        assert_eq!(on_day(400), 20, "the track asserts this number");
+        assert!(on_day(200) > 150, "{}", on_day(200));
+        let last = parse(&bytes(100_000, seed, 6));
+        let share = |wanted: &dyn Fn(&Document) -> bool| last.iter().filter(|d| wanted(d)).count();
+        assert!(share(&|d| d.request == "GET / HTTP/1.0") > last.len() / 100);
+        assert!(share(&|d| d.request.starts_with("GET image")) > 10);
+        assert!(share(&|d| d.request.starts_with("GET /images/")) > last.len() / 10);
+        assert!(share(&|d| d.time > 897_436_800) > last.len() * 9 / 10);
+    }
+    // The number holds however large the file is, and just when it has 1,000 documents.
+    for documents in [91_240, 500_000] {
+        let first = bytes(documents, 9, 0);
+        let day = |line: &&[u8]| {
+            let time: u64 = std::str::from_utf8(&line[15..24]).unwrap().parse().unwrap();
+            ANCHOR_DAY.contains(&time) && memchr::memmem::find(line, b"\"status\": 400").is_some()
+        };
+        assert_eq!(
+            first.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).filter(day).count(),
+            20
+        );
+    }
+}
+
+#[test]
+fn the_character_is_that_of_the_real_logs() {
+    let bytes = bytes(40_000, 11, 6);
+    let documents = parse(&bytes);
+    let count = documents.len();
+    let mean = bytes.len() / count;
+    assert!((128..142).contains(&mean), "{mean} bytes per document; the real corpus has 135");
+    let mut statuses: HashMap<u64, usize> = HashMap::new();
+    for document in &documents {
+        *statuses.entry(document.status).or_default() += 1;
+    }
+    let percent = |status| statuses.get(&status).copied().unwrap_or(0) * 100 / count;
+    assert!((74..86).contains(&percent(200)) && (13..25).contains(&percent(304)), "{statuses:?}");
+    for rare in [206, 302, 404, 500] {
+        assert!(statuses.contains_key(&rare) && percent(rare) < 3, "{rare}: {statuses:?}");
+    }
+    let mut clients: HashMap<&str, usize> = HashMap::new();
+    for document in &documents {
+        *clients.entry(&document.ip).or_default() += 1;
+    }
+    let top = clients.values().max().copied().unwrap_or(0);
+    assert!(clients.len() > count / 4 && top > count / 500, "{} clients, top {top}", clients.len());
+    let requests: HashSet<&str> = documents.iter().map(|document| document.request.as_str()).collect();
+    assert!(requests.len() > 3000, "{} requests", requests.len());
+    let mut sizes: Vec<u64> = documents.iter().filter(|d| d.status == 200).map(|d| d.size).collect();
+    sizes.sort_unstable();
+    assert!((500..5000).contains(&sizes[sizes.len() / 2]) && sizes[sizes.len() - 1] > 100_000);
+    let hour = |hour| documents.iter().filter(|document| document.time / 3600 % 24 == hour).count();
+    assert!(hour(16) > 2 * hour(4), "evenings are busier than mornings");
+}
+
+#[test]
+fn a_corpus_on_disk_is_what_was_announced() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = Vec::new();
+    let spec = HttpLogs { documents: 3_000, seed: 8 };
+    let generated = http_logs(&spec, folder.path(), &mut |progress| {
+        seen.push(progress);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!((generated.generator, generated.version, generated.files.len()), ("http_logs", 1, 7));
+    assert_eq!(generated.recipe, Recipe { documents: 3_000, seed: 8 });
+    for (index, file) in generated.files.iter().enumerate() {
+        let path = folder.path().join(&file.name);
+        assert!(fs::read(&path).unwrap() == bytes(3_000, 8, index));
+        let table = fs::read_to_string(folder.path().join(format!("{}.offset", file.name))).unwrap();
+        assert_eq!(table, format!("{};{}\n", file.documents, file.bytes));
+        assert_eq!(LineFile::open(&path).unwrap().lines(), file.documents);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 14, "nothing else is left");
+    let total = generated.files.iter().map(|file| file.bytes).sum();
+    let done = GenerateProgress { documents: 3_000, documents_total: 3_000, bytes: total };
+    assert_eq!(seen.last(), Some(&done));
+}
+
+#[test]
+fn tiny_corpora() {
+    for documents in [1, 6, 7] {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = HttpLogs { documents, seed: 8 };
+        let generated = http_logs(&spec, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(generated.files.iter().map(|file| file.documents).sum::<u64>(), documents);
+        assert!(documents < 7 || generated.files.iter().all(|file| file.documents > 0));
+    }
+}
+
+#[test]
+fn an_interrupted_generation_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = 0;
+    let error = http_logs(&HttpLogs { documents: 3_000, seed: 8 }, folder.path(), &mut |_| {
+        files += 1;
+        if files == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap_err();
+    assert!(matches!(error, CorpusError::Interrupted { .. }), "{error}");
+    assert!(error.to_string().contains("documents-201998.json"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    let spec = HttpLogs { documents: 10, seed: 8 };
+    let error = http_logs(&spec, &nowhere, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(error, CorpusError::Write { .. }), "{error}");
+    assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+/// A generator that writes one line less than it says.
+struct Short;
+
+impl Generator for Short {
+    fn name(&self) -> &'static str {
+        "short"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn files(&self, documents: u64) -> Vec<pacenote_corpus::FileSpec> {
+        vec![pacenote_corpus::FileSpec { name: "short.json".to_owned(), documents }]
+    }
+
+    fn write(&self, recipe: Recipe, _file: usize, sink: &mut dyn Write) -> io::Result<()> {
+        (1..recipe.documents).try_for_each(|_| sink.write_all(b"{}\n"))
+    }
+}
+
+#[test]
+fn a_defective_generator_is_found_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let recipe = Recipe { documents: 5, seed: 0 };
+    let error = generate(&Short, recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(error, CorpusError::WrongCount { announced: 5, written: 4, .. }), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(generator("short").is_none());
+}

@@ -1,0 +1,106 @@
+//! `LineFile` against files of all shapes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use pacenote_corpus::LineFile;
+
+/// A file of `lines` numbered lines, with or without the last newline.
+fn numbered(folder: &tempfile::TempDir, lines: u64, last_newline: bool) -> PathBuf {
+    let path = folder.path().join("data.json");
+    let mut text: String =
+        (0..lines).flat_map(|line| ["{\"n\":".to_owned(), line.to_string(), "}\n".to_owned()]).collect();
+    if !last_newline {
+        text.pop();
+    }
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn side(path: &Path) -> PathBuf {
+    PathBuf::from(format!("{}.offset", path.display()))
+}
+
+fn line(file: &LineFile, number: u64) -> String {
+    String::from_utf8(file.slice(number, 1).to_vec()).unwrap()
+}
+
+#[test]
+fn finds_lines_before_and_after_the_side_file_exists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = numbered(&folder, 120_345, true);
+    for round in ["scanned", "from the side file"] {
+        let file = LineFile::open(&path).unwrap();
+        assert_eq!((file.lines(), file.len()), (120_345, fs::metadata(&path).unwrap().len()), "{round}");
+        for number in [0, 1, 49_999, 50_000, 50_001, 99_999, 100_000, 120_344] {
+            assert_eq!(line(&file, number), format!("{{\"n\":{number}}}\n"), "{round}");
+        }
+        assert_eq!(file.line_start(120_345), Some(file.len()));
+        assert_eq!(file.line_start(120_346), None);
+        assert!(side(&path).exists());
+    }
+    let rows = fs::read_to_string(side(&path)).unwrap();
+    let rows: Vec<&str> = rows.lines().map(|row| row.split_once(';').unwrap().0).collect();
+    assert_eq!(rows, ["50000", "100000", "120345"]);
+}
+
+#[test]
+fn slices_are_cut_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = LineFile::open(numbered(&folder, 3, false)).unwrap();
+    assert_eq!(file.lines(), 3);
+    assert_eq!(file.slice(1, 2), b"{\"n\":1}\n{\"n\":2}");
+    assert_eq!(file.slice(1, u64::MAX), file.slice(1, 2));
+    assert_eq!(file.slice(3, 1), b"");
+    assert_eq!(file.slice(99, 1), b"");
+    assert_eq!(file.line_start(3), Some(file.len()));
+}
+
+#[test]
+fn an_empty_file_has_no_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.json");
+    File::create(&path).unwrap();
+    let file = LineFile::open(&path).unwrap();
+    assert_eq!((file.lines(), file.len(), file.is_empty()), (0, 0, true));
+    assert_eq!((file.line_start(0), file.line_start(1), file.slice(0, 9)), (Some(0), None, &b""[..]));
+    file.advise_sequential();
+    file.advise_willneed(0..10);
+}
+
+#[test]
+fn uses_the_side_file_only_while_it_is_newer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = numbered(&folder, 60_000, true);
+    // Two rows that fit this data but are wrong: line 50,000 starts one line early.
+    let start = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
+    let wrong = format!("50000;{start}\n");
+    fs::write(side(&path), &wrong).unwrap();
+    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_001, "a newer table is believed");
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    File::options().write(true).open(side(&path)).unwrap().set_modified(old).unwrap();
+    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "an older one is not");
+    assert_ne!(fs::read_to_string(side(&path)).unwrap(), wrong, "and is replaced");
+}
+
+#[test]
+fn a_side_file_of_other_data_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = numbered(&folder, 60_000, true);
+    for nonsense in ["", "no table", "50000;17\n", "60000;1\n", "50000;99999999\n"] {
+        fs::write(side(&path), nonsense).unwrap();
+        assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "{nonsense:?}");
+        assert!(fs::read_to_string(side(&path)).unwrap().contains("\n60000;"), "{nonsense:?}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = LineFile::open("no/such/file.json").unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with("cannot read no/such/file.json: "), "{message}");
+    assert!(!message.contains('\n'));
+    assert_eq!(error.path(), PathBuf::from("no/such/file.json"));
+}

@@ -1,0 +1,191 @@
+//! Unpacking: whole archives of every kind, and every way in which one can be bad.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+
+use std::fs;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use pacenote_corpus::{CorpusError, LineFile, UnpackProgress, Unpacked, unpack};
+
+/// Something that does not compress away: about 50 kB.
+fn text() -> Vec<u8> {
+    let line = |n: u64| format!("{{\"n\":{n},\"v\":{}}}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    (0..1_500).flat_map(|n| line(n).into_bytes()).collect()
+}
+
+/// `data` packed as two members, streams or frames.
+fn packed(kind: &str, data: &[u8]) -> Vec<u8> {
+    let (head, tail) = data.split_at(data.len() / 3);
+    [head, tail].into_iter().flat_map(|part| packed_once(kind, part)).collect()
+}
+
+fn packed_once(kind: &str, data: &[u8]) -> Vec<u8> {
+    match kind {
+        "gz" => {
+            let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            writer.write_all(data).unwrap();
+            writer.finish().unwrap()
+        }
+        "bz2" => {
+            let mut writer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            writer.write_all(data).unwrap();
+            writer.finish().unwrap()
+        }
+        "zst" => {
+            let mut writer = zstd::Encoder::new(Vec::new(), 1).unwrap();
+            writer.include_checksum(true).unwrap();
+            writer.write_all(data).unwrap();
+            writer.finish().unwrap()
+        }
+        other => panic!("{other}"),
+    }
+}
+
+const KINDS: [&str; 3] = ["gz", "bz2", "zst"];
+
+fn archive(folder: &Path, kind: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder.join(format!("documents.json.{kind}"));
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn quietly(archive: &Path, folder: &Path) -> Result<Unpacked, CorpusError> {
+    unpack(archive, folder, None, &mut |_| ControlFlow::Continue(()))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn unpacks_several_members_and_writes_the_table() {
+    let text = text();
+    for kind in KINDS {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let archive = archive(from.path(), kind, &packed(kind, &text));
+        let mut seen = Vec::new();
+        let unpacked = unpack(&archive, to.path(), None, &mut |progress| {
+            seen.push(progress);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let path = to.path().join("documents.json");
+        let bytes = text.len() as u64;
+        assert_eq!(unpacked, Unpacked { path: path.clone(), bytes, lines: Some(1_500) }, "{kind}");
+        assert!(fs::read(&path).unwrap() == text, "{kind}");
+        let size = fs::metadata(&archive).unwrap().len();
+        assert_eq!(
+            seen.last(),
+            Some(&UnpackProgress { bytes_in: size, bytes_in_total: size, bytes_out: bytes }),
+            "{kind}"
+        );
+        assert_eq!(names(to.path()), ["documents.json", "documents.json.offset"], "{kind}");
+        assert_eq!(
+            fs::read_to_string(to.path().join("documents.json.offset")).unwrap(),
+            format!("1500;{bytes}\n")
+        );
+        assert_eq!(LineFile::open(&path).unwrap().lines(), 1_500);
+        assert_eq!(
+            names(from.path()),
+            [format!("documents.json.{kind}")],
+            "the archive's folder is left alone"
+        );
+    }
+}
+
+#[test]
+fn a_bad_archive_leaves_nothing_and_is_named() {
+    let whole_text = text();
+    for kind in KINDS {
+        let whole = packed(kind, &whole_text);
+        let mut flipped = whole.clone();
+        let middle = flipped.len() / 2;
+        flipped[middle..middle + 8].iter_mut().for_each(|byte| *byte ^= 0x55);
+        let once = packed_once(kind, &whole_text);
+        let cases = [
+            ("truncated in its last member", whole[..whole.len() - 9].to_vec()),
+            ("truncated by one byte", once[..once.len() - 1].to_vec()),
+            ("truncated half way", once[..once.len() / 2].to_vec()),
+            ("only a header", once[..4].to_vec()),
+            ("flipped bits", flipped),
+            ("not an archive", b"<html>503 Service Unavailable</html>".to_vec()),
+            ("empty", Vec::new()),
+        ];
+        for (case, bytes) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            let archive = archive(folder.path(), kind, &bytes);
+            let error = quietly(&archive, folder.path()).expect_err(&format!("{kind}, {case}"));
+            assert!(matches!(error, CorpusError::Corrupt { .. }), "{kind}, {case}: {error}");
+            let message = error.to_string();
+            assert!(message.contains(&format!("documents.json.{kind} is truncated or corrupt")), "{message}");
+            assert!(!message.contains('\n'), "{message}");
+            assert_eq!(names(folder.path()).len(), 1, "{kind}, {case}: {:?}", names(folder.path()));
+        }
+    }
+}
+
+#[test]
+fn a_bomb_is_stopped_at_the_limit() {
+    let zeros = vec![0; 3 << 19];
+    for kind in KINDS {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = archive(folder.path(), kind, &packed_once(kind, &zeros));
+        let error =
+            unpack(&archive, folder.path(), Some(1 << 20), &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(matches!(error, CorpusError::TooLarge { limit: 1_048_576, .. }), "{error}");
+        assert_eq!(names(folder.path()).len(), 1, "{kind}");
+        let size = zeros.len() as u64;
+        unpack(&archive, folder.path(), Some(size), &mut |_| ControlFlow::Continue(())).unwrap();
+    }
+}
+
+#[test]
+fn break_interrupts_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = archive(folder.path(), "zst", &packed_once("zst", &vec![b'x'; 18 << 20]));
+    let mut reports = 0;
+    let error = unpack(&archive, folder.path(), None, &mut |progress| {
+        reports += 1;
+        if progress.bytes_out > 10 << 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap_err();
+    assert!(matches!(error, CorpusError::Interrupted { .. }), "{error}");
+    assert!((2..5).contains(&reports), "{reports}");
+    assert_eq!(names(folder.path()), ["documents.json.zst"]);
+}
+
+#[test]
+fn a_failed_unpacking_keeps_the_file_that_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("documents.json");
+    fs::write(&target, "{}\n").unwrap();
+    let archive = archive(folder.path(), "gz", b"nonsense");
+    quietly(&archive, folder.path()).unwrap_err();
+    assert_eq!(fs::read(&target).unwrap(), b"{}\n");
+    fs::write(&archive, packed("gz", b"{\"a\":1}\n{\"a\":2}\n")).unwrap();
+    quietly(&archive, folder.path()).unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"{\"a\":1}\n{\"a\":2}\n", "a good one replaces it");
+}
+
+#[test]
+fn plain_files_pass_and_collections_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("documents.ndjson");
+    fs::write(&plain, "{}\n").unwrap();
+    let expected = Unpacked { path: plain.clone(), bytes: 3, lines: None };
+    assert_eq!(quietly(&plain, Path::new("elsewhere")).unwrap(), expected);
+    let tar = folder.path().join("documents.tar.gz");
+    fs::write(&tar, "x").unwrap();
+    assert!(matches!(quietly(&tar, folder.path()).unwrap_err(), CorpusError::Unsupported { .. }));
+    let missing = quietly(&folder.path().join("none.json.gz"), folder.path()).unwrap_err();
+    assert!(matches!(missing, CorpusError::Read { .. }), "{missing}");
+    let archive = archive(folder.path(), "gz", &packed("gz", b"{}\n"));
+    let nowhere = quietly(&archive, &folder.path().join("no-such-folder")).unwrap_err();
+    assert!(matches!(nowhere, CorpusError::Write { .. }), "{nowhere}");
+}
