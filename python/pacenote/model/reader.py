@@ -1,0 +1,194 @@
+"""Reading JSON objects key by key, noting every value that is wrong instead of stopping at the first.
+
+A [`Reader`] gives typed values; where a value is missing or of another kind it notes a [`Problem`] with the
+key path and hands out a harmless stand-in, so that reading goes on and all problems come out together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+KeyPath = tuple[str | int, ...]
+"""Where a value stands in a JSON document: keys and list positions from the root."""
+
+_T = TypeVar("_T")
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def format_path(path: KeyPath) -> str:
+    """Writes a key path as messages show it: `challenges[0].schedule[2].clients`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text or "the document"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. `text` continues the sentence that the key path begins: "is missing"."""
+
+    path: KeyPath
+    text: str
+
+    def __str__(self) -> str:
+        return f"{format_path(self.path)} {self.text}"
+
+
+class Problems:
+    """Collects problems in the order they are found."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def add(self, path: KeyPath, text: str) -> None:
+        """Notes a problem at `path`."""
+        self._found.append(Problem(path, text))
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class Reader:
+    """One JSON object, its place in the document and the collector of its problems."""
+
+    __slots__ = ("data", "path", "problems")
+
+    def __init__(self, data: Mapping[str, Any], path: KeyPath, problems: Problems) -> None:
+        self.data = data
+        self.path = path
+        self.problems = problems
+
+    def problem(self, key: str | None, text: str) -> None:
+        """Notes a problem with the value of `key`, or with the whole object if there is no key."""
+        self.problems.add(self.path if key is None else (*self.path, key), text)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there with a value other than null."""
+        return self.data.get(key) is not None
+
+    def required(self, key: str) -> Any:
+        """The value of a mandatory key, or None with a problem."""
+        value = self.data.get(key)
+        if value is None:
+            self.problem(key, "is missing")
+        return value
+
+    def text(self, key: str, default: str = "") -> str:
+        """A string."""
+        value = self.data.get(key)
+        if value is None:
+            return default
+        if isinstance(value, str):
+            return value
+        return self._wrong(key, value, "a string", default)
+
+    def required_text(self, key: str) -> str:
+        """A string that must be there and not be empty."""
+        if self.required(key) is None:
+            return ""
+        value = self.text(key)
+        if not value and self.data.get(key) == "":
+            self.problem(key, "is empty")
+        return value
+
+    def integer(self, key: str, minimum: int) -> int | None:
+        """A whole number of at least `minimum`, or None."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+            return self._wrong(key, value, "a whole number", None)
+        if value < minimum:
+            return self._wrong(key, value, f"at least {minimum}", None)
+        return int(value)
+
+    def number(self, key: str, minimum: float = 0.0, *, above: bool = False) -> float | None:
+        """A number of at least `minimum` (more than it with `above`), or None."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return self._wrong(key, value, "a number", None)
+        if value < minimum or (above and value == minimum):
+            return self._wrong(key, value, f"{'more than' if above else 'at least'} {minimum:g}", None)
+        return float(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false; the words of the same meaning are understood as Rally understands them."""
+        value = self.data.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        return self._wrong(key, value, "true or false", default)
+
+    def choice(self, key: str, allowed: Collection[str], default: str) -> str:
+        """A string out of a fixed set."""
+        value = self.text(key, default)
+        if value in allowed or value == default:
+            return value
+        return self._wrong(key, value, f"one of {', '.join(allowed)}", default)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """A string, or a list of strings; a string stands for a list of one."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return (value,)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        return self._wrong(key, value, "a string or a list of strings", ())
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """A JSON object, empty if the key is not there."""
+        value = self.data.get(key)
+        if value is None:
+            return _NOTHING
+        if isinstance(value, dict):
+            return value
+        return self._wrong(key, value, "an object", _NOTHING)
+
+    def child(self, key: str) -> Reader:
+        """A reader of the object at `key`."""
+        return Reader(self.mapping(key), (*self.path, key), self.problems)
+
+    def children(self, key: str) -> tuple[Reader, ...]:
+        """Readers of the objects in the list at `key`, which must not be empty if it is there."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            return self._wrong(key, value, "a list", ())
+        if not value:
+            self.problem(key, "is empty")
+        readers = []
+        for index, item in enumerate(value):
+            path = (*self.path, key, index)
+            if isinstance(item, dict):
+                readers.append(Reader(item, path, self.problems))
+            else:
+                self.problems.add(path, f"is {shown(item)}, must be an object")
+        return tuple(readers)
+
+    def _wrong(self, key: str, value: object, expected: str, stand_in: _T) -> _T:
+        self.problem(key, f"is {shown(value)}, must be {expected}")
+        return stand_in
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: JSON, cut to a readable length."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

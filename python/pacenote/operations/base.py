@@ -1,0 +1,118 @@
+"""The contract of an operation type: what a file in this package offers, and what it may know when it
+compiles.
+
+Adding an operation is adding one file whose name is the type with underscores and which holds a constant
+`OPERATION`; nothing else has to be edited.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from pacenote.errors import TrackError
+from pacenote.model.reader import Problems, Reader
+from pacenote.model.track import Corpus, Documents, Operation, Track
+from pacenote.model.work import Work
+from pacenote.units import OPS
+
+
+class Serverless(enum.Enum):
+    """Whether an operation may run on a serverless cluster."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    BLOCKED = "blocked"
+
+
+class DataFileLookup(Protocol):
+    """Where the prepared data of a corpus is."""
+
+    def __call__(self, corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
+        """The absolute path of the unpacked file and the number of documents in it."""
+
+
+def declared_data_file(corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
+    """What the track declares, for a plan that is only looked at; an undeclared count is 0."""
+    count = corpus.declared_counts()[corpus.documents.index(documents)]
+    folder = PurePath() if documents.is_local else PurePath(corpus.name)
+    return folder / documents.document_file, count or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine under test as far as it is known before the race; empty strings where it is not."""
+
+    distribution: str = ""
+    version: str = ""
+    flavor: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an operation may know beside its own parameters."""
+
+    track: Track
+    data_file: DataFileLookup = declared_data_file
+    engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What an operation became.
+
+    `weight` is the work one execution does, in `unit`: the pacer divides a target rate by it. A `finite`
+    source ends its task by itself.
+    """
+
+    work: Work
+    weight: int = 1
+    unit: str = OPS
+    finite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OperationType:
+    """One operation type.
+
+    `admin` types are left out of the report unless they failed or the track asks for them. `later` names
+    parameters that Rally knows and this version refuses, each with what the message says about it.
+    """
+
+    name: str
+    compile: Callable[[Reader, Context], Compiled]
+    admin: bool = False
+    serverless: Serverless = Serverless.PUBLIC
+    later: Mapping[str, str] = field(default_factory=dict)
+
+
+_LATER: Mapping[str, str] = {"param-source": "parameter sources written in Python come later"}
+
+
+def compile_operation(kind: OperationType, operation: Operation, context: Context) -> Compiled:
+    """Compiles an operation with the rules of its type.
+
+    Raises `TrackError` with every problem of its parameters at once, each with its key path.
+    """
+    problems = Problems()
+    reader = Reader(operation.params, operation.place or (operation.name,), problems)
+    for key, text in {**_LATER, **kind.later}.items():
+        if operation.params.get(key) not in (None, False, 0, ""):
+            reader.problem(key, f"is not supported yet: {text}")
+    compiled = kind.compile(reader, context)
+    if problems:
+        raise TrackError(
+            f'operation "{operation.name}" ({operation.type}) cannot be run',
+            problems=tuple(str(problem) for problem in problems),
+        )
+    return compiled
+
+
+def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:
+    """Whether a report shows the operation when nothing failed; `kind` is None for a type nobody knows."""
+    default = kind is None or not kind.admin
+    value = params.get("include-in-reporting", default)
+    return value if isinstance(value, bool) else str(value).lower() == "true"

@@ -1,0 +1,51 @@
+"""`create-index`: creates the indices of the track, or one written out in the operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.model.names import near, quoted
+from pacenote.model.reader import Reader
+from pacenote.model.work import Requests
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import json_body, path_of, read_common, read_retry
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    common = read_common(params)
+    requests = tuple(
+        common.request("PUT", path_of(name), body=None if body is None else json_body(body))
+        for name, body in _bodies(params, context).items()
+    )
+    return Compiled(Requests(requests, read_retry(params)), weight=max(1, len(requests)))
+
+
+def _bodies(params: Reader, context: Context) -> dict[str, Any]:
+    """What to create: the body by the name of each index."""
+    declared = {index.name: index.body for index in context.track.indices}
+    settings = params.mapping("settings")
+    names = params.names("index") or tuple(declared)
+    if not names:
+        params.problem("index", "is missing, and the track declares no indices")
+    bodies: dict[str, Any] = {}
+    for name in names:
+        if name in declared:
+            bodies[name] = _with_settings(declared[name], settings)
+        elif params.has("body") or not declared:
+            bodies[name] = params.data.get("body")
+        else:
+            params.problem(
+                "index", f"names {quoted(name)}, which the track does not declare{near(name, declared)}"
+            )
+    return bodies
+
+
+def _with_settings(body: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if not settings:
+        return body
+    own = (body or {}).get("settings") or {}
+    return {**(body or {}), "settings": {**own, **settings}}
+
+
+OPERATION = OperationType(name="create-index", compile=_compile, admin=True)

@@ -1,0 +1,147 @@
+"""Building requests: paths, query strings, bodies and the parameters that every operation understands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from pacenote.model.reader import Reader, shown
+from pacenote.model.work import Headers, Request, Retry
+
+JSON = "application/json"
+"""Media type of bodies; understood by every version of both engines."""
+
+NDJSON = "application/x-ndjson"
+"""Media type of bulk bodies."""
+
+# Commas separate names, wildcards select them, colons name remote clusters: they go out as they are.
+_SAFE_IN_SEGMENT = ",*:"
+_SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The parameters any operation may have, ready for the wire."""
+
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Headers = ()
+    timeout_ms: int | None = None
+
+    def request(
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: str | None = None
+    ) -> Request:
+        """A request with these parameters; keys of `query` win over `request-params`."""
+        headers = self.headers if body is None else with_content_type(self.headers, JSON)
+        return Request(
+            method=method,
+            path=with_query(path, {**self.query, **_as_text(query or {})}),
+            headers=headers,
+            body=body,
+            timeout_ms=self.timeout_ms,
+        )
+
+
+def read_common(params: Reader) -> Common:
+    """Reads `request-params`, `headers`, `opaque-id` and `request-timeout` (seconds)."""
+    headers = []
+    for name, value in params.mapping("headers").items():
+        if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
+            headers.append((name.lower(), str(value)))
+        else:
+            params.child("headers").problem(name, f"is {shown(value)}, must be a string of one line")
+    if params.has("opaque-id"):
+        headers.append(("x-opaque-id", params.text("opaque-id")))
+    timeout = params.number("request-timeout", above=True)
+    return Common(
+        query=_read_query(params),
+        headers=tuple(headers),
+        timeout_ms=None if timeout is None else max(1, round(timeout * 1000)),
+    )
+
+
+def read_retry(params: Reader) -> Retry:
+    """Reads the retry parameters of the types that Rally retries."""
+    until_success = params.flag("retry-until-success", False)
+    return Retry(
+        retries=params.integer("retries", 0) or 0,
+        until_success=until_success,
+        wait_s=_or(params.number("retry-wait-period"), 0.5),
+        on_timeout=params.flag("retry-on-timeout", True),
+        on_unsuccess=until_success or params.flag("retry-on-error", False),
+    )
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def path_of(*parts: str) -> str:
+    """A path of segments, each percent-encoded; commas and wildcards stay, empty segments vanish."""
+    return "".join(f"/{quote(part, safe=_SAFE_IN_SEGMENT)}" for part in parts if part) or "/"
+
+
+def clean_path(path: str) -> str:
+    """A path written by hand, with only those characters encoded that must not stand in a request line."""
+    bare, mark, query = path.partition("?")
+    return quote(bare, safe=_SAFE_IN_PATH) + mark + quote(query, safe=_SAFE_IN_PATH + "?")
+
+
+def with_query(path: str, query: Mapping[str, str]) -> str:
+    """The path with a query string; one that already has a question mark is continued."""
+    if not query:
+        return path
+    text = "&".join(f"{quote(key, safe='')}={quote(value, safe=',*:.')}" for key, value in query.items())
+    return f"{path}{'&' if '?' in path else '?'}{text}"
+
+
+def with_content_type(headers: Headers, media_type: str) -> Headers:
+    """The headers with a content type, unless they already name one."""
+    if any(name == "content-type" for name, _ in headers):
+        return headers
+    return (*headers, ("content-type", media_type))
+
+
+def json_body(value: object) -> str:
+    """A JSON body without needless blanks; text is taken as it is, because tracks also write bodies as
+    text.
+    """
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def scalar_text(value: object) -> str:
+    """A JSON scalar as the driver writes it for comparison: strings without quotes, everything else as
+    JSON.
+    """
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Several index names as one path segment."""
+    return ",".join(name for name in names if name)
+
+
+def _read_query(params: Reader) -> dict[str, str]:
+    query = {}
+    for key, value in params.mapping("request-params").items():
+        if value is None:
+            continue
+        if isinstance(value, dict):
+            params.child("request-params").problem(
+                key, f"is {shown(value)}, must be a value or a list of values"
+            )
+            continue
+        query[key] = _value_text(value)
+    return query
+
+
+def _as_text(query: Mapping[str, Any]) -> dict[str, str]:
+    return {key: _value_text(value) for key, value in query.items() if value is not None}
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(_value_text(item) for item in value)
+    return scalar_text(value)
