@@ -1,0 +1,42 @@
+"""The date filters of track templates: all in UTC, all from a date, a time in seconds since 1970, or a
+text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+_DAY_FIRST = "%d-%m-%Y"
+_YEAR_FIRST = "%Y-%m-%d"
+
+
+def days_ago(value: object, end: object, date_format: str = _DAY_FIRST) -> int:
+    """Whole days from `value` to `end`."""
+    return (_moment(end, date_format) - _moment(value, date_format)).days
+
+
+def get_start_date(value: object, date_format: str = _YEAR_FIRST) -> str:
+    """The date as text."""
+    return _moment(value, date_format).strftime(date_format)
+
+
+def get_end_date(value: object, days: int = 1, date_format: str = _YEAR_FIRST) -> str:
+    """The date `days` later as text."""
+    return (_moment(value, date_format) + timedelta(days=days)).strftime(date_format)
+
+
+DATE_FILTERS: Mapping[str, Callable[..., object]] = {
+    "days_ago": days_ago,
+    "get_start_date": get_start_date,
+    "get_end_date": get_end_date,
+}
+"""The filters by the name templates use."""
+
+
+def _moment(value: object, date_format: str) -> datetime:
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value, UTC)
+    return datetime.strptime(str(value), date_format).replace(tzinfo=UTC)

@@ -1,0 +1,85 @@
+"""From rendered text to JSON, and from a place in the rendered text back to the fragment somebody wrote.
+
+Rendering moves lines, so the way back is a search: the nearest rendered line at or above the place that
+stands in exactly one file, unchanged by the template. It is said as "near", because it is no more than
+that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from pacenote.errors import TrackError
+from pacenote.model.reader import Problem, shown
+from pacenote.track.places import excerpt, line_of, lines_of
+from pacenote.track.source import TrackSource
+from pacenote.track.splice import Assembled, Origin
+
+_TELLING = 6
+"""Shorter lines are brackets and commas, which say nothing about where they come from."""
+
+_REACH = 12
+"""How many lines above a place are searched for a telling one."""
+
+_Written = defaultdict[str, list[Origin]]
+"""Where each line of the fragments stands, by what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The rendered text of a track and what it was assembled from."""
+
+    source: TrackSource
+    assembled: Assembled
+    text: str
+
+    def parsed(self) -> dict[str, Any]:
+        """The JSON object. Raises `TrackError` with an excerpt when the text is none."""
+        try:
+            data = json.loads(self.text)
+        except json.JSONDecodeError as cause:
+            raise self._no_json(cause) from cause
+        if not isinstance(data, dict):
+            raise TrackError(f"{self._entry}: a track is a JSON object, this is {shown(data)}")
+        return data
+
+    def describe(self, problems: list[Problem]) -> tuple[str, ...]:
+        """Each problem with its line in the rendered text and the fragment it is near."""
+        lines, written = lines_of(self.text), self._written()
+        return tuple(
+            f"{problem} ({self._place(line_of(lines, problem.path), written)})" for problem in problems
+        )
+
+    @property
+    def _entry(self) -> str:
+        return self.source.shown(self.source.file)
+
+    def _place(self, line: int, written: _Written) -> str:
+        origin = self._origin(line, written)
+        near = f", near {self.source.shown(origin.file)}:{origin.line}" if origin else ""
+        return f"{self._entry} rendered, line {line}{near}"
+
+    def _written(self) -> _Written:
+        written: _Written = defaultdict(list)
+        for _, origin, text in self.assembled.lines():
+            written[text.strip()].append(origin)
+        return written
+
+    def _origin(self, line: int, written: _Written) -> Origin | None:
+        rendered = self.text.split("\n")
+        for number in range(line, max(0, line - _REACH), -1):
+            text = rendered[number - 1].strip()
+            if len(text) >= _TELLING and len(written.get(text, ())) == 1:
+                return written[text][0]
+        return None
+
+    def _no_json(self, cause: json.JSONDecodeError) -> TrackError:
+        place = self._place(cause.lineno, self._written())
+        return TrackError(
+            f"the rendered track is no valid JSON: {cause.msg}, column {cause.colno} ({place})",
+            problems=(excerpt(self.text, cause.lineno),),
+            hint="render-track shows the whole text",
+        )

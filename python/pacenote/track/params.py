@@ -1,0 +1,95 @@
+"""Values as they are written on the command line: lists (`a,b`) and dictionaries (`k:v,k2:v2`), as Rally
+reads them.
+
+Both may also be inline JSON, or the name of a `.json` file. In the short form a value is typed by its look:
+in single quotes a string, else a whole number, a number, true or false, none, else a string.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pacenote.errors import UsageError
+from pacenote.model.reader import shown
+
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def _read_file(name: str) -> str:
+    try:
+        return Path(name).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise UsageError(f"{name} cannot be read: {cause}") from cause
+
+
+def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) -> list[Any]:
+    """Reads a list; `option` names it in messages, such as `--include-tasks`.
+
+    Raises `UsageError` when the text is no list.
+    """
+    text = text.strip()
+    if text.startswith("["):
+        value = _json(text, option)
+    elif text.endswith(".json"):
+        value = _json(read(text), f"{option}: {text}")
+    else:
+        return [item.strip() for item in text.split(",") if item.strip()]
+    if not isinstance(value, list):
+        raise UsageError(f"{option}: is {shown(value)}, must be a list")
+    return value
+
+
+def parse_dict(text: str, option: str, read: Callable[[str], str] = _read_file) -> dict[str, Any]:
+    """Reads a dictionary; `option` names it in messages, such as `--track-params`.
+
+    Raises `UsageError` when the text is no dictionary.
+    """
+    text = text.strip()
+    if text.startswith("{"):
+        value = _json(text, option)
+    elif text.endswith(".json") and ":" not in text:
+        value = _json(read(text), f"{option}: {text}")
+    else:
+        return dict(_pair(item, option) for item in text.split(",") if item.strip())
+    if not isinstance(value, dict):
+        raise UsageError(f"{option}: is {shown(value)}, must be an object")
+    return value
+
+
+def _pair(item: str, option: str) -> tuple[str, Any]:
+    key, colon, value = item.partition(":")
+    if not colon or not key.strip():
+        raise UsageError(
+            f'{option}: "{item.strip()}" is no key:value pair',
+            hint='a value that holds a comma is given as JSON: \'{"key": "a,b"}\'',
+        )
+    return key.strip(), typed(value.strip())
+
+
+def typed(text: str) -> Any:
+    """The value a text looks like."""
+    if text.startswith("'"):
+        return text[1:-1] if len(text) > 1 and text.endswith("'") else text[1:]
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            return number
+    return text
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise UsageError(
+            f"{where}: no valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
+        ) from cause

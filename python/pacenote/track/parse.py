@@ -1,0 +1,150 @@
+"""From the JSON of a track to its model, noting every problem with its place.
+
+Rules and names are Rally's. Each part of a track has its own file: `parse_corpora`, `parse_operations`,
+`parse_schedule`; this one holds the root, the objects it creates and their bodies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pacenote.errors import TrackError
+from pacenote.model.names import quoted
+from pacenote.model.reader import Reader, shown
+from pacenote.model.track import (
+    Challenge,
+    ComponentTemplate,
+    ComposableTemplate,
+    Corpus,
+    DataStream,
+    Index,
+    IndexTemplate,
+    Track,
+)
+from pacenote.track.parse_corpora import Targets, parse_corpora
+from pacenote.track.parse_operations import parse_operations
+from pacenote.track.parse_schedule import parse_challenges
+
+RenderBody = Callable[[Path], str]
+"""Renders the file of an index or template body."""
+
+_VERSION = 2
+
+
+def parse_track(root: Reader, name: str, folder: Path, render_body: RenderBody) -> Track:
+    """The model of a track. Problems are noted in the reader; with problems the result is not to be used."""
+    if root.data.get("version", _VERSION) != _VERSION:
+        root.problem(
+            "version", f"is {shown(root.data['version'])}, only version {_VERSION} of the format exists"
+        )
+    bodies = _Bodies(folder, render_body)
+    indices, streams = _indices(root, bodies), _data_streams(root)
+    if indices and streams:
+        root.problem("data-streams", "cannot be used beside indices: a track writes to one kind")
+    targets = Targets(tuple(index.name for index in indices), tuple(stream.name for stream in streams))
+    corpora: tuple[Corpus, ...] = parse_corpora(root, targets)
+    operations = parse_operations(root)
+    challenges: tuple[Challenge, ...] = parse_challenges(root, operations)
+    return Track(
+        name=name,
+        root=folder,
+        challenges=challenges,
+        description=root.text("description"),
+        indices=indices,
+        data_streams=streams,
+        templates=_templates(root, bodies),
+        composable_templates=_composable_templates(root, bodies),
+        component_templates=_component_templates(root, bodies),
+        corpora=corpora,
+        operations=tuple(operations.values()),
+        dependencies=root.names("dependencies"),
+        meta=root.mapping("meta"),
+        params=root.data,
+    )
+
+
+class _Bodies:
+    """Reads the bodies that a track keeps in files of their own."""
+
+    def __init__(self, folder: Path, render: RenderBody) -> None:
+        self._folder = folder
+        self._render = render
+
+    def read(self, item: Reader, key: str) -> dict[str, Any] | None:
+        """The body in the file that `key` names; a problem is noted at that key."""
+        name = item.required_text(key)
+        if not name:
+            return None
+        try:
+            body = json.loads(self._render(self._folder / name))
+        except TrackError as cause:
+            item.problem(key, f"names {quoted(name)}: {cause.message}")
+            return None
+        except json.JSONDecodeError as cause:
+            place = f"line {cause.lineno}, column {cause.colno}"
+            item.problem(
+                key, f"names {quoted(name)}, which rendered is no valid JSON: {cause.msg} at {place}"
+            )
+            return None
+        if not isinstance(body, dict):
+            item.problem(key, f"names {quoted(name)}, which holds {shown(body)}, must hold an object")
+            return None
+        return body
+
+    def template(self, item: Reader) -> dict[str, Any]:
+        """The body of a template: the file, or the part of it that `template-path` points to."""
+        body = self.read(item, "template")
+        for part in item.text("template-path").split(".") if item.has("template-path") else ():
+            body = body.get(part) if isinstance(body, dict) else None
+        if body is None and item.has("template-path") and item.has("template"):
+            path = item.text("template-path")
+            item.problem("template-path", f"is {quoted(path)}, which the template file does not hold")
+        return body or {}
+
+
+def _indices(root: Reader, bodies: _Bodies) -> tuple[Index, ...]:
+    indices = []
+    for item in root.children("indices"):
+        if "types" in item.data:
+            item.problem("types", "is not supported: no engine has mapping types any more")
+        body = bodies.read(item, "body") if "body" in item.data else None
+        indices.append(Index(item.required_text("name"), body))
+    return tuple(indices)
+
+
+def _data_streams(root: Reader) -> tuple[DataStream, ...]:
+    return tuple(DataStream(item.required_text("name")) for item in root.children("data-streams"))
+
+
+def _templates(root: Reader, bodies: _Bodies) -> tuple[IndexTemplate, ...]:
+    return tuple(
+        IndexTemplate(
+            name=item.required_text("name"),
+            pattern=item.required_text("index-pattern"),
+            body=bodies.template(item),
+            delete_matching_indices=item.flag("delete-matching-indices", True),
+        )
+        for item in root.children("templates")
+    )
+
+
+def _composable_templates(root: Reader, bodies: _Bodies) -> tuple[ComposableTemplate, ...]:
+    return tuple(
+        ComposableTemplate(
+            name=item.required_text("name"),
+            pattern=item.required_text("index-pattern"),
+            body=bodies.template(item),
+            delete_matching_indices=item.flag("delete-matching-indices", True),
+        )
+        for item in root.children("composable-templates")
+    )
+
+
+def _component_templates(root: Reader, bodies: _Bodies) -> tuple[ComponentTemplate, ...]:
+    return tuple(
+        ComponentTemplate(name=item.required_text("name"), body=bodies.template(item))
+        for item in root.children("component-templates")
+    )

@@ -1,0 +1,126 @@
+"""The corpora of a track: data files and where their documents go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.model.names import quoted
+from pacenote.model.reader import Reader
+from pacenote.model.track import Corpus, Documents, Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Names of the indices and data streams documents can go to."""
+
+    indices: tuple[str, ...]
+    data_streams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Defaults:
+    """What a corpus says for all its files; a file may say otherwise."""
+
+    base_url: str | None
+    source_format: str
+    has_action_lines: bool
+    index: str | None
+    data_stream: str | None
+
+
+def parse_corpora(root: Reader, targets: Targets) -> tuple[Corpus, ...]:
+    """The corpora of a track, their names unique."""
+    corpora: list[Corpus] = []
+    for item in root.children("corpora"):
+        corpus = _corpus(item, targets)
+        if any(corpus.name == other.name for other in corpora):
+            item.problem("name", f"is {quoted(corpus.name)} for the second time, names of corpora are unique")
+        corpora.append(corpus)
+    return tuple(corpora)
+
+
+def _corpus(item: Reader, targets: Targets) -> Corpus:
+    defaults = _Defaults(
+        base_url=item.text("base-url") or None,
+        source_format=_source_format(item, "bulk"),
+        has_action_lines=item.flag("includes-action-and-meta-data", False),
+        index=_target(item, "target-index", _sole(targets.indices)),
+        data_stream=_target(item, "target-data-stream", _sole(targets.data_streams)),
+    )
+    _reject_mapping_type(item)
+    item.required("documents")
+    return Corpus(
+        name=item.required_text("name"),
+        documents=tuple(_documents(file, defaults, targets) for file in item.children("documents")),
+        base_url=defaults.base_url,
+        meta=item.mapping("meta"),
+        generator=_generator(item),
+        params=item.data,
+    )
+
+
+def _documents(item: Reader, defaults: _Defaults, targets: Targets) -> Documents:
+    _reject_mapping_type(item)
+    has_action_lines = item.flag("includes-action-and-meta-data", defaults.has_action_lines)
+    index = stream = None
+    if not has_action_lines:
+        index, stream = _where_to(item, defaults, targets)
+    return Documents(
+        source_file=item.required_text("source-file"),
+        document_count=item.integer("document-count", 1),
+        compressed_bytes=item.integer("compressed-bytes", 1),
+        uncompressed_bytes=item.integer("uncompressed-bytes", 1),
+        includes_action_and_meta_data=has_action_lines,
+        target_index=index,
+        target_data_stream=stream,
+        base_url=item.text("base-url") or defaults.base_url,
+        source_format=_source_format(item, defaults.source_format),
+        meta=item.mapping("meta"),
+        params=item.data,
+    )
+
+
+def _where_to(item: Reader, defaults: _Defaults, targets: Targets) -> tuple[str | None, str | None]:
+    index = _target(item, "target-index", defaults.index)
+    stream = _target(item, "target-data-stream", defaults.data_stream)
+    if targets.indices and stream:
+        item.problem("target-data-stream", "cannot be used: the track declares indices, not data streams")
+    elif targets.data_streams and index:
+        item.problem("target-index", "cannot be used: the track declares data streams, not indices")
+    elif index and stream:
+        item.problem("target-data-stream", "cannot be used beside target-index")
+    elif not index and not stream:
+        key = "target-data-stream" if targets.data_streams else "target-index"
+        item.problem(
+            key, "is missing: the track has no single target, and the file no action lines of its own"
+        )
+    return index, stream
+
+
+def _target(item: Reader, key: str, default: str | None) -> str | None:
+    return item.text(key) or default
+
+
+def _sole(names: tuple[str, ...]) -> str | None:
+    return names[0] if len(names) == 1 else None
+
+
+def _source_format(item: Reader, default: str) -> str:
+    return item.choice("source-format", ["bulk"], default)
+
+
+def _reject_mapping_type(item: Reader) -> None:
+    if "target-type" in item.data:
+        item.problem("target-type", "is not supported: no engine has mapping types any more")
+
+
+def _generator(item: Reader) -> Generator | None:
+    if not item.has("generator"):
+        return None
+    generator = item.child("generator")
+    generator.required("documents")
+    return Generator(
+        name=generator.required_text("name"),
+        documents=generator.integer("documents", 1) or 1,
+        params=generator.data,
+    )

@@ -1,0 +1,187 @@
+"""Challenges, their schedules, tasks and parallel elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pacenote.model.names import listed, near, quoted
+from pacenote.model.reader import Reader, shown
+from pacenote.model.track import ANY_TASK, Challenge, Operation, Parallel, Task
+from pacenote.track.parse_operations import operation_of
+from pacenote.track.parse_pace import parse_target_interval, parse_target_throughput
+
+_SINGLE = ("challenge", "test_procedure", "test-procedure")
+_SEVERAL = ("challenges", "test_procedures", "test-procedures")
+
+Operations = Mapping[str, Operation]
+
+
+def parse_challenges(root: Reader, operations: Operations) -> tuple[Challenge, ...]:
+    """The challenges of a track, exactly one of them the default.
+
+    OpenSearch Benchmark calls them test procedures; a track may also have a bare schedule.
+    """
+    given = [key for key in (*_SEVERAL, *_SINGLE, "schedule") if key in root.data]
+    if len(given) != 1:
+        found = f"has {' and '.join(given)}" if given else "has none"
+        root.problem(None, f"needs exactly one of challenges, challenge and schedule, {found}")
+        return ()
+    key = given[0]
+    base = root.mapping("parameters")
+    if key == "schedule":
+        schedule = _schedule(root, operations)
+        only = Challenge("default", schedule, default=True, auto_generated=True, parameters=base)
+        return (only,)
+    items = root.children(key) if key in _SEVERAL else (root.child(key),)
+    challenges = tuple(_challenge(item, operations, base) for item in items)
+    _check_challenges(root, key, items, challenges)
+    return challenges
+
+
+def _check_challenges(
+    root: Reader, key: str, items: tuple[Reader, ...], challenges: tuple[Challenge, ...]
+) -> None:
+    names: set[str] = set()
+    for item, challenge in zip(items, challenges, strict=True):
+        if challenge.name in names:
+            item.problem(
+                "name", f"is {quoted(challenge.name)} for the second time, names of challenges are unique"
+            )
+        names.add(challenge.name)
+    defaults = [challenge.name for challenge in challenges if challenge.default]
+    if len(challenges) > 1 and len(defaults) != 1:
+        found = f"{listed(defaults)} are" if defaults else "none is"
+        root.problem(
+            key, f'has {len(challenges)} challenges of which {found} marked as "default", must be exactly one'
+        )
+
+
+def _challenge(item: Reader, operations: Operations, base: Mapping[str, Any]) -> Challenge:
+    item.required("schedule")
+    return Challenge(
+        name=item.required_text("name"),
+        schedule=_schedule(item, operations),
+        description=item.text("description"),
+        user_info=item.text("user-info"),
+        default=item.flag("default", False),
+        meta=item.mapping("meta"),
+        parameters={**base, **item.mapping("parameters")},
+    )
+
+
+def _schedule(challenge: Reader, operations: Operations) -> tuple[Task | Parallel, ...]:
+    elements = tuple(_element(item, operations) for item in challenge.children("schedule"))
+    places: dict[str, tuple[str | int, ...]] = {}
+    for element in elements:
+        for task in element.tasks if isinstance(element, Parallel) else (element,):
+            if task.name and task.name in places:
+                text = f"is the second task {quoted(task.name)} of the challenge, give it a name of its own"
+                challenge.problems.add(task.place, text)
+            places.setdefault(task.name, task.place)
+    return elements
+
+
+def _element(item: Reader, operations: Operations) -> Task | Parallel:
+    if "parallel" in item.data:
+        return _parallel(item, operations)
+    return _task(item, operations, _Inherited())
+
+
+@dataclass(frozen=True, slots=True)
+class _Inherited:
+    """What a parallel element hands down to tasks that do not say otherwise."""
+
+    warmup_iterations: int | None = None
+    iterations: int | None = None
+    warmup_time_period: float | None = None
+    time_period: float | None = None
+    ramp_up_time_period: float | None = None
+
+
+def _bounds(item: Reader, above: _Inherited) -> _Inherited:
+    """The bounds that an element writes down, the others from above."""
+    read = _Inherited(
+        warmup_iterations=item.integer("warmup-iterations", 0),
+        iterations=item.integer("iterations", 1),
+        warmup_time_period=item.number("warmup-time-period"),
+        time_period=item.number("time-period", above=True),
+        ramp_up_time_period=item.number("ramp-up-time-period"),
+    )
+    own = {name: getattr(read, name) for name in _Inherited.__slots__}
+    inherited = {name: getattr(above, name) for name in _Inherited.__slots__}
+    return _Inherited(**{name: inherited[name] if own[name] is None else own[name] for name in own})
+
+
+def _parallel(outer: Reader, operations: Operations) -> Parallel:
+    item = outer.child("parallel")
+    item.required("tasks")
+    above = _bounds(item, _Inherited())
+    tasks = tuple(_parallel_task(task, operations, above) for task in item.children("tasks"))
+    completed_by = item.text("completed-by") or None
+    names = [task.name for task in tasks]
+    if completed_by and completed_by != ANY_TASK and completed_by not in names:
+        hint = near(completed_by, names)
+        item.problem("completed-by", f"names {quoted(completed_by)}, which is none of its tasks{hint}")
+    return Parallel(
+        tasks=tasks,
+        clients=item.integer("clients", 1),
+        completed_by=completed_by,
+        name=outer.text("name") or item.text("name"),
+        place=item.path,
+    )
+
+
+def _parallel_task(item: Reader, operations: Operations, above: _Inherited) -> Task:
+    if "parallel" in item.data:
+        item.problem("parallel", "cannot stand inside another parallel element")
+        return Task(name="", operation=Operation("", ""), place=item.path)
+    own_ramp_up = item.data.get("ramp-up-time-period")
+    if own_ramp_up is not None and own_ramp_up != above.ramp_up_time_period:
+        item.problem("ramp-up-time-period", "is only allowed on the parallel element itself")
+    return _task(item, operations, above)
+
+
+def _task(item: Reader, operations: Operations, above: _Inherited) -> Task:
+    operation = operation_of(item, operations)
+    bounds = _bounds(item, above)
+    _check_bounds(item, bounds)
+    if item.has("target-throughput") and item.has("target-interval"):
+        item.problem("target-interval", "cannot be used beside target-throughput")
+    level = item.choice("ignore-response-error-level", ["non-fatal"], "")
+    return Task(
+        name=item.text("name") or operation.name,
+        operation=operation,
+        clients=item.integer("clients", 1) or 1,
+        warmup_iterations=bounds.warmup_iterations,
+        iterations=bounds.iterations,
+        warmup_time_period=bounds.warmup_time_period,
+        time_period=bounds.time_period,
+        ramp_up_time_period=bounds.ramp_up_time_period,
+        target_throughput=parse_target_throughput(item),
+        target_interval=parse_target_interval(item),
+        schedule=item.text("schedule") or "deterministic",
+        tags=item.names("tags"),
+        tolerates_errors=bool(level),
+        meta=item.mapping("meta"),
+        params=item.data,
+        place=item.path,
+    )
+
+
+def _check_bounds(item: Reader, bounds: _Inherited) -> None:
+    if bounds.warmup_iterations is not None and bounds.time_period is not None:
+        item.problem(None, "mixes warmup-iterations with time-period, choose iterations or periods")
+    if bounds.warmup_time_period is not None and bounds.iterations is not None:
+        item.problem(None, "mixes warmup-time-period with iterations, choose periods or iterations")
+    if bounds.ramp_up_time_period is None:
+        return
+    ramp_up, warmup = bounds.ramp_up_time_period, bounds.warmup_time_period
+    if bounds.warmup_iterations is not None or bounds.iterations is not None:
+        item.problem(None, "mixes ramp-up-time-period with iterations, choose periods")
+    elif warmup is None:
+        item.problem(None, "has a ramp-up-time-period, which needs a warmup-time-period at least as long")
+    elif warmup < ramp_up:
+        text = f"is {shown(warmup)} s, shorter than ramp-up-time-period, which is {shown(ramp_up)} s"
+        item.problem("warmup-time-period", text)

@@ -1,0 +1,181 @@
+"""Rendering the text of a track with Jinja2, in the environment that Rally's tracks expect.
+
+Undefined variables are lenient (empty, false). Track parameters are globals; Rally's own globals `now`,
+`glob`, `build_flavor` and `serverless_operator` win over them. Bodies of indices and templates get the
+parameters, the two flavors and the helpers, but no `now`, no date filters and no files to include.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.defaults
+import jinja2.meta
+from pacenote.errors import TrackError
+from pacenote.model.names import near, quoted
+from pacenote.track.dates import DATE_FILTERS
+from pacenote.track.source import TrackSource
+from pacenote.track.splice import Assembled, splice
+
+_HELPERS = """\
+{% macro collect(parts) -%}
+{%- set separator = joiner(",\n") -%}
+{%- for part in glob(parts) %}{{ separator() }}{% include part %}{% endfor -%}
+{%- endmacro %}
+{% macro exists_set_param(name, value, default_value=None, comma=True) -%}
+{%- if value is defined or default_value is not none -%}
+{%- if comma %},{% endif %}
+"{{ name }}": {{ (value if value is defined else default_value) | tojson }}
+{%- endif -%}
+{%- endmacro %}
+"""
+_HELPER_NAMES = ("rally.helpers", "benchmark.helpers")
+_HELPER_FILE = "<helpers>"
+_NOT_PARAMETERS = frozenset(
+    {
+        "now",
+        "glob",
+        "build_flavor",
+        "serverless_operator",
+        "rally",
+        "benchmark",
+        *jinja2.defaults.DEFAULT_NAMESPACE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """What rendering depends on beside text and parameters.
+
+    `now` is the time in seconds since 1970 that the track sees. `ignore_unused` lets parameters pass that
+    no part of the track reads.
+    """
+
+    now: float
+    build_flavor: str = "default"
+    serverless_operator: bool = False
+    ignore_unused: bool = False
+
+
+class Renderer:
+    """Renders the files of one track and remembers which parameters they can be given.
+
+    `known` grows with every file that is rendered.
+    """
+
+    def __init__(self, source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> None:
+        self._source = source
+        self._params = params
+        self._options = options
+        self.known: set[str] = set()
+
+    def track(self, assembled: Assembled) -> str:
+        """The rendered text of the track. Raises `TrackError` with file and line of the fragment at fault."""
+        loaders = [_HELPER_LOADER, jinja2.FunctionLoader(self._include)]
+        environment = jinja2.Environment(loader=jinja2.ChoiceLoader(loaders))
+        environment.globals.update(self._globals(), now=self._options.now, glob=self._glob)
+        environment.filters.update(DATE_FILTERS)
+        return self._render(environment, assembled)
+
+    def body(self, file: Path) -> str:
+        """The rendered text of an index or template body. Raises `TrackError` with file and line."""
+        environment = jinja2.Environment(loader=_HELPER_LOADER)
+        environment.globals.update(self._globals())
+        return self._render(environment, splice(self._source, file))
+
+    def unused(self) -> tuple[str, ...]:
+        """Parameters that nothing rendered so far can have read, sorted."""
+        return tuple(sorted(name for name in self._params if name not in self.known))
+
+    def _globals(self) -> dict[str, Any]:
+        return {
+            **self._params,
+            "build_flavor": self._options.build_flavor,
+            "serverless_operator": self._options.serverless_operator,
+        }
+
+    def _render(self, environment: jinja2.Environment, assembled: Assembled) -> str:
+        text = assembled.text
+        try:
+            self._learn(environment, text, set())
+            return environment.from_string(text).render()
+        except TrackError:
+            raise
+        except Exception as cause:  # besides Jinja's own errors a template can raise anything, such as 1 / 0
+            raise self._explained(assembled, cause) from cause
+
+    def _learn(self, environment: jinja2.Environment, text: str, seen: set[str]) -> None:
+        """Notes every variable that is read and not set, in the text and in what it includes by name."""
+        tree = environment.parse(text)
+        self.known |= jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
+        for name in jinja2.meta.find_referenced_templates(tree):
+            included = None if name is None or name in seen else self._include(name)
+            if name is not None and included is not None:
+                seen.add(name)
+                self._learn(environment, included[0], seen)
+
+    def _include(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
+        path = self._source.root / name
+        return (self._source.read(path), str(path), lambda: True) if path.is_file() else None
+
+    def _glob(self, pattern: str) -> list[str]:
+        found = self._source.glob(str(self._source.root / pattern))
+        return [self._source.shown(path) for path in found]
+
+    def _explained(self, assembled: Assembled, cause: Exception) -> TrackError:
+        file, line = _blamed(cause)
+        if file is None:
+            origin = assembled.origin(line)
+            file, line = origin.file, origin.line
+        kind = (
+            "is no valid template" if isinstance(cause, jinja2.TemplateSyntaxError) else "cannot be rendered"
+        )
+        reason = _reason(cause)
+        return TrackError(
+            f"{self._source.shown(file)}, line {line}: {kind}: {reason}",
+            hint="parameters are given with --track-params" if "undefined" in reason else "",
+        )
+
+
+def unused_problem(unused: tuple[str, ...], known: set[str]) -> str:
+    """The problem that parameters were given which no part of the track reads, with what may have been
+    meant.
+    """
+    named = [f"{quoted(name)}{near(name, known)}" for name in unused]
+    return f"the track does not use the parameter{'s' if len(named) > 1 else ''} {', '.join(named)}"
+
+
+def _reason(cause: Exception) -> str:
+    if isinstance(cause, jinja2.TemplateNotFound):
+        return f"there is no file {quoted(str(cause.name))} in the track's folder"
+    if isinstance(cause, jinja2.TemplateError):
+        return (cause.message or "").rstrip(".")
+    return f"{type(cause).__name__}: {cause}"
+
+
+def _blamed(cause: Exception) -> tuple[Path | None, int]:
+    """The included file and the line an error comes from; no file means the assembled text."""
+    if isinstance(cause, jinja2.TemplateSyntaxError):
+        return (Path(cause.filename) if cause.filename else None), cause.lineno
+    file, line = None, 1
+    frame = cause.__traceback__
+    while frame is not None:
+        name = frame.tb_frame.f_code.co_filename
+        if name == "<template>":
+            file, line = None, frame.tb_lineno
+        elif frame.tb_frame.f_globals.get("__jinja_template__") and name != _HELPER_FILE:
+            file, line = Path(name), frame.tb_lineno
+        frame = frame.tb_next
+    return file, line
+
+
+def _load_helpers(name: str) -> tuple[str, str, Callable[[], bool]] | None:
+    return (_HELPERS, _HELPER_FILE, lambda: True) if name in _HELPER_NAMES else None
+
+
+_HELPER_LOADER = jinja2.FunctionLoader(_load_helpers)

@@ -1,0 +1,116 @@
+"""Finding tracks and reading their files: the only place of this package that touches the disk."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pacenote.errors import TrackError
+from pacenote.model.names import listed, near, quoted
+
+ENTRY_FILES = ("track.json", "workload.json")
+"""Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackSource:
+    """Where a track is: its name, its folder and its entry file (absolute paths)."""
+
+    name: str
+    root: Path
+    file: Path
+
+    def read(self, path: Path) -> str:
+        """The text of one file of the track. Raises `TrackError` when it cannot be read."""
+        return read_text(path)
+
+    def glob(self, pattern: str) -> list[Path]:
+        """Files that match a pattern given as an absolute path, sorted; none is fine."""
+        return [Path(name) for name in sorted(glob.glob(pattern)) if os.path.isfile(name)]
+
+    def shown(self, path: Path) -> str:
+        """A path as messages show it: relative to the folder of the track."""
+        return os.path.relpath(path, self.root)
+
+
+class TrackRepository(Protocol):
+    """Somewhere tracks can be looked up by name; git repositories are going to be another one."""
+
+    def names(self) -> Sequence[str]:
+        """Names of all tracks it has."""
+
+    def folder(self, name: str) -> Path | None:
+        """The folder of a track, None if it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRepository:
+    """Tracks in a folder, one folder each; a name may have several parts."""
+
+    root: Path
+
+    def names(self) -> Sequence[str]:
+        """Names of all folders below the root that hold an entry file, sorted."""
+        found = {file.parent for entry in ENTRY_FILES for file in self.root.glob(f"**/{entry}")}
+        return sorted(folder.relative_to(self.root).as_posix() for folder in found)
+
+    def folder(self, name: str) -> Path | None:
+        """The folder of a track, None if it is not there."""
+        return self.root / name if name in self.names() else None
+
+
+BUNDLED = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
+"""The tracks that come with Pacenote."""
+
+
+def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED,)) -> TrackSource:
+    """Looks a track up by name; the first repository that has it wins.
+
+    Raises `TrackError` with near names when none has it.
+    """
+    for repository in repositories:
+        folder = repository.folder(name)
+        if folder is not None:
+            return open_track(folder)
+    known = [known for repository in repositories for known in repository.names()]
+    raise TrackError(
+        f"there is no track {quoted(name)}{near(name, known)}",
+        hint=f"tracks: {listed(known)}; a track of your own is named with --track-path",
+    )
+
+
+def open_track(path: Path) -> TrackSource:
+    """The track at a path: its folder, or a JSON file whose name is the name of the track (`--track-path`).
+
+    Raises `TrackError` when there is no track.
+    """
+    path = path.expanduser().absolute()
+    if path.is_file():
+        if path.suffix != ".json":
+            raise TrackError(f"{path} is no track", hint="name the track's folder or its .json file")
+        name = path.parent.name if path.name in ENTRY_FILES else path.stem
+        return TrackSource(name=name, root=path.parent, file=path)
+    if not path.exists():
+        raise TrackError(
+            f"{path} does not exist", hint="--track-path names the track's folder or its .json file"
+        )
+    for entry in ENTRY_FILES:
+        if (path / entry).is_file():
+            return TrackSource(name=path.resolve().name, root=path, file=path / entry)
+    raise TrackError(
+        f"{path} holds no track.json", hint="--track-path names the track's folder or its .json file"
+    )
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file. Raises `TrackError` when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as cause:
+        raise TrackError(f"{path} is no UTF-8 text: byte {cause.start} cannot be read") from cause
+    except OSError as cause:
+        raise TrackError(f"{path} cannot be read: {cause.strerror or cause}") from cause
