@@ -7,6 +7,7 @@ of DESIGN.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -53,12 +54,16 @@ class Times:
 
     def at(self, q: float) -> Percentile | None:
         """The percentile `q`, if the driver computed it."""
-        return next((one for one in self.percentiles if one.q == q), None)
+        # The driver may compute `q` from a share, so 99.9 need not be exactly this 99.9.
+        return next((one for one in self.percentiles if math.isclose(one.q, q, rel_tol=1e-9)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """Where every operation of a task went: the sums must add up, nothing is lost."""
+    """Where every operation of a task went: `operations` = `succeeded` + `failed` + `unanswered`.
+
+    Unanswered ones were begun, but the race ended before their reply. `requests` are those on the wire.
+    """
 
     operations: int
     succeeded: int
@@ -80,7 +85,10 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """One kind of failure of a task: how often, when first and last, and the reason of one of them."""
+    """One kind of failure of a task: how often, and the engine's reason for one of them.
+
+    For a bulk, `count` is rejected documents. `first_s` and `last_s` count from the task's beginning.
+    """
 
     error_class: str
     reason: str

@@ -44,6 +44,6 @@ def _op_metric(task: TaskResult) -> dict[str, Any]:
 def _times(times: Times | None) -> dict[str, Any]:
     if times is None:
         return {}
-    shown = percentiles_for(times.count)
-    values: dict[str, Any] = {percentile_key(one.q): one.ms for one in times.percentiles if one.q in shown}
+    shown = {q: times.at(q) for q in percentiles_for(times.count)}
+    values: dict[str, Any] = {percentile_key(q): found.ms for q, found in shown.items() if found}
     return values | {"mean": times.mean_ms, "unit": "ms"}

@@ -54,8 +54,8 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     found: list[str] = []
     if any(row.mark for row in rows):
         found.append(
-            f"{MARK} too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 36,887): beside it "
-            "is the 95 % interval of its true value, if the samples give one. It decides no verdict."
+            f"{MARK} too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 36,887): beside "
+            "it is the 95 % interval of its true value, if the samples give one. It decides no verdict."
         )
     if any(row.metric.endswith("primary shards") and row.value is not None for row in rows):
         found.append(
@@ -87,7 +87,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Warning", f"no throughput: {why}", name)
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
-        yield Note("Warning", f"{count} had no answer when the task ended", name)
+        yield Note("Warning", f"{count} had no answer when the race ended", name)
     if task.ended_by == "stopped":
         yield Note("Warning", "stopped before its end", name)
     by_count = sorted(task.errors, key=lambda error: error.count, reverse=True)

@@ -1,0 +1,35 @@
+"""`pacenote generate NAME`: writes a generated corpus without racing."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+
+from pacenote.cli import values
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser
+from pacenote.cli.progress import PlainListener
+
+LATER: dict[str, str] = {}
+
+
+def add_options(parser: Parser) -> None:
+    """What to generate, how much of it, and where to."""
+    parser.add_argument(
+        "name", metavar="NAME", help="what to generate, named like its track, for example http_logs"
+    )
+    parser.add_argument("--documents", type=values.count, required=True, help="how many documents")
+    parser.add_argument(
+        "--seed", type=values.seed, default=42, help="same seed, same documents (default: 42)"
+    )
+    parser.add_argument("--output-path", type=Path, default=Path(), help="folder to write to (default: here)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Generates the corpus. Raises CorpusError."""
+    corpora = importlib.import_module("pacenote.race.corpora")
+    listener = PlainListener(console)
+    corpora.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
+    return 0

@@ -1,0 +1,91 @@
+"""The live display of a race on a terminal, drawn with rich."""
+
+from __future__ import annotations
+
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from pacenote.cli.console import Console
+from pacenote.cli.progress import race_line, result_line, share_done
+from pacenote.model.race import RaceRecord
+from pacenote.model.result import Progress, TaskProgress, TaskResult
+from pacenote.report.notes import clean
+from pacenote.units import format_seconds
+
+_BAR = 20
+
+
+class LiveListener:
+    """One row per running task, redrawn in place; what has ended stays above it as a line."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console.rich_progress(), auto_refresh=False, transient=True)
+        self._live.start()
+
+    def preparing(self, label: str, done: int, total: int) -> None:
+        """See `RaceListener`."""
+        self._live.update(Text(f"{clean(label)}: {share_done(done, total)}"), refresh=True)
+
+    def started(self, record: RaceRecord) -> None:
+        """See `RaceListener`."""
+        self._say(race_line(record))
+
+    def progress(self, progress: Progress) -> None:
+        """See `RaceListener`."""
+        self._live.update(progress_table(progress), refresh=True)
+
+    def task_finished(self, result: TaskResult) -> None:
+        """See `RaceListener`."""
+        self._say(result_line(result))
+
+    def warning(self, text: str) -> None:
+        """See `RaceListener`."""
+        self._say(f"warning: {clean(text)}", style="yellow")
+
+    def finished(self, record: RaceRecord) -> None:
+        """See `RaceListener`."""
+        self.close()
+
+    def close(self) -> None:
+        """Gives the terminal back; may be called twice."""
+        self._live.update(Text(""))
+        self._live.stop()
+
+    def _say(self, line: str, style: str = "") -> None:
+        self._live.console.print(Text(line, style=style))
+
+
+def progress_table(progress: Progress) -> Table:
+    """The running tasks, one row each."""
+    title = f"step {progress.step} of {progress.steps}, {format_seconds(round(progress.elapsed_s))}"
+    table = Table(title=Text(title), title_justify="left", show_edge=False, pad_edge=False)
+    for column in ("Task", "", "Rate", "p50", "p99", "Errors", "Left"):
+        table.add_column(column, justify="left" if column in ("Task", "") else "right", no_wrap=True)
+    for task in progress.tasks:
+        table.add_row(*_cells(task))
+    return table
+
+
+def _cells(task: TaskProgress) -> list[Text]:
+    return [
+        Text(clean(task.task)),
+        Text(_bar(task.done_share), style="dim" if task.warming_up else "green"),
+        Text(f"{task.rate:,.0f} {task.unit}/s"),
+        Text(_ms(task.p50_ms)),
+        Text(_ms(task.p99_ms)),
+        Text(f"{task.errors:,}", style="red" if task.errors else ""),
+        Text("" if task.eta_s is None else format_seconds(round(task.eta_s))),
+    ]
+
+
+def _bar(share: float | None) -> str:
+    if share is None:
+        return ""
+    full = round(min(max(share, 0.0), 1.0) * _BAR)
+    return "█" * full + "░" * (_BAR - full)
+
+
+def _ms(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g} ms"

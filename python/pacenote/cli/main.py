@@ -1,0 +1,136 @@
+"""The entry point: finds the command, runs it, and turns whatever goes wrong into a message and an exit code.
+
+Exit codes: 0 fine, 2 usage, 3 the race finished but is void, 64 could not run, 130 interrupted.
+Only argparse is imported before the command is known, so that the command line answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser, similar
+from pacenote.errors import Interrupted, PacenoteError, UsageError
+
+COMMANDS = {
+    "race": "run a race: provision or find a cluster, put load on it, report",
+    "list": "list races or tracks",
+    "report": "print the report of a race again",
+    "generate": "generate the documents of a track's corpus",
+}
+"""Every command with what it is for; its module has the same name and offers `LATER`, `add_options` and
+`run`.
+"""
+
+_LATER = (
+    *(
+        "add",
+        "build",
+        "compare",
+        "create-track",
+        "delete",
+        "diagnose",
+        "download",
+        "experiment",
+        "export",
+        "gc",
+    ),
+    *("host", "info", "install", "jfr", "render-track", "saturate", "serve", "start", "stop", "trend"),
+    "validate-track",
+)
+
+_DEFECT = 64
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns the exit code; never raises."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    console = Console()
+    try:
+        code = _run(arguments, console)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0
+    except BaseException as error:
+        code = _explain(error, console, debug="--debug" in arguments)
+    console.close()
+    return code
+
+
+def _run(arguments: list[str], console: Console) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        console.result(_help())
+        return 0 if arguments else UsageError.exit_code
+    name, *rest = arguments
+    if name == "--version":
+        from pacenote.telemetry.environment import pacenote_version
+
+        console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
+        return 0
+    command = importlib.import_module(f"pacenote.cli.{_known_command(name)}")
+    parser = Parser(name, COMMANDS[name], console, command.LATER)
+    command.add_options(parser)
+    parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
+    options = parser.parse(rest)
+    console.quiet = bool(getattr(options, "quiet", False))
+    code: int = command.run(options, console)
+    return code
+
+
+def _known_command(name: str) -> str:
+    if name in COMMANDS:
+        return name
+    if name.startswith("-"):
+        raise UsageError(f"'{name}' stands where a command is expected", hint="pacenote COMMAND [options]")
+    if name in _LATER:
+        raise UsageError(f"`pacenote {name}` is not available yet", hint=f"there is {', '.join(COMMANDS)}")
+    raise UsageError(f"there is no command '{name}'", hint=similar(name, COMMANDS) or "see `pacenote --help`")
+
+
+def _help() -> str:
+    width = max(len(name) for name in COMMANDS)
+    lines = [f"  {name:{width}}  {purpose}" for name, purpose in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: pacenote COMMAND [options]",
+            "",
+            "A benchmarking lab for Elasticsearch and OpenSearch.",
+            "",
+            *lines,
+            "",
+            "`pacenote COMMAND --help` shows the options of a command, `pacenote --version` the version.",
+            "",
+        ]
+    )
+
+
+def _explain(error: BaseException, console: Console, *, debug: bool) -> int:
+    if debug:
+        console.trace(error)
+    if isinstance(error, KeyboardInterrupt):
+        error = Interrupted("interrupted", hint="what was measured before is kept: see `pacenote list races`")
+    if isinstance(error, PacenoteError):
+        console.error(error)
+        return error.exit_code
+    console.error(
+        PacenoteError(
+            f"{type(error).__name__} in {_place(error)}: {' '.join(str(error).split()) or 'no message'}",
+            hint="this is a defect of Pacenote; run again with --debug",
+        )
+    )
+    return _DEFECT
+
+
+def _place(error: BaseException) -> str:
+    """File and line of our code where the error came up, without the path of the installation."""
+    ours = Path(__file__).parents[1]
+    place = "an unknown place"
+    trace = error.__traceback__
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.is_relative_to(ours):
+            place = f"{file.relative_to(ours.parent).as_posix()}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

@@ -1,0 +1,80 @@
+"""How a report reaches the user: the options, and printing it where they say."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser
+from pacenote.errors import StoreError, UsageError
+from pacenote.model.race import RaceRecord
+from pacenote.report.model import Report
+from pacenote.report.render.csv import render_csv
+from pacenote.report.render.json import render_json
+from pacenote.report.render.markdown import render_markdown
+from pacenote.report.summary import summarise
+
+FORMATS = ("markdown", "csv", "json")
+
+
+def add_report_options(parser: Parser) -> None:
+    """Rally's report options."""
+    parser.add_argument(
+        "--report-format",
+        choices=FORMATS,
+        help="format of the report (default: a table on a terminal, else markdown)",
+    )
+    parser.add_argument(
+        "--report-numbers-align",
+        choices=("right", "center", "left", "decimal"),
+        default="decimal",
+        help="how values are aligned (default: decimal)",
+    )
+    parser.add_argument("--report-file", type=Path, help="append the report to this file as well")
+    parser.add_argument(
+        "--show-in-report",
+        choices=("available", "all-percentiles", "all"),
+        default="available",
+        help="which rows without a value are shown (default: available, none)",
+    )
+
+
+def check_report_file(options: argparse.Namespace) -> None:
+    """Makes sure, before a race takes hours, that its report can be written. Raises UsageError."""
+    if options.report_file is None:
+        return
+    try:
+        with options.report_file.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--report-file {options.report_file} cannot be written: {error.strerror}"
+        ) from error
+
+
+def show_report(record: RaceRecord, options: argparse.Namespace, console: Console) -> None:
+    """Prints the report, whether or not there is a terminal, and appends it to `--report-file`. Raises
+    StoreError.
+    """
+    report = summarise(record, options.show_in_report)
+    if options.report_format is None and console.shows_results_on_terminal:
+        from pacenote.report.render.terminal import render_terminal
+
+        render_terminal(report, console.rich_results(), options.report_numbers_align)
+    else:
+        console.result(_plain(report, options))
+    if options.report_file is not None:
+        try:
+            with options.report_file.open("a", encoding="utf-8") as file:
+                file.write(_plain(report, options))
+        except OSError as error:
+            raise StoreError(f"cannot write the report to {options.report_file}: {error.strerror}") from error
+
+
+def _plain(report: Report, options: argparse.Namespace) -> str:
+    if options.report_format == "csv":
+        return render_csv(report)
+    if options.report_format == "json":
+        return render_json(report)
+    return render_markdown(report, options.report_numbers_align)

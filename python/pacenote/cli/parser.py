@@ -1,0 +1,74 @@
+"""Argument parsing that fails in our words: one line, with the option's name and the next step."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NoReturn
+
+from pacenote.cli.console import Console
+from pacenote.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of one command.
+
+    `later` are options that Rally has and Pacenote does not have yet, each with what to do instead (or ""):
+    they are refused by name, because a Rally user deserves another answer than to a spelling mistake.
+    """
+
+    def __init__(self, command: str, description: str, console: Console, later: Mapping[str, str]) -> None:
+        super().__init__(prog=f"pacenote {command}", description=description, allow_abbrev=False)
+        self._console = console
+        self._later = later
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parses the arguments after the command. Raises UsageError; SystemExit(0) after `--help`."""
+        self._refuse_unknown(arguments)
+        return self.parse_args(arguments)
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError in place of printing the usage."""
+        raise UsageError(message, hint=f"see `{self.prog} --help`")
+
+    def print_help(self, file: object = None) -> None:
+        """Prints the help where results go."""
+        self._console.result(self.format_help())
+
+    def _refuse_unknown(self, arguments: Sequence[str]) -> None:
+        known = self._option_string_actions
+        for argument in arguments:
+            if argument == "--":
+                return
+            name = argument.partition("=")[0]
+            if not name.startswith("--") or name in known:
+                continue
+            if name in self._later:
+                raise UsageError(f"{name} is not available in Pacenote yet", hint=self._later[name])
+            raise UsageError(
+                f"`{self.prog}` has no option {name}",
+                hint=similar(name, known) or f"see `{self.prog} --help`",
+            )
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """`did you mean …?` with the names most like `name`, or an empty text."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(found)}?" if found else ""
+
+
+def one_of(value: str, option: str, known: Collection[str], later: Collection[str] = ()) -> str:
+    """The value if it is known. Raises UsageError, with another message for what Rally has and we do not
+    yet.
+    """
+    if value in known:
+        return value
+    if value in later:
+        raise UsageError(
+            f"{option} {value} is not available in Pacenote yet", hint=f"there is {', '.join(known)}"
+        )
+    raise UsageError(
+        f"{option} cannot be '{value}'", hint=similar(value, known) or f"one of {', '.join(known)}"
+    )

@@ -1,0 +1,137 @@
+"""How a race is watched: a live display on a terminal, plain lines elsewhere.
+
+Both are `RaceListener`s; the clock of running tasks is the driver's (`Progress.elapsed_s`), so that what is
+printed when depends on nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from pacenote.cli.console import Console
+from pacenote.model.race import RaceRecord
+from pacenote.model.race_request import RaceListener
+from pacenote.model.result import Progress, TaskProgress, TaskResult
+from pacenote.report.notes import clean
+from pacenote.units import format_bytes, format_seconds
+
+EVERY_S = 10.0
+"""How often a plain line says how it goes."""
+
+
+@contextmanager
+def watch(console: Console) -> Generator[RaceListener, None, None]:
+    """The listener that suits the console; the terminal is left tidy whatever happens."""
+    if console.quiet or not console.shows_progress_on_terminal:
+        yield PlainListener(console)
+        return
+    from pacenote.cli.live import LiveListener
+
+    listener = LiveListener(console)
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+class PlainListener:
+    """Prints a line when something begins or ends, and every ten seconds in between."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._said: dict[str, float] = {}
+        self._running: set[str] = set()
+
+    def preparing(self, label: str, done: int, total: int) -> None:
+        """See `RaceListener`."""
+        now = self._clock()
+        ended = total > 0 and done >= total
+        if label not in self._said:
+            self._console.progress(f"{clean(label)} …")
+        elif not ended and now - self._said[label] < EVERY_S:
+            return
+        elif self._said[label] < float("inf"):
+            self._console.progress(f"{clean(label)}: {share_done(done, total)}")
+        # What has ended is not said to end once more.
+        self._said[label] = float("inf") if ended else now
+
+    def started(self, record: RaceRecord) -> None:
+        """See `RaceListener`."""
+        self._console.progress(race_line(record))
+
+    def progress(self, progress: Progress) -> None:
+        """See `RaceListener`."""
+        for task in progress.tasks:
+            if task.task not in self._running:
+                self._running.add(task.task)
+                self._said[task.task] = progress.elapsed_s
+                self._console.progress(f"[{progress.step}/{progress.steps}] {clean(task.task)} started")
+            elif progress.elapsed_s - self._said[task.task] >= EVERY_S:
+                self._said[task.task] = progress.elapsed_s
+                self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task)}")
+
+    def task_finished(self, result: TaskResult) -> None:
+        """See `RaceListener`."""
+        self._running.discard(result.task)
+        self._console.progress(result_line(result))
+
+    def warning(self, text: str) -> None:
+        """See `RaceListener`."""
+        self._console.warning(clean(text))
+
+    def finished(self, record: RaceRecord) -> None:
+        """See `RaceListener`."""
+        self._console.progress(f"race {record.race_id} is {record.verdict.state}")
+
+
+def share_done(done: int, total: int) -> str:
+    """How far something is; a total of 0 is not known. Large numbers are bytes or documents: shown as they
+    are.
+    """
+    if total <= 0:
+        return f"{done:,}"
+    return "done" if done >= total else f"{done * 100 // total} %"
+
+
+def race_line(record: RaceRecord) -> str:
+    """What is about to be raced."""
+    engine = " ".join(part for part in (record.cluster.distribution, record.cluster.version) if part)
+    challenge = f", challenge '{record.challenge}'" if record.challenge else ""
+    on = f" on {engine}" if engine else ""
+    return clean(f"race {record.race_id}: track '{record.track.name}'{challenge}{on}")
+
+
+def progress_line(task: TaskProgress) -> str:
+    """How a task is doing right now."""
+    parts = [f"{task.rate:,.0f} {task.unit}/s"]
+    if task.p50_ms is not None:
+        parts.append(f"p50 {task.p50_ms:.3g} ms")
+    if task.p99_ms is not None:
+        parts.append(f"p99 {task.p99_ms:.3g} ms")
+    if task.errors:
+        parts.append(f"{task.errors:,} errors")
+    if task.warming_up:
+        parts.append("warming up")
+    if task.done_share is not None:
+        parts.append(f"{task.done_share * 100:.0f} %")
+    if task.eta_s is not None:
+        parts.append(f"{format_seconds(round(task.eta_s))} left")
+    return f"{clean(task.task)}: {', '.join(parts)}"
+
+
+def result_line(result: TaskResult) -> str:
+    """What a finished task did, in one line."""
+    parts = [f"{format_seconds(result.duration_s)}"]
+    if result.throughput:
+        parts.append(f"{result.throughput.mean:,.5g} {result.unit}/s")
+    p50 = result.service_time.at(50.0) if result.service_time else None
+    if p50:
+        parts.append(f"p50 {p50.ms:.3g} ms")
+    if result.bytes_out:
+        parts.append(f"{format_bytes(result.bytes_out)} sent")
+    if result.error_rate:
+        parts.append(f"error rate {result.error_rate * 100:.3g} %")
+    return f"{clean(result.task)} done: {', '.join(parts)}"

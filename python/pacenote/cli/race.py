@@ -1,0 +1,242 @@
+"""`pacenote race`: from arguments to a request, a race, a report and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from pacenote.cli import values
+from pacenote.cli.console import Console
+from pacenote.cli.output import add_report_options, check_report_file, show_report
+from pacenote.cli.parser import Parser, one_of
+from pacenote.cli.progress import watch
+from pacenote.errors import Interrupted, UsageError, VoidRace
+from pacenote.model.race import RaceRecord
+from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
+from pacenote.store.local import LATEST, RaceStore, default_home, is_race_id
+from pacenote.track.params import parse_dict, parse_list
+
+LATER = {
+    "--track-repository": "tracks come with Pacenote or from --track-path",
+    "--track-revision": "check the revision out yourself and use --track-path",
+    "--include-tasks": "",
+    "--exclude-tasks": "",
+    "--team-path": "",
+    "--team-repository": "",
+    "--team-revision": "",
+    "--revision": "Pacenote does not build engines from sources; use --distribution-version",
+    "--distribution-repository": "",
+    "--elasticsearch-plugins": "",
+    "--plugin-params": "",
+    "--source-build-method": "Pacenote does not build engines from sources",
+    "--cluster-name": "",
+    "--load-driver-hosts": "the load comes from this host",
+    "--telemetry": "index and JVM statistics are always read",
+    "--telemetry-params": "",
+    "--test-mode": "",
+    "--enable-assertions": "",
+    "--enable-driver-profiling": "",
+    "--multi-cluster": "",
+    "--kill-running-processes": "races do not disturb each other's processes",
+    "--effective-start-date": "",
+    "--skip-rest-api-check": "",
+}
+
+_PIPELINES = ("from-distribution", "benchmark-only")
+_PROVISIONING = (
+    "distribution",
+    "distribution_version",
+    "car",
+    "car_params",
+    "runtime_jdk",
+    "preserve_install",
+)
+"""Options that do nothing when somebody else runs the cluster; Rally ignores them silently."""
+
+
+def add_options(parser: Parser) -> None:
+    """Rally's options of `race`, and ours."""
+    _add_track_options(parser)
+    _add_cluster_options(parser)
+    _add_race_options(parser)
+    add_report_options(parser)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Runs the race, prints its report, and says by the exit code what became of it. Raises PacenoteError."""
+    request = build_request(options)
+    check_report_file(options)
+    for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
+        if getattr(options, name):
+            console.warning(f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only")
+    race: Callable[[RaceRequest, RaceListener], RaceRecord] = importlib.import_module(
+        "pacenote.race.run"
+    ).race
+    with watch(console) as listener:
+        record = race(request, listener)
+    if request.dry_run:
+        return 0
+    show_report(record, options, console)
+    if record.interrupted:
+        return Interrupted.exit_code
+    return VoidRace.exit_code if record.verdict.state == "void" else 0
+
+
+def build_request(options: argparse.Namespace) -> RaceRequest:
+    """The race that the options ask for. Raises UsageError where they contradict each other."""
+    if (options.track is None) == (options.track_path is None):
+        raise UsageError(
+            "give either --track or --track-path", hint="`pacenote list tracks` shows what there is"
+        )
+    race_id = options.race_id or str(uuid.uuid4())
+    if not is_race_id(race_id):
+        raise UsageError(
+            f"--race-id cannot be '{race_id}'",
+            hint=f"use letters, digits, '.', '_' and '-', at most 128; '{LATEST}' is taken",
+        )
+    home = default_home()
+    if (RaceStore(home).races / race_id).exists():
+        raise UsageError(f"there is a race '{race_id}' already", hint="choose another --race-id")
+    return RaceRequest(
+        race_id=race_id,
+        home=home,
+        track=options.track,
+        track_path=options.track_path,
+        track_params=parse_dict(options.track_params, "--track-params"),
+        ignore_unused_track_params=options.ignore_unused_track_params,
+        challenge=options.challenge,
+        pipeline=_pipeline(options),
+        target_hosts=options.target_hosts,
+        timeout_s=options.client_options,
+        on_error=options.on_error,
+        user_tags=options.user_tags,
+        max_error_rate=options.max_error_rate,
+        seed=options.seed,
+        driver_threads=options.driver_threads,
+        corpus=options.corpus,
+        dry_run=options.dry_run,
+        preserve_install=options.preserve_install,
+        offline=options.offline,
+        **_engine(options),
+    )
+
+
+def _pipeline(options: argparse.Namespace) -> Pipeline:
+    """Rally guesses from the version; here hosts alone, with nothing to install, mean a cluster that runs
+    already.
+    """
+    installs = options.distribution or options.distribution_version or options.car or options.runtime_jdk
+    guess = "benchmark-only" if options.target_hosts and not installs else "from-distribution"
+    pipeline = cast(
+        Pipeline, one_of(options.pipeline or guess, "--pipeline", _PIPELINES, ("from-sources", "docker"))
+    )
+    if pipeline == "from-distribution" and options.target_hosts:
+        raise UsageError(
+            "installing nodes on --target-hosts comes later; Pacenote installs on this host",
+            hint="add --pipeline=benchmark-only to race against a cluster that runs already",
+        )
+    return pipeline
+
+
+def _engine(options: argparse.Namespace) -> dict[str, Any]:
+    """What to install; options that were not given keep the defaults of the request."""
+    if options.distribution not in (None, "opensearch") and options.distribution_version is None:
+        raise UsageError(f"--distribution={options.distribution} needs a --distribution-version")
+    given = {
+        "distribution": options.distribution,
+        "distribution_version": options.distribution_version,
+        "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),
+        "car_params": parse_dict(options.car_params, "--car-params"),
+        "runtime_jdk": options.runtime_jdk,
+    }
+    return {name: value for name, value in given.items() if value}
+
+
+def _jdk(text: str) -> int | Literal["bundled"]:
+    if text == "bundled":
+        return "bundled"
+    if not text.isdigit():
+        raise UsageError(f"--runtime-jdk must be a major version such as 21, or 'bundled', not '{text}'")
+    return int(text)
+
+
+def _add_track_options(parser: Parser) -> None:
+    parser.add_argument("--track", help="name of the track")
+    parser.add_argument("--track-path", type=Path, help="folder or file of a track of your own")
+    parser.add_argument(
+        "--track-params", default="", help="parameters of the track: k:v,k2:v2, inline JSON or a .json file"
+    )
+    parser.add_argument(
+        "--ignore-unused-track-params", action="store_true", help="accept parameters the track does not know"
+    )
+    parser.add_argument("--challenge", help="challenge of the track (default: the one the track says)")
+    parser.add_argument(
+        "--corpus",
+        choices=("declared", "as-is", "generated"),
+        help="where the data comes from: what the track declares, files as they are, or our seeded generator",
+    )
+    parser.add_argument("--offline", action="store_true", help="download nothing")
+
+
+def _add_cluster_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--pipeline",
+        help="from-distribution or benchmark-only (default: benchmark-only if --target-hosts is given without "
+        "--distribution, --distribution-version, --car and --runtime-jdk, else from-distribution)",
+    )
+    parser.add_argument("--distribution", help="engine to install (default: opensearch)")
+    parser.add_argument("--distribution-version", help="its version (default: 3.3.0)")
+    parser.add_argument("--car", help="configuration of the engine: a,b (default: defaults)")
+    parser.add_argument("--car-params", default="", help="parameters of the car: k:v,k2:v2 or JSON")
+    parser.add_argument(
+        "--runtime-jdk", type=_jdk, help="major version of the JDK to run the engine on, or 'bundled'"
+    )
+    parser.add_argument(
+        "--preserve-install", action="store_true", help="keep the engine and its data afterwards"
+    )
+    parser.add_argument(
+        "--target-hosts", type=values.hosts, default=(), help="cluster to race against: host:port,host2:port"
+    )
+    parser.add_argument(
+        "--client-options",
+        type=values.timeout,
+        default=60.0,
+        help="only timeout, in seconds (default: timeout:60)",
+    )
+
+
+def _add_race_options(parser: Parser) -> None:
+    parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
+    parser.add_argument(
+        "--on-error",
+        choices=("continue", "continue-on-network", "abort"),
+        default="continue",
+        help="what a failed request does to the race (default: continue)",
+    )
+    parser.add_argument(
+        "--user-tags",
+        "--user-tag",
+        dest="user_tags",
+        type=values.tags,
+        default={},
+        help="k:v,k2:v2, kept with the race",
+    )
+    parser.add_argument(
+        "--max-error-rate",
+        type=values.share,
+        default=0.01,
+        help="percent of errors that voids the race (default: 1)",
+    )
+    parser.add_argument("--seed", type=values.seed, default=42, help="fixes data and schedule (default: 42)")
+    parser.add_argument(
+        "--driver-threads",
+        type=values.count,
+        default=0,
+        help="threads that send requests (default: one per core)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="prepare everything, send nothing")
+    parser.add_argument("--quiet", action="store_true", help="show no progress; the report is still printed")

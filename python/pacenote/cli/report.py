@@ -1,0 +1,24 @@
+"""`pacenote report RACE`: the report of a stored race."""
+
+from __future__ import annotations
+
+import argparse
+
+from pacenote.cli.console import Console
+from pacenote.cli.output import add_report_options, show_report
+from pacenote.cli.parser import Parser
+from pacenote.store.local import RaceStore
+
+LATER: dict[str, str] = {}
+
+
+def add_options(parser: Parser) -> None:
+    """The race and Rally's report options."""
+    parser.add_argument("race", metavar="RACE", help="id of the race, a unique beginning of it, or 'latest'")
+    add_report_options(parser)
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints the report; 0 also for a void race, since the question was what it says. Raises StoreError."""
+    show_report(RaceStore().load(options.race), options, console)
+    return 0

@@ -1,0 +1,107 @@
+"""Option values that need more than a type: hosts, tags, shares, dates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import Path
+
+from pacenote.errors import UsageError
+from pacenote.track.params import parse_dict
+
+_LARGEST_SEED = 2**64 - 1
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """`--target-hosts`: `host:port,…`, a JSON list, or Rally's object with the one cluster `default`.
+
+    Raises UsageError. Messages never show a host: it may hold a password.
+    """
+    text = text.strip()
+    is_json = text.startswith(("[", "{")) or text.endswith(".json")
+    found = _json_hosts(text) if is_json else [host.strip() for host in text.split(",") if host.strip()]
+    if not isinstance(found, list) or not found or not all(isinstance(host, str) for host in found):
+        raise UsageError(
+            "--target-hosts must be a list of hosts", hint="for example --target-hosts=127.0.0.1:9200"
+        )
+    return tuple(found)
+
+
+def timeout(text: str) -> float:
+    """`--client-options`: seconds a request may take, 60 unless given. Raises UsageError on every other
+    option.
+    """
+    option = "--client-options"
+    given = parse_dict(text, option)
+    if isinstance(given.get("default"), Mapping):
+        given = dict(given["default"])
+    for name in given:
+        if name != "timeout":
+            raise UsageError(
+                f"{option}: '{name}' comes later; now there is only timeout",
+                hint="--client-options=timeout:60",
+            )
+    seconds = given.get("timeout", 60)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        raise UsageError(f"{option}: timeout must be a number of seconds above 0")
+    return float(seconds)
+
+
+def tags(text: str) -> dict[str, str]:
+    """`--user-tags`: names and texts. Raises UsageError."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in _tags(text).items()
+    }
+
+
+def share(text: str) -> float:
+    """A percentage, with or without its sign, as a share of 1. Raises UsageError."""
+    try:
+        percent = float(text.strip().removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0.0 <= percent <= 100.0:
+        raise UsageError(f"--max-error-rate must be a percentage from 0 to 100, not '{text}'")
+    return percent / 100.0
+
+
+def day(text: str) -> date:
+    """A date as Rally writes it, `yyyyMMdd`. Raises UsageError."""
+    try:
+        return datetime.strptime(text, "%Y%m%d").date()
+    except ValueError:
+        raise UsageError(
+            f"'{text}' is no date", hint="dates are written yyyyMMdd, for example 20250131"
+        ) from None
+
+
+def seed(text: str) -> int:
+    """A seed: a whole number of 64 bits, not negative. Raises UsageError."""
+    if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_SEED:
+        raise UsageError(f"--seed must be a whole number from 0 to 2^64 - 1, not '{text}'")
+    return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number that is not negative. Raises ValueError, which argparse words."""
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def _json_hosts(text: str) -> object:
+    try:
+        found = json.loads(Path(text).expanduser().read_text("utf-8") if text.endswith(".json") else text)
+    except OSError as error:
+        raise UsageError(f"--target-hosts: {text} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError("--target-hosts is no valid JSON") from error
+    if not isinstance(found, dict):
+        return found
+    if set(found) != {"default"}:
+        raise UsageError(
+            "--target-hosts: races against several clusters come later", hint="name one cluster 'default'"
+        )
+    return found["default"]
