@@ -7,6 +7,7 @@ key path and hands out a harmless stand-in, so that reading goes on and all prob
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -106,11 +107,11 @@ class Reader:
         value = self.data.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_whole(value):
             return self._wrong(key, value, "a whole number", None)
         if value < minimum:
             return self._wrong(key, value, f"at least {minimum}", None)
-        return int(value)
+        return round(value)
 
     def number(self, key: str, minimum: float = 0.0, *, above: bool = False) -> float | None:
         """A number of at least `minimum` (more than it with `above`), or None."""
@@ -186,6 +187,11 @@ class Reader:
     def _wrong(self, key: str, value: object, expected: str, stand_in: _T) -> _T:
         self.problem(key, f"is {shown(value)}, must be {expected}")
         return stand_in
+
+
+def _is_whole(value: float) -> bool:
+    # Templates calculate: 100 * 1.1 is 110.00000000000001 and means 110.
+    return math.isfinite(value) and abs(value - round(value)) < 1e-6
 
 
 def shown(value: object) -> str:

@@ -89,7 +89,7 @@ class OperationType:
     later: Mapping[str, str] = field(default_factory=dict)
 
 
-_LATER: Mapping[str, str] = {"param-source": "parameter sources written in Python come later"}
+_PARAM_SOURCE = "param-source"
 
 
 def compile_operation(kind: OperationType, operation: Operation, context: Context) -> Compiled:
@@ -99,16 +99,24 @@ def compile_operation(kind: OperationType, operation: Operation, context: Contex
     """
     problems = Problems()
     reader = Reader(operation.params, operation.place or (operation.name,), problems)
-    for key, text in {**_LATER, **kind.later}.items():
+    if reader.has(_PARAM_SOURCE):
+        # Its parameters come from that source, so nothing can be said about those written here.
+        reader.problem(_PARAM_SOURCE, "is not supported yet: parameter sources written in Python come later")
+        raise _refused(operation, problems)
+    for key, text in kind.later.items():
         if operation.params.get(key) not in (None, False, 0, ""):
             reader.problem(key, f"is not supported yet: {text}")
     compiled = kind.compile(reader, context)
     if problems:
-        raise TrackError(
-            f'operation "{operation.name}" ({operation.type}) cannot be run',
-            problems=tuple(str(problem) for problem in problems),
-        )
+        raise _refused(operation, problems)
     return compiled
+
+
+def _refused(operation: Operation, problems: Problems) -> TrackError:
+    return TrackError(
+        f'operation "{operation.name}" ({operation.type}) cannot be run',
+        problems=tuple(str(problem) for problem in problems),
+    )
 
 
 def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:

@@ -18,7 +18,8 @@ def _compile(params: Reader, context: Context) -> Compiled:
     common = read_common(params)
     names = params.names("index") or params.names("data-stream") or context.track.targets()
     path = path_of(join_names(names), "_forcemerge")
-    query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", 1)}
+    # -1 is the engines' own way to say "as many as you like".
+    query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1)}
     period = params.number("poll-period", above=True)
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
         return Compiled(Requests((common.request("POST", path, query=query),)))

@@ -102,22 +102,22 @@ class Renderer:
     def _render(self, environment: jinja2.Environment, assembled: Assembled) -> str:
         text = assembled.text
         try:
-            self._learn(environment, text, set())
+            self._learn(text, set())
             return environment.from_string(text).render()
         except TrackError:
             raise
         except Exception as cause:  # besides Jinja's own errors a template can raise anything, such as 1 / 0
             raise self._explained(assembled, cause) from cause
 
-    def _learn(self, environment: jinja2.Environment, text: str, seen: set[str]) -> None:
+    def _learn(self, text: str, seen: set[str]) -> None:
         """Notes every variable that is read and not set, in the text and in what it includes by name."""
-        tree = environment.parse(text)
+        tree = _ANALYSIS.parse(text)
         self.known |= jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
         for name in jinja2.meta.find_referenced_templates(tree):
             included = None if name is None or name in seen else self._include(name)
             if name is not None and included is not None:
                 seen.add(name)
-                self._learn(environment, included[0], seen)
+                self._learn(included[0], seen)
 
     def _include(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         path = self._source.root / name
@@ -177,5 +177,9 @@ def _blamed(cause: Exception) -> tuple[Path | None, int]:
 def _load_helpers(name: str) -> tuple[str, str, Callable[[], bool]] | None:
     return (_HELPERS, _HELPER_FILE, lambda: True) if name in _HELPER_NAMES else None
 
+
+# Without globals: Jinja counts a global as declared, and the parameters in question are globals when rendering.
+_ANALYSIS = jinja2.Environment()
+_ANALYSIS.filters.update(DATE_FILTERS)
 
 _HELPER_LOADER = jinja2.FunctionLoader(_load_helpers)

@@ -1,0 +1,1 @@
+"""From a track and a challenge to the plan document that the driver runs."""

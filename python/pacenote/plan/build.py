@@ -1,0 +1,149 @@
+"""Building the plan of a race: every task compiled, paced, bounded and allocated, or every problem
+reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pacenote.errors import TrackError, UsageError
+from pacenote.model.reader import Problems
+from pacenote.model.track import Challenge, Operation, Parallel, Task, Track
+from pacenote.model.work import Headers
+from pacenote.operations.base import (
+    Compiled,
+    Context,
+    DataFileLookup,
+    Engine,
+    compile_operation,
+    declared_data_file,
+)
+from pacenote.operations.registry import resolve_type
+from pacenote.plan.allocate import allocate
+from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Target
+from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, pace_of
+from pacenote.units import format_count
+
+_MAX_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSettings:
+    """What the user decides about a race beside its track.
+
+    `headers` go with every request and may be secret. `timeout_ms` applies to requests without their own.
+    `threads` 0 means one per core. The seed is a 64-bit number.
+    """
+
+    race_id: str
+    seed: int
+    hosts: tuple[Host, ...]
+    headers: Headers = ()
+    timeout_ms: int = 60_000
+    threads: int = 0
+    on_error: OnError = OnError.CONTINUE
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """What preparation found out: where data files are, and which engine runs. The default is what is
+    declared.
+    """
+
+    data_file: DataFileLookup = declared_data_file
+    engine: Engine = field(default_factory=Engine)
+
+
+def build_plan(
+    track: Track, challenge_name: str | None, settings: PlanSettings, context: PlanContext
+) -> Plan:
+    """The plan of a challenge; None is the track's default one.
+
+    Raises `TrackError` with all problems of all its tasks together, `UsageError` for a seed out of range.
+    """
+    if not 0 <= settings.seed <= _MAX_SEED:
+        raise UsageError(f"the seed is {settings.seed}, must be a number from 0 to {_MAX_SEED}")
+    challenge = track.challenge(challenge_name)
+    builder = _Builder(track, context)
+    tasks = builder.tasks(challenge)
+    builder.raise_problems(challenge)
+    return Plan(
+        race_id=settings.race_id,
+        seed=settings.seed,
+        target=Target(hosts=settings.hosts, headers=settings.headers, timeout_ms=settings.timeout_ms),
+        driver=DriverSettings(threads=settings.threads, on_error=settings.on_error),
+        tasks=tasks,
+        steps=allocate(challenge.schedule),
+    )
+
+
+class _Builder:
+    """Compiles tasks, collecting what is wrong with them."""
+
+    def __init__(self, track: Track, context: PlanContext) -> None:
+        self._context = Context(track=track, data_file=context.data_file, engine=context.engine)
+        self._compiled: dict[int, Compiled] = {}
+        self._problems: list[str] = []
+
+    def tasks(self, challenge: Challenge) -> tuple[PlannedTask, ...]:
+        """Every task of the challenge in schedule order; those with problems are left out."""
+        planned: list[PlannedTask] = []
+        for element in challenge.schedule:
+            planned.extend(self._element(element))
+        return tuple(planned)
+
+    def raise_problems(self, challenge: Challenge) -> None:
+        """Raises `TrackError` if there was any problem."""
+        if not self._problems:
+            return
+        # Several tasks that share an operation share its problems too; saying them once is enough.
+        problems = tuple(dict.fromkeys(self._problems))
+        where = f'challenge "{challenge.name}" of track "{self._context.track.name}"'
+        if len(problems) == 1:
+            raise TrackError(f"{where}: {problems[0]}", problems=problems)
+        raise TrackError(f"{where} has {format_count(len(problems), 'problem')}", problems=problems)
+
+    def _element(self, element: Task | Parallel) -> list[PlannedTask]:
+        planned, endless = [], []
+        for task in element.tasks if isinstance(element, Parallel) else (element,):
+            compiled = self._compile(task.operation)
+            if compiled is None:
+                continue
+            one = self._plan(task, compiled)
+            planned.append(one)
+            if not ends_by_itself(one.bound, compiled):
+                endless.append(task)
+        problems = Problems()
+        check_ends(element, tuple(endless), problems)
+        self._problems.extend(str(problem) for problem in problems)
+        return planned
+
+    def _compile(self, operation: Operation) -> Compiled | None:
+        known = self._compiled.get(id(operation))
+        if known is not None:
+            return known
+        try:
+            others = (other.name for other in self._context.track.operations)
+            compiled = compile_operation(resolve_type(operation.type, others), operation, self._context)
+        except TrackError as cause:
+            self._problems.extend(cause.problems or (cause.message,))
+            return None
+        self._compiled[id(operation)] = compiled
+        return compiled
+
+    def _plan(self, task: Task, compiled: Compiled) -> PlannedTask:
+        problems = Problems()
+        planned = PlannedTask(
+            name=task.name,
+            operation=task.operation.name,
+            operation_type=task.operation.type,
+            clients=task.clients,
+            pace=pace_of(task, compiled, problems),
+            bound=bound_of(task, compiled),
+            ramp_up_s=task.ramp_up_time_period or 0.0,
+            unit=compiled.unit,
+            tolerates_errors=task.tolerates_errors,
+            work=compiled.work,
+        )
+        self._problems.extend(str(problem) for problem in problems)
+        return planned

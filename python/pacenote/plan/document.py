@@ -1,0 +1,215 @@
+"""The plan document: the Python face of `crates/plan`, field for field, and its JSON.
+
+`crates/plan/src/*.rs` says what each field means; the driver refuses a field it does not know. Fields are
+written in the order given here, so that equal plans are equal texts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pacenote.model.work import Headers, Work
+
+VERSION = 1
+"""The version of the document."""
+
+_PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
+
+
+class OnError(enum.Enum):
+    """What a failed request does to the race (`--on-error`)."""
+
+    CONTINUE = "continue"
+    CONTINUE_ON_NETWORK = "continue-on-network"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One address of the cluster; `scheme` is http or https, `path` a prefix without a slash at its end."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The cluster under test. Headers may be secret. Timeout in milliseconds."""
+
+    hosts: tuple[Host, ...]
+    headers: Headers
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSettings:
+    """How the driver behaves; 0 threads means one per core."""
+
+    threads: int
+    on_error: OnError
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaced:
+    """Closed loop: as fast as replies come."""
+
+    kind: ClassVar[str] = "unpaced"
+
+
+@dataclass(frozen=True, slots=True)
+class Deterministic:
+    """Operations of the task are due every `interval_s` seconds, over all its clients."""
+
+    kind: ClassVar[str] = "deterministic"
+    interval_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Operations of the task arrive at random, every `interval_s` seconds on average, over all its
+    clients.
+    """
+
+    kind: ClassVar[str] = "poisson"
+    interval_s: float
+
+
+Pace = Unpaced | Deterministic | Poisson
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """Ends after a number of operations per client, warm-up first."""
+
+    kind: ClassVar[str] = "iterations"
+    warmup: int
+    measured: int
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """Ends after seconds, warm-up first; `measured_s` None: when the source is exhausted or the step
+    completed.
+    """
+
+    kind: ClassVar[str] = "time"
+    warmup_s: float
+    measured_s: float | None
+
+
+Bound = Iterations | Time
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """One task as the driver runs it."""
+
+    name: str
+    operation: str
+    operation_type: str
+    clients: int
+    pace: Pace
+    bound: Bound
+    ramp_up_s: float
+    unit: str
+    tolerates_errors: bool
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A share of a task: its position in the plan, and which of its clients this is."""
+
+    task: int
+    client: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one client does in a step, one after another."""
+
+    client: int
+    allocations: tuple[Allocation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedByTask:
+    """The step ends when all clients of this task have ended."""
+
+    kind: ClassVar[str] = "task"
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedByAny:
+    """The step ends when all clients of any one task have ended."""
+
+    kind: ClassVar[str] = "any"
+
+
+CompletedBy = CompletedByTask | CompletedByAny
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One element of the schedule; all clients meet at its end."""
+
+    name: str
+    slots: tuple[Slot, ...]
+    completed_by: CompletedBy | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A race as data: everything the driver needs."""
+
+    race_id: str
+    seed: int
+    target: Target
+    driver: DriverSettings
+    tasks: tuple[PlannedTask, ...]
+    steps: tuple[Step, ...]
+    version: int = VERSION
+
+    @property
+    def clients(self) -> int:
+        """How many clients the widest step needs."""
+        return max((slot.client + 1 for step in self.steps for slot in step.slots), default=0)
+
+    def to_json(self) -> str:
+        """The document the driver reads; equal plans give equal texts."""
+        return json.dumps(_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+    def to_public_json(self) -> str:
+        """The document as it may be stored or shown: what headers can hold of credentials is `<hidden>`."""
+        document = _data(self)
+        _hide_credentials(document)
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _hide_credentials(value: Any) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _hide_credentials(item)
+    elif isinstance(value, dict):
+        for header in value.get("headers", ()):
+            if header[0] not in _PUBLIC_HEADERS:
+                header[1] = "<hidden>"
+        for item in value.values():
+            _hide_credentials(item)
+
+
+def _data(value: object) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: _data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        kind = getattr(type(value), "kind", None)
+        return fields if kind is None else {"kind": kind, **fields}
+    if isinstance(value, tuple):
+        return [_data(item) for item in value]
+    return value.value if isinstance(value, enum.Enum) else value

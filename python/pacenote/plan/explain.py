@@ -1,0 +1,121 @@
+"""A plan in words and numbers, as data: what `race --dry-run` shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pacenote.model.work import Bulk, Request, Requests, Sleep, Work
+from pacenote.plan.document import (
+    Bound,
+    CompletedByTask,
+    Deterministic,
+    Iterations,
+    Pace,
+    Plan,
+    PlannedTask,
+    Poisson,
+    Step,
+)
+from pacenote.units import format_bytes, format_count, format_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """One task: its operation, clients, pace, bound and the requests one operation sends."""
+
+    name: str
+    operation: str
+    operation_type: str
+    clients: int
+    pace: str
+    bound: str
+    requests: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLine:
+    """What one client does in a step, in turn: `task` or, for tasks of several clients, `task[client]`."""
+
+    client: int
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepLines:
+    """One step: its tasks, its clients, and what ends it early (empty: nothing)."""
+
+    name: str
+    completed_by: str
+    tasks: tuple[TaskLine, ...]
+    clients: tuple[ClientLine, ...]
+
+
+def explain(plan: Plan) -> tuple[StepLines, ...]:
+    """The steps of a plan in order."""
+    return tuple(_step(plan, step) for step in plan.steps)
+
+
+def _step(plan: Plan, step: Step) -> StepLines:
+    numbers = sorted({share.task for slot in step.slots for share in slot.allocations})
+    clients = tuple(
+        ClientLine(slot.client, tuple(_share(plan, share.task, share.client) for share in slot.allocations))
+        for slot in step.slots
+    )
+    ended_by = "" if step.completed_by is None else "any task"
+    if isinstance(step.completed_by, CompletedByTask):
+        ended_by = plan.tasks[step.completed_by.task].name
+    return StepLines(step.name, ended_by, tuple(_task(plan.tasks[number]) for number in numbers), clients)
+
+
+def _share(plan: Plan, task: int, client: int) -> str:
+    planned = plan.tasks[task]
+    return planned.name if planned.clients == 1 else f"{planned.name}[{client}]"
+
+
+def _task(task: PlannedTask) -> TaskLine:
+    return TaskLine(
+        name=task.name,
+        operation=task.operation,
+        operation_type=task.operation_type,
+        clients=task.clients,
+        pace=_pace(task.pace),
+        bound=_bound(task.bound, task.work),
+        requests=_requests(task.work),
+    )
+
+
+def _pace(pace: Pace) -> str:
+    if isinstance(pace, Deterministic | Poisson):
+        rate = f"{1 / pace.interval_s:g}/s" if pace.interval_s <= 1 else f"one every {pace.interval_s:g} s"
+        return rate if isinstance(pace, Deterministic) else f"{rate} at random (poisson)"
+    return "as fast as possible"
+
+
+def _bound(bound: Bound, work: Work) -> str:
+    if isinstance(bound, Iterations):
+        warmup = f"{bound.warmup:,} + " if bound.warmup else ""
+        return f"{warmup}{format_count(bound.measured, 'iteration')}"
+    warmup = f"{format_seconds(bound.warmup_s)} warm-up, " if bound.warmup_s else ""
+    if bound.measured_s is not None:
+        return f"{warmup}{format_seconds(bound.measured_s)}"
+    ends = isinstance(work, Bulk) and not work.looped
+    return f"{warmup}until {'all documents are sent' if ends else 'another task completes the step'}"
+
+
+def _requests(work: Work) -> tuple[str, ...]:
+    if isinstance(work, Sleep):
+        return (f"waits {format_seconds(work.seconds)}",)
+    if isinstance(work, Requests):
+        return tuple(_request(request) for request in work.requests)
+    documents = sum(file.documents for file in work.files)
+    files = format_count(len(work.files), "file")
+    share = f", {work.share:.3g} of it" if work.share < 1 else ""
+    return (
+        f"POST {work.path} {work.bulk_size:,} of {format_count(documents, 'document')} in {files}{share}",
+    )
+
+
+def _request(request: Request) -> str:
+    size = f" {format_bytes(len(request.body.encode()))} body" if request.body is not None else ""
+    poll = f", every {format_seconds(request.poll.every_s)} until done" if request.poll else ""
+    return f"{request.method} {request.path}{size}{poll}"

@@ -1,0 +1,76 @@
+"""When operations of a task are due and when the task ends."""
+
+from __future__ import annotations
+
+from pacenote.model.names import near, quoted
+from pacenote.model.reader import Problems
+from pacenote.model.track import ANY_TASK, Parallel, Task
+from pacenote.operations.base import Compiled
+from pacenote.plan.document import Bound, Deterministic, Iterations, Pace, Poisson, Time, Unpaced
+from pacenote.units import OPS, Rate
+
+_POISSON = "poisson"
+_SCHEDULES = ("deterministic", _POISSON)
+
+
+def pace_of(task: Task, compiled: Compiled, problems: Problems) -> Pace:
+    """How operations of a task are spaced. The plan counts in operations, a track may count in documents."""
+    if task.schedule not in _SCHEDULES:
+        problems.add(
+            (*task.place, "schedule"),
+            f"is {quoted(task.schedule)}, must be deterministic or poisson{near(task.schedule, _SCHEDULES)}; "
+            "custom schedulers come later",
+        )
+        return Unpaced()
+    interval_s = task.target_interval
+    if task.target_throughput is not None:
+        interval_s = _interval_s(task, task.target_throughput, compiled, problems)
+    if not interval_s:
+        return Unpaced()
+    return Poisson(interval_s) if task.schedule == _POISSON else Deterministic(interval_s)
+
+
+def _interval_s(task: Task, rate: Rate, compiled: Compiled, problems: Problems) -> float | None:
+    if rate.unit == compiled.unit:
+        return compiled.weight / rate.value
+    if rate.unit == OPS:
+        return 1 / rate.value
+    problems.add(
+        (*task.place, "target-throughput"),
+        f"is in {rate.unit}/s, but operation {quoted(task.operation.name)} counts {compiled.unit}; "
+        f"write {compiled.unit}/s, or ops/s to count requests",
+    )
+    return None
+
+
+def bound_of(task: Task, compiled: Compiled) -> Bound:
+    """When a task ends: by its periods, else its iterations, else its source, else after one operation.
+
+    The warm-up period comes before `time-period`, it is no part of it. Without a time-period a task lasts
+    until its source ends or another task completes the step.
+    """
+    if task.is_time_based:
+        return Time(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
+    if task.is_iteration_based:
+        measured = 1 if task.iterations is None else task.iterations
+        return Iterations(warmup=task.warmup_iterations or 0, measured=measured)
+    if compiled.finite:
+        return Time(warmup_s=0.0, measured_s=None)
+    return Iterations(warmup=0, measured=1)
+
+
+def ends_by_itself(bound: Bound, compiled: Compiled) -> bool:
+    """Whether a task ends without another one completing its step."""
+    return compiled.finite or isinstance(bound, Iterations) or bound.measured_s is not None
+
+
+def check_ends(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:
+    """Notes a problem for each task of an element that nothing ends; `endless` do not end by themselves."""
+    tasks = element.tasks if isinstance(element, Parallel) else (element,)
+    completed_by = element.completed_by if isinstance(element, Parallel) else None
+    completing = [task for task in tasks if completed_by in (ANY_TASK, task.name) and task not in endless]
+    if completing:
+        return
+    for task in endless:
+        text = "never ends: it has a warmup-time-period, no time-period, and a source without end; "
+        problems.add(task.place, text + "add a time-period, or complete it by another task in parallel")
