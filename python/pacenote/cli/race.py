@@ -185,8 +185,8 @@ def _add_track_options(parser: Parser) -> None:
 def _add_cluster_options(parser: Parser) -> None:
     parser.add_argument(
         "--pipeline",
-        help="from-distribution or benchmark-only (default: benchmark-only if --target-hosts is given without "
-        "--distribution, --distribution-version, --car and --runtime-jdk, else from-distribution)",
+        help="from-distribution or benchmark-only (default: the latter if --target-hosts is given without "
+        "--distribution, --distribution-version, --car and --runtime-jdk, else the former)",
     )
     parser.add_argument("--distribution", help="engine to install (default: opensearch)")
     parser.add_argument("--distribution-version", help="its version (default: 3.3.0)")

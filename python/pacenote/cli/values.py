@@ -50,9 +50,8 @@ def timeout(text: str) -> float:
 
 def tags(text: str) -> dict[str, str]:
     """`--user-tags`: names and texts. Raises UsageError."""
-    return {
-        name: value if isinstance(value, str) else json.dumps(value) for name, value in _tags(text).items()
-    }
+    given = parse_dict(text, "--user-tags")
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
 
 
 def share(text: str) -> float:

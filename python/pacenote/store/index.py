@@ -10,6 +10,7 @@ memory.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sqlite3
@@ -80,14 +81,9 @@ class Index:
         """Races that match, newest first."""
         query, values = _query(wanted)
         with self._fresh() as database:
-            found: list[RaceSummary] = []
-            for row in database.execute(query, values):
-                summary = _summary(row)
-                if _tags_match(summary.user_tags, wanted):
-                    found.append(summary)
-                if len(found) == wanted.limit:
-                    break
-            return found
+            races = map(_summary, database.execute(query, values))
+            matching = (race for race in races if _tags_match(race.user_tags, wanted))
+            return list(itertools.islice(matching, wanted.limit))
 
     def ids_beginning_with(self, prefix: str) -> list[str]:
         """Ids that begin with `prefix`, sorted; the folders are asked, since they are as quick."""

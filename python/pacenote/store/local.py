@@ -22,6 +22,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -189,7 +190,12 @@ class RaceStore:
             ) from None
         except OSError as error:
             raise store_error("create", folder.path, error) from error
-        folder.write(record)
+        try:
+            folder.write(record)
+        except StoreError:
+            # Nothing was measured yet: leave no empty race behind that blocks its id.
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
         return folder
 
     def folder(self, reference: str) -> RaceFolder:

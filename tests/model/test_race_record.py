@@ -1,0 +1,101 @@
+"""`race.json`: Rally's document, ours beside it, and back."""
+
+import json
+
+import pytest
+from support.records import bulk, paced, record
+
+from pacenote.errors import PacenoteError
+from pacenote.model.race import PlanFile, RaceRecord
+
+
+def stored(race: RaceRecord) -> dict:
+    return json.loads(json.dumps(race.to_document()))
+
+
+def test_a_record_survives_json():
+    race = record(plan=PlanFile("plan.json", "ab" * 32), unreported=("refresh",))
+    assert RaceRecord.from_document(stored(race)) == race
+
+
+def test_it_has_rallys_fields():
+    document = stored(record())
+    expected = {
+        "race-id": "race-1",
+        "race-timestamp": "20260301T123015Z",
+        "pipeline": "from-distribution",
+        "user-tags": {"intention": "baseline"},
+        "track": "http_logs",
+        "track-revision": "a1b2c3",
+        "challenge": "append-no-conflicts",
+        "car": ["defaults"],
+        "rally-version": "pacenote 0.1.0",
+    }
+    assert {key: document[key] for key in expected} == expected
+    assert document["cluster"]["distribution-version"] == "3.3.0"
+    assert document["cluster"]["revision"] == "deadbeef"
+
+
+def test_results_are_rallys():
+    results = stored(record())["results"]
+    assert results["total_time"] == 90_000.0
+    assert results["total_time_per_shard"] == {
+        "min": 15_000.0,
+        "median": 18_000.0,
+        "max": 21_000.0,
+        "unit": "ms",
+    }
+    assert results["flush_time"] is None
+    index, term, _ = results["op_metrics"]
+    assert index["throughput"] == {
+        "min": 9000.0,
+        "mean": 12345.678,
+        "median": 12000.0,
+        "max": 15000.5,
+        "unit": "docs/s",
+    }
+    assert index["service_time"] == {
+        "50_0": 40.0,
+        "90_0": 80.0,
+        "99_0": 90.0,
+        "100_0": 270.0,
+        "mean": 50.0,
+        "unit": "ms",
+    }
+    assert index["latency"] == index["service_time"]
+    assert index["error_rate"] == 0.005
+    assert index["duration"] == 70_000.0
+    assert term["latency"]["50_0"] == 2.5
+    assert term["latency"]["99_99"] == 16.0
+
+
+def test_secrets_never_enter_a_record():
+    race = record(car_params={"secret_password": "hunter2", "heap": "4g"})
+    assert race.track.params == {"bulk_size": 5000, "secret_key": "<hidden>"}
+    assert "hunter2" not in json.dumps(race.to_document()) + repr(race)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, "race has format 2, this Pacenote reads format 1"),
+        (
+            {"race-timestamp": "yesterday"},
+            "race.race-timestamp must be like 20250131T235959Z, not 'yesterday'",
+        ),
+        ({"seed": "42"}, "race.seed must be a whole number, not '42'"),
+        (
+            {"verdict": {"state": "fine"}},
+            "race.verdict.state must be 'valid' or 'suspect' or 'void', not 'fine'",
+        ),
+        ({"results": {"total_time": "1"}}, "race.results.total_time must be a number, not '1'"),
+    ],
+)
+def test_a_bad_field_is_named(change, message):
+    with pytest.raises(PacenoteError) as caught:
+        RaceRecord.from_document(stored(record()) | change)
+    assert caught.value.message == message
+
+
+def test_tasks_are_restored_in_full():
+    assert RaceRecord.from_document(stored(record(tasks=(bulk(), paced())))).tasks == (bulk(), paced())

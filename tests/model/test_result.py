@@ -1,0 +1,80 @@
+"""Results cross doors exactly or not at all."""
+
+import json
+
+import pytest
+from support.records import bulk, paced, times
+
+from pacenote.errors import PacenoteError
+from pacenote.model.result import Progress, TaskProgress, TaskResult, percentiles_for
+
+
+@pytest.mark.parametrize("result", [bulk(), paced()])
+def test_a_result_survives_json(result):
+    assert TaskResult.from_document(json.loads(json.dumps(result.to_document()))) == result
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"colour": "red"}, "result of task 'index-append' has the unknown field 'colour'"),
+        ({"clients": "2"}, "result of task 'index-append'.clients must be a whole number, not '2'"),
+        ({"clients": True}, "result of task 'index-append'.clients must be a whole number, not True"),
+        ({"clients": None}, "result of task 'index-append'.clients must be a whole number, not None"),
+        (
+            {"error_rate": float("nan")},
+            "result of task 'index-append'.error_rate must be a finite number, not nan",
+        ),
+        ({"paced": 1}, "result of task 'index-append'.paced must be true or false, not 1"),
+        ({"work": [1]}, "result of task 'index-append'.work must be an object, not [1]"),
+        ({"errors": {}}, "result of task 'index-append'.errors must be a list, not {}"),
+        ({"errors": [{}]}, "result of task 'index-append'.errors[0] lacks the field 'error_class'"),
+    ],
+)
+def test_a_bad_field_is_named(change, message):
+    with pytest.raises(PacenoteError) as caught:
+        TaskResult.from_document(bulk().to_document() | change)
+    assert caught.value.message == message
+
+
+def test_ended_by_is_closed():
+    with pytest.raises(PacenoteError, match=r"ended_by must be 'iterations' or .* not 'bored'"):
+        TaskResult.from_document(bulk().to_document() | {"ended_by": "bored"})
+
+
+def test_a_missing_field_is_named():
+    document = bulk().to_document()
+    del document["work"]
+    with pytest.raises(PacenoteError, match="lacks the field 'work'"):
+        TaskResult.from_document(document)
+
+
+def test_no_object_is_no_result():
+    with pytest.raises(PacenoteError, match="task result must be an object"):
+        TaskResult.from_document([])  # type: ignore[arg-type]
+
+
+def test_whole_numbers_are_numbers():
+    assert TaskResult.from_document(bulk().to_document() | {"duration_s": 7}).duration_s == 7.0
+
+
+def test_progress_survives_json():
+    running = TaskProgress("search", "ops", True, None, 812.5, 1.5, None, 812, 0, None)
+    progress = Progress(2, 7, 1.5, (running,))
+    assert Progress.from_document(json.loads(json.dumps(progress.to_document()))) == progress
+
+
+def test_a_percentile_is_found_by_its_q():
+    found = times().at(99.9)
+    assert found is not None and found.q == 99.9
+    assert times().at(99.8) is None
+
+
+def test_percentiles_follow_rallys_sample_rule():
+    assert percentiles_for(0) == ()
+    assert percentiles_for(1) == (100.0,)
+    assert percentiles_for(9) == (50.0, 100.0)
+    assert percentiles_for(99) == (50.0, 90.0, 100.0)
+    assert percentiles_for(999) == (50.0, 90.0, 99.0, 100.0)
+    assert percentiles_for(9_999) == (50.0, 90.0, 99.0, 99.9, 100.0)
+    assert percentiles_for(10_000) == (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)

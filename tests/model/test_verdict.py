@@ -1,0 +1,65 @@
+"""Which races may be used."""
+
+from dataclasses import replace
+
+from support.records import bulk, paced, record, task, times
+
+from pacenote.model.race import DocumentCheck, Verdict
+from pacenote.model.verdict import judge
+
+
+def test_a_clean_race_is_valid():
+    assert judge(record()) == Verdict("valid")
+
+
+def test_errors_above_the_limit_void_it():
+    race = record(tasks=(bulk(error_rate=0.02),))
+    assert judge(race) == Verdict("void", ("task 'index-append': error rate 2 % is above the limit of 1 %",))
+    assert judge(replace(race, max_error_rate=0.02)).state == "valid"
+
+
+def test_interrupted_aborted_and_unfinished_races_are_void():
+    assert judge(record(interrupted=True, complete=False)) == Verdict("void", ("interrupted",))
+    assert judge(record(aborted="the engine died", complete=False)).reasons == ("aborted: the engine died",)
+    assert judge(record(tasks=(task(ended_by="aborted"),))).reasons == ("aborted in task 'search'",)
+    assert judge(record(complete=False)).reasons == ("the race has not finished",)
+
+
+def test_late_sends_make_it_suspect():
+    (reason,) = judge(record(tasks=(paced(late_p99=0.21),))).reasons
+    assert reason.startswith(
+        "task 'term': p99 lateness 0.21 ms is more than 10 % of the median service time 2 ms"
+    )
+
+
+def test_a_percentile_of_too_few_samples_decides_nothing():
+    assert judge(record(tasks=(paced("term", lateness=times(300, p50=1.0, p99=9.0)),))).state == "valid"
+
+
+def test_late_sends_of_a_task_without_answers_decide_nothing():
+    assert judge(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
+
+
+def test_a_busy_driver_thread_makes_it_suspect():
+    threads = [{"cpu_s": 1.0, "wall_s": 10.0}, {"cpu_s": 9.0, "wall_s": 10.0}]
+    (reason,) = judge(record(driver={"threads": threads})).reasons
+    assert reason.startswith("driver thread 1 was busy 90 % of the time (limit 80 %)")
+
+
+def test_driver_facts_that_are_missing_decide_nothing():
+    for driver in ({}, {"threads": None}, {"threads": [{}, 3, {"cpu_s": 1.0, "wall_s": 0}]}):
+        assert judge(record(driver=driver)).state == "valid"
+
+
+def test_missing_documents_make_it_suspect_unless_expected():
+    lost = DocumentCheck("logs", 10, 9)
+    assert judge(record(documents=(lost,))) == Verdict(
+        "suspect", ("index 'logs': the engine acknowledged 10 documents but counts 9",)
+    )
+    assert judge(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"
+    assert judge(record(documents=(replace(lost, counted=None),))).state == "valid"
+
+
+def test_a_void_race_tells_its_suspicions_too():
+    race = record(tasks=(paced(late_p99=1.0),), interrupted=True)
+    assert [reason.split(":")[0] for reason in judge(race).reasons] == ["interrupted", "task 'term'"]

@@ -1,0 +1,140 @@
+"""The index: always what the folders say, whoever else looks at it and whatever happened to it."""
+
+import multiprocessing
+import shutil
+import sqlite3
+from datetime import date
+
+import pytest
+from support.records import record
+
+from pacenote.store.index import RaceFilter
+from pacenote.store.local import RaceStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RaceStore(tmp_path)
+
+
+def ids(store, **wanted):
+    return [race.race_id for race in store.list(RaceFilter(**wanted))]
+
+
+def fill(store, *names):
+    for day, name in enumerate(names, start=1):
+        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+
+
+def test_races_are_listed_newest_first_up_to_a_limit(store):
+    fill(store, "a", "b", "c")
+    assert ids(store) == ["c", "b", "a"]
+    assert ids(store, limit=2) == ["c", "b"]
+    assert ids(store, limit=0) == []
+
+
+def test_a_summary_says_what_a_race_was(store):
+    fill(store, "a")
+    (found,) = store.list(RaceFilter())
+    assert (found.track, found.challenge, found.car) == ("http_logs", "append-no-conflicts", "defaults")
+    assert (found.distribution, found.version, found.revision) == ("opensearch", "3.3.0", "deadbeef")
+    assert found.user_tags == {"intention": "baseline"}
+    assert found.timestamp == "20260301T123015Z"
+
+
+def test_filters(store):
+    fill(store, "a", "b", "c")
+    store.create(record("d", challenge=None, user_tags={"name": "nightly", "disk": "ssd"}))
+    assert ids(store, track="geonames") == []
+    assert ids(store, challenge="append-no-conflicts") == ["c", "b", "a"]
+    assert ids(store, from_date=date(2026, 3, 2)) == ["c", "b"]
+    assert ids(store, to_date=date(2026, 3, 2), challenge="append-no-conflicts") == ["b", "a"]
+    assert ids(store, user_tags={"disk": "ssd"}) == ["d"]
+    assert ids(store, user_tags={"disk": "ssd", "name": "weekly"}) == []
+    assert ids(store, benchmark_name="nightly") == ["d"]
+
+
+def test_a_limit_counts_matches_only(store):
+    store.create(record("old", user_tags={"disk": "ssd"}))
+    for number in range(3):
+        store.create(record(f"new-{number}", timestamp=record().timestamp.replace(year=2027)))
+    assert ids(store, user_tags={"disk": "ssd"}, limit=1) == ["old"]
+
+
+def test_folders_that_come_and_go_are_noticed(store, tmp_path):
+    fill(store, "a", "b")
+    assert ids(store) == ["b", "a"]
+    shutil.copytree(store.races / "a", store.races / "copied")
+    shutil.rmtree(store.races / "b")
+    assert sorted(ids(store)) == ["a", "copied"]
+
+
+def test_a_damaged_record_is_listed_as_unreadable(store):
+    fill(store, "a", "b")
+    (store.races / "a" / "race.json").write_text("{")
+    assert [(race.race_id, race.state) for race in store.list(RaceFilter())] == [
+        ("b", "complete"),
+        ("a", "unreadable"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "damage", [b"this is no database" * 100, b"", b"SQLite format 3\x00" + b"\xff" * 4000]
+)
+def test_a_damaged_index_is_rebuilt(store, damage):
+    fill(store, "a", "b")
+    assert ids(store) == ["b", "a"]
+    index = store.races / "index.sqlite"
+    for suffix in ("-wal", "-shm"):
+        index.with_name(index.name + suffix).unlink(missing_ok=True)
+    index.write_bytes(damage)
+    assert ids(store) == ["b", "a"]
+    with sqlite3.connect(index) as database:
+        assert database.execute("SELECT count(*) FROM races").fetchone() == (2,)
+
+
+def test_an_index_of_another_version_is_rebuilt(store):
+    fill(store, "a")
+    with sqlite3.connect(store.races / "index.sqlite") as database:
+        database.execute("CREATE TABLE races (id TEXT, colour TEXT)")
+        database.execute("PRAGMA user_version = 99")
+    assert ids(store) == ["a"]
+
+
+def test_an_index_that_cannot_be_written_does_no_harm(store):
+    fill(store, "a")
+    (store.races / "index.sqlite").mkdir()
+    assert ids(store) == ["a"]
+
+
+def test_the_index_is_private(store):
+    fill(store, "a")
+    ids(store)
+    assert (store.races / "index.sqlite").stat().st_mode & 0o077 == 0
+
+
+def _write_and_list(home, number, barrier, results):
+    store = RaceStore(home)
+    barrier.wait()
+    for turn in range(5):
+        store.create(record(f"{number}-{turn}"))
+        store.list(RaceFilter(limit=100))
+    results.put(len(store.list(RaceFilter(limit=100))))
+
+
+def test_many_processes_may_write_at_once(tmp_path):
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(4), context.Queue()
+    workers = [
+        context.Process(target=_write_and_list, args=(tmp_path, number, barrier, results))
+        for number in range(4)
+    ]
+    for worker in workers:
+        worker.start()
+    seen = [results.get(timeout=20) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert max(seen) == 20
+    assert len(ids(RaceStore(tmp_path), limit=100)) == 20
+    with sqlite3.connect(tmp_path / "races" / "index.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM races").fetchone() == (20,)

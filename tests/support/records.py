@@ -1,0 +1,132 @@
+"""Task results and race records to test with: complete, plausible, changed by keyword."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pacenote.model.race import (
+    Cluster,
+    CorpusUsed,
+    DocumentCheck,
+    Environment,
+    RaceRecord,
+    ShardSpread,
+    SystemMetrics,
+    TrackUsed,
+)
+from pacenote.model.result import (
+    Accounting,
+    ErrorCount,
+    Percentile,
+    TaskResult,
+    Throughput,
+    Times,
+    Work,
+)
+from pacenote.model.verdict import judge
+
+_ENOUGH = {50.0: 6, 90.0: 37, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
+
+
+def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> Times:
+    """A distribution of `count` times; percentiles without enough samples are not supported."""
+    values = {50.0: p50, 90.0: p50 * 2, 99.0: p99, 99.9: p99 * 1.5, 99.99: p99 * 2, 100.0: p99 * 3}
+    percentiles = tuple(_percentile(q, ms, count) for q, ms in values.items())
+    return Times(count=count, min_ms=p50 / 2, mean_ms=p50 * 1.25, max_ms=p99 * 3, percentiles=percentiles)
+
+
+def _percentile(q: float, ms: float, count: int) -> Percentile:
+    high = ms * 1.25 if count >= _ENOUGH[q] and q < 100 else None
+    return Percentile(q, ms, ms * 0.75 if q < 100 else None, high, supported=count >= _ENOUGH[q])
+
+
+def task(name: str = "search", **changes: Any) -> TaskResult:
+    """A finished, unpaced search task without errors."""
+    result = TaskResult(
+        task=name,
+        operation=name,
+        operation_type="search",
+        index=0,
+        unit="ops",
+        clients=2,
+        started_s=0.0,
+        duration_s=70.0,
+        window_s=60.0,
+        paced=False,
+        throughput=Throughput(min=790.0, mean=833.333333, median=840.5, max=901.25),
+        service_time=times(),
+        latency=None,
+        processing_time=times(),
+        lateness=None,
+        failed_service_time=None,
+        accounting=Accounting(58_000, 58_000, 0, 0, 0, 8_000, 50_000, 58_000),
+        work=Work(done=50_000, failed=0),
+        bytes_out=5_000_000,
+        bytes_in=90_000_000,
+        error_rate=0.0,
+        errors=(),
+        ended_by="time",
+    )
+    return replace(result, **changes)
+
+
+def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
+    """A finished bulk task that was told twice that the queue is full."""
+    errors = (
+        ErrorCount(
+            "bulk-item", "rejected | es_rejected_execution_exception:\n[queue full]", 429, 12, 3.25, 9.5
+        ),
+    )
+    own = dict(
+        operation_type="bulk",
+        unit="docs",
+        throughput=Throughput(min=9_000.0, mean=12_345.678, median=12_000.0, max=15_000.5),
+        service_time=times(200, p50=40.0, p99=90.0),
+        work=Work(done=740_000, failed=12),
+        error_rate=0.005,
+        errors=errors,
+        ended_by="source",
+    )
+    return task(name, **own | changes)
+
+
+def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskResult:
+    """A finished task with a target rate."""
+    own = {"paced": True, "latency": times(p50=2.5), "lateness": times(p50=0.05, p99=late_p99)}
+    return task(name, **own | changes)
+
+
+def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
+    """A complete, judged race."""
+    built = RaceRecord(
+        race_id=race_id,
+        timestamp=datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC),
+        track=TrackUsed("http_logs", "a1b2c3", {"bulk_size": 5000, "secret_key": "hunter2"}),
+        challenge="append-no-conflicts",
+        pipeline="from-distribution",
+        car=("defaults",),
+        user_tags={"intention": "baseline"},
+        cluster=Cluster("opensearch", "3.3.0", None, "deadbeef", "rally-benchmark", ({"name": "node-0"},)),
+        environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.1.0"),
+        corpora=(CorpusUsed("http_logs", "generated", 740_000, 81_000_000, ("documents.json",), 42),),
+        tasks=(bulk(), paced(), task()),
+        system=SystemMetrics(
+            total_time=90_000.0,
+            total_time_per_shard=ShardSpread(15_000.0, 18_000.0, 21_000.0),
+            merge_time=30_000.0,
+            merge_count=7,
+            young_gc_time=512.0,
+            young_gc_count=20,
+            store_size=3 * 1024**3,
+            segment_count=31,
+        ),
+        documents=(DocumentCheck("logs", 740_000, 740_000),),
+        driver={"threads": [{"cpu_s": 5.0, "wall_s": 60.0}], "samples": 100_200, "lateness_p99_ms": 0.15},
+        telemetry={"node.node-0.young_gc_count": 20},
+        telemetry_errors=("index-stats: flush_time is missing: the counters went back",),
+        complete=True,
+    )
+    changed = replace(built, **changes)
+    return changed if "verdict" in changes else replace(changed, verdict=judge(changed))

@@ -1,0 +1,140 @@
+"""Index statistics are differences over the race, of the race's indices only."""
+
+import pytest
+
+from pacenote.errors import EngineError
+from pacenote.model.race import ShardSpread
+from pacenote.telemetry.device import Devices
+from pacenote.telemetry.index_stats import IndexStats, is_measured
+
+
+def shard(*, primary=True, indexing=0, merges=0, store=0, flush=0, segments=1):
+    return {
+        "routing": {"state": "STARTED", "primary": primary, "node": "n"},
+        "indexing": {"index_time_in_millis": indexing, "throttle_time_in_millis": 0},
+        "merges": {
+            "total": merges,
+            "total_time_in_millis": merges * 100,
+            "total_throttled_time_in_millis": 0,
+        },
+        "refresh": {"total": 4, "total_time_in_millis": 40},
+        "flush": {"total": flush, "total_time_in_millis": flush * 10},
+        "store": {"size_in_bytes": store},
+        "translog": {"size_in_bytes": 55},
+        "segments": {"count": segments},
+    }
+
+
+def reply(failed=0, **indices):
+    """Indices by name (`_` for `-`): lists of shards, each a list of copies."""
+    return {
+        "_shards": {"failed": failed},
+        "indices": {
+            name: {
+                "uuid": f"{name}-1",
+                "shards": {str(number): copies for number, copies in enumerate(shards)},
+            }
+            for name, shards in indices.items()
+        },
+    }
+
+
+def observe(before, after):
+    replies = iter([before, after])
+    devices = Devices([IndexStats(lambda _path: next(replies))])
+    devices.start()
+    return devices.stop()
+
+
+def test_figures_are_differences_of_primaries():
+    before = reply(logs=[[shard(indexing=100, merges=1)], [shard(indexing=50)]])
+    after = reply(
+        logs=[
+            [shard(indexing=1100, merges=3, store=10), shard(primary=False, indexing=7777, store=10)],
+            [shard(indexing=250, merges=2, store=20, segments=5)],
+        ]
+    )
+    system = observe(before, after).system
+    assert system.total_time == 1200
+    assert system.total_time_per_shard == ShardSpread(200, 600, 1000)
+    assert system.merge_count == 4
+    assert system.merge_time == 400
+    assert system.refresh_count == 0
+    assert system.segment_count == 6
+
+
+def test_sizes_are_those_at_the_end_with_replicas():
+    after = reply(logs=[[shard(store=10), shard(primary=False, store=11)]])
+    system = observe(reply(), after).system
+    assert system.store_size == 21
+    assert system.translog_size == 110
+
+
+def test_a_figure_the_engine_does_not_have_is_missing_not_zero():
+    observation = observe(reply(), reply(logs=[[shard()]]))
+    assert observation.system.dataset_size is None
+    assert observation.errors == ()
+
+
+def test_an_index_made_during_the_race_counts_in_full():
+    before, after = reply(logs=[[shard(indexing=500)]]), reply(logs=[[shard(indexing=700)]])
+    after["indices"]["logs"]["uuid"] = "another"
+    assert observe(before, after).system.total_time == 700
+
+
+def test_counters_that_went_back_are_missing_with_a_reason():
+    observation = observe(
+        reply(logs=[[shard(indexing=500, flush=1)]]), reply(logs=[[shard(indexing=20, flush=3)]])
+    )
+    assert observation.system.total_time is None
+    assert observation.system.total_time_per_shard is None
+    assert observation.system.flush_count == 2
+    assert observation.errors == (
+        "index-stats: total_time is missing: the counters of shard logs[0] went back during the race",
+    )
+
+
+def test_an_empty_cluster_has_zeros():
+    system = observe(reply(), reply()).system
+    assert (system.total_time, system.merge_count, system.store_size, system.segment_count) == (0, 0, 0, 0)
+    assert system.total_time_per_shard is None
+
+
+def test_failed_shards_are_told():
+    assert observe(reply(), reply(failed=2)).errors == (
+        "index-stats: 2 shards did not answer and are not counted",
+    )
+
+
+@pytest.mark.parametrize(
+    ("index", "measured"),
+    [
+        ("logs", True),
+        (".security-7", False),
+        (".ds-logs-app-000001", True),
+        (".ds-.logs-internal-000001", False),
+    ],
+)
+def test_system_indices_are_left_out(index, measured):
+    assert is_measured(index) is measured
+    system = observe(reply(), {"indices": {index: reply(x=[[shard(indexing=9)]])["indices"]["x"]}}).system
+    assert system.total_time == (9 if measured else 0)
+
+
+def test_a_device_that_fails_becomes_a_sentence():
+    def refuse(path):
+        raise EngineError("HTTP 403 for /_all/_stats")
+
+    devices = Devices([IndexStats(refuse)])
+    devices.start()
+    observation = devices.stop()
+    assert observation.system.total_time is None
+    assert observation.errors == (
+        "index-stats: could not be read before the race: HTTP 403 for /_all/_stats",
+    )
+
+
+def test_a_reply_of_another_shape_becomes_a_sentence():
+    assert observe(reply(), {"surprise": []}).errors == (
+        "index-stats: could not be read after the race: KeyError: 'indices'",
+    )

@@ -1,0 +1,90 @@
+"""Garbage collections during the race, whatever the collector is called."""
+
+from pacenote.telemetry.device import Devices
+from pacenote.telemetry.jvm_stats import JvmStats
+
+
+def node(name="node-0", uptime=1000, **collectors):
+    """Collectors by name (`_` for a blank): count and milliseconds."""
+    return {
+        "name": name,
+        "jvm": {
+            "uptime_in_millis": uptime,
+            "gc": {
+                "collectors": {
+                    collector.replace("_", " "): {
+                        "collection_count": count,
+                        "collection_time_in_millis": time,
+                    }
+                    for collector, (count, time) in collectors.items()
+                }
+            },
+        },
+    }
+
+
+def observe(before, after):
+    replies = iter([{"nodes": before}, {"nodes": after}])
+    devices = Devices([JvmStats(lambda _path: next(replies))])
+    devices.start()
+    return devices.stop()
+
+
+def test_collections_are_differences_over_all_nodes():
+    observation = observe(
+        {"a": node(young=(5, 50), old=(1, 100)), "b": node("node-1", young=(1, 10), old=(0, 0))},
+        {
+            "a": node(uptime=9000, young=(7, 75), old=(1, 100)),
+            "b": node("node-1", 9000, young=(4, 20), old=(0, 0)),
+        },
+    )
+    system = observation.system
+    assert (system.young_gc_count, system.young_gc_time) == (5, 35)
+    assert (system.old_gc_count, system.old_gc_time) == (0, 0)
+    assert system.zgc_cycles_gc_count is None
+    assert observation.values["node.node-1.young_gc_count"] == 3
+    assert observation.errors == ()
+
+
+def test_names_of_g1_itself_are_understood():
+    observation = observe(
+        {"a": node(G1_Young_Generation=(1, 1), G1_Old_Generation=(0, 0), G1_Concurrent_GC=(2, 2))},
+        {
+            "a": node(
+                uptime=2000, G1_Young_Generation=(3, 9), G1_Old_Generation=(1, 50), G1_Concurrent_GC=(6, 10)
+            )
+        },
+    )
+    assert (observation.system.young_gc_count, observation.system.old_gc_time) == (2, 50)
+    assert observation.values["cluster.concurrent_gc_count"] == 4
+
+
+def test_generational_zgc_is_added_up():
+    system = observe(
+        {"a": node(ZGC_Minor_Cycles=(0, 0), ZGC_Major_Cycles=(0, 0), ZGC_Minor_Pauses=(0, 0))},
+        {
+            "a": node(
+                uptime=2000, ZGC_Minor_Cycles=(5, 50), ZGC_Major_Cycles=(1, 30), ZGC_Minor_Pauses=(15, 1)
+            )
+        },
+    ).system
+    assert (system.zgc_cycles_gc_count, system.zgc_cycles_gc_time) == (6, 80)
+    assert (system.zgc_pauses_gc_count, system.zgc_pauses_gc_time) == (15, 1)
+    assert system.young_gc_count is None
+
+
+def test_a_restarted_node_leaves_totals_missing():
+    observation = observe({"a": node(uptime=5000, young=(5, 50))}, {"a": node(uptime=100, young=(1, 5))})
+    assert observation.system.young_gc_count is None
+    assert observation.errors == (
+        "jvm-stats: node 'node-0' restarted during the race: total GC figures are missing",
+    )
+
+
+def test_nodes_that_come_and_go_leave_totals_missing():
+    observation = observe({"a": node(young=(5, 50))}, {"b": node("node-1", young=(1, 5))})
+    assert observation.system.young_gc_count is None
+    assert [error.split(": ")[1] for error in observation.errors] == [
+        "node 'node-0' left during the race",
+        "node 'node-1' joined during the race",
+    ]
