@@ -47,6 +47,9 @@ CARS: Mapping[str, Car] = {
 }
 """Every car and mixin by name."""
 
+# What keeps a node to itself: a race must never open a port to others or join a cluster it happens to find.
+_FIXED = re.compile(r"path\.|discovery\.|cluster\.initial|(network|http|transport)\.(\w+_)?host$")
+
 _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings")
 
 
@@ -101,6 +104,12 @@ def _from_params(params: Mapping[str, object]) -> Car:
             "additional_cluster_settings in --car-params must be an object of setting to value",
             hint='for example {"additional_cluster_settings": {"indices.queries.cache.size": "5%"}}',
         )
+    for key in settings:
+        if _FIXED.match(str(key)):
+            raise UsageError(
+                f"{key} in additional_cluster_settings cannot be changed: nodes stay alone on loopback",
+                hint="leave it out, or start the cluster yourself and use --pipeline=benchmark-only",
+            )
     return Car("params", heap_size=heap, jvm_options=_java_settings(params), settings=dict(settings))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from pacenote.cluster import registry
+from pacenote.cluster import registry, resources
 from pacenote.cluster.cars import Car, compose_car
 from pacenote.cluster.distribution import Distribution, find_distribution
 from pacenote.cluster.hosts import Host, parse_hosts
@@ -177,7 +177,8 @@ def embedded_cluster(request: EmbeddedRequest, progress: Progress = silent) -> E
     """
     place = find_place(request.home)
     registry.sweep(place)
-    # The car and Java are checked before anything is fetched: a typing error should not cost a download.
+    # Before anything is fetched: what cannot run here should not cost a download first.
+    resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
     install = _install(request, place, progress)
     spec = NodeSpec(
         distribution=install.distribution.name,

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Protocol
 
+from pacenote.cluster.java import Java
 from pacenote.cluster.lock import Module
 from pacenote.errors import EngineError, UsageError
 
@@ -68,6 +69,9 @@ class Distribution(Protocol):
     def roots(self, version: str) -> tuple[Root, ...]:
         """What `lib/` is resolved from."""
 
+    def locale_roots(self, version: str) -> tuple[Root, ...]:
+        """What fills in for a Java whose locale data are cut down."""
+
     def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
         """The modules, those that others extend first."""
 
@@ -80,13 +84,13 @@ class Distribution(Protocol):
     def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
         """The settings every node of ours gets, before the car's and the user's."""
 
-    def jvm_options(self, heap: int, paths: NodePaths, java_modules: frozenset[str]) -> tuple[str, ...]:
+    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
         """The JVM options every node gets, before the car's and the user's; `heap` in bytes."""
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
         """Environment variables the node needs."""
 
-    def main(self, paths: NodePaths) -> tuple[str, ...]:
+    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
         """System properties, class path and main class, in the order Java wants them."""
 
 

@@ -78,6 +78,8 @@ def exit_words(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:
-        return f"killed by {signal.Signals(-code).name}"
+        name = signal.Signals(-code).name
     except ValueError:
         return f"killed by signal {-code}"
+    # The kernel kills with SIGKILL when memory runs out, and writes nothing into our log.
+    return f"killed by {name}" + (" (memory ran out, or somebody did it)" if name == "SIGKILL" else "")

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from pacenote.cluster.distribution import Distribution
 from pacenote.cluster.lock import Lock
 from pacenote.cluster.maven import Artifact, disk_error
+from pacenote.errors import EngineError
 
 MARKER = "complete"
 # Part of the folder's name: raise it when the same jars are to be laid out differently.
 LAYOUT = 1
+
+_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
 
 
 def assemble(distribution: Distribution, lock: Lock, jars: Path, installs: Path) -> Path:
@@ -35,6 +40,10 @@ def assemble(distribution: Distribution, lock: Lock, jars: Path, installs: Path)
             shutil.rmtree(build, ignore_errors=True)
     except OSError as failure:
         raise disk_error(failure, target) from failure
+    except zipfile.BadZipFile as failure:
+        raise EngineError(
+            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}; it is fetched again"
+        ) from None
     return target
 
 
@@ -44,6 +53,9 @@ def _fill(build: Path, distribution: Distribution, lock: Lock, jars: Path) -> No
     for name in ("bin", "config", "plugins"):
         _folder(build / name)
     _link_all(lock.lib, jars, _folder(build / "lib"))
+    locale = _folder(build / "locale")
+    for artifact in lock.locale:
+        _only_break_iterators(artifact.cached(jars), locale / artifact.file_name)
     modules = _folder(build / "modules")
     for module in lock.modules:
         folder = _folder(modules / module.name)
@@ -78,12 +90,32 @@ def write_public(path: Path, text: str) -> None:
 
 def _link_all(artifacts: Iterable[Artifact], jars: Path, folder: Path) -> None:
     for artifact in artifacts:
-        source, target = artifact.cached(jars), folder / artifact.file_name
-        try:
-            os.link(source, target)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            # Another file system, or one without hard links.
-            shutil.copyfile(source, target)
-            target.chmod(0o644)
+        _link(artifact.cached(jars), folder / artifact.file_name)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # Another file system, or one without hard links.
+        shutil.copyfile(source, target)
+        target.chmod(0o644)
+
+
+def _only_break_iterators(source: Path, target: Path) -> None:
+    """Put a jar in place with no service for Java itself but word boundaries.
+
+    Dates and numbers must go on coming from Java's own data, as they do in the official archive.
+    """
+    with zipfile.ZipFile(source) as whole:
+        unwanted = {name for name in whole.namelist() if _SERVICES.match(name)}
+        if not unwanted:
+            _link(source, target)
+            return
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as kept:
+            for entry in whole.infolist():
+                if entry.filename not in unwanted:
+                    kept.writestr(entry, whole.read(entry))
+    target.chmod(0o644)

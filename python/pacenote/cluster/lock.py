@@ -35,18 +35,21 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What one version of an engine is made of: the jars of `lib/` and those of each module."""
+    """What one version of an engine is made of: the jars of `lib/` and those of each module.
+
+    `locale` are jars that fill in for a Java whose locale data are cut down.
+    """
 
     distribution: str
     version: str
     lib: tuple[Artifact, ...]
     modules: tuple[Module, ...]
+    locale: tuple[Artifact, ...] = ()
 
     def artifacts(self) -> tuple[Artifact, ...]:
         """Every jar once."""
-        return tuple(
-            dict.fromkeys((*self.lib, *(jar for module in self.modules for jar in module.artifacts)))
-        )
+        own = (jar for module in self.modules for jar in module.artifacts)
+        return tuple(dict.fromkeys((*self.lib, *self.locale, *own)))
 
     def digest(self) -> str:
         """A short name for exactly these jars in this layout."""
@@ -108,6 +111,7 @@ def dump_lock(lock: Lock) -> str:
         "distribution": lock.distribution,
         "version": lock.version,
         "lib": [_dump_jar(jar) for jar in lock.lib],
+        "locale": [_dump_jar(jar) for jar in lock.locale],
         "modules": modules,
     }
     return json.dumps(document, indent=1) + "\n"
@@ -126,6 +130,7 @@ def parse_lock(text: str, where: str) -> Lock:
             version=_safe(document["version"]),
             lib=tuple(_parse_jar(jar) for jar in document["lib"]),
             modules=tuple(_parse_module(module) for module in document["modules"]),
+            locale=tuple(_parse_jar(jar) for jar in document["locale"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as failure:
         raise EngineError(

@@ -256,7 +256,8 @@ def fetch(
     A file already there with the right size is taken as it is: it was verified before it got its name.
     Progress is in bytes. Raises EngineError naming the artifact that cannot be had.
     """
-    missing = [artifact for artifact in artifacts if not _present(artifact, cache_dir)]
+    # Asked for twice is fetched and counted once: modules share jars.
+    missing = [artifact for artifact in dict.fromkeys(artifacts) if not _present(artifact, cache_dir)]
     if not missing:
         return tuple(artifacts)
     make_public_dir(cache_dir)
@@ -281,9 +282,8 @@ def _in_parallel(
     artifacts: Sequence[Artifact], action: Callable[[Artifact], Artifact], stop: Callable[[], None]
 ) -> dict[Artifact, Artifact]:
     with ThreadPoolExecutor(THREADS, thread_name_prefix="pacenote-fetch") as pool:
-        # The dict also drops what is asked for twice: modules share jars.
         futures: dict[Artifact, Future[Artifact]] = {
-            artifact: pool.submit(action, artifact) for artifact in dict.fromkeys(artifacts)
+            artifact: pool.submit(action, artifact) for artifact in artifacts
         }
         try:
             done, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from pacenote.cluster import engine_log, registry, resources
 from pacenote.cluster.distribution import Distribution, NodePaths
@@ -28,11 +29,12 @@ from pacenote.cluster.place import Place
 from pacenote.cluster.process import Child, Command, start_child
 from pacenote.cluster.progress import Progress, silent
 from pacenote.cluster.rest import RestClient
-from pacenote.errors import EngineError
+from pacenote.errors import EngineError, UsageError
 
 STOP_SECONDS = 10.0
 PORT_TRIES = 3
 POLL_SECONDS = 0.1
+HEALTH_SECONDS = 1.0
 
 _OWN_FOLDERS = ("config", "data", "logs", "tmp")
 
@@ -140,7 +142,7 @@ class Node:
             self._child.terminate()
             self._child.wait(STOP_SECONDS)
         finally:
-            # Also for what it may have started itself, and when Ctrl-C cut the waiting short.
+            # Nothing to do when it has ended; needed also when Ctrl-C cut the waiting short.
             self._child.kill()
             self._child.wait(STOP_SECONDS)
 
@@ -173,9 +175,10 @@ class Node:
         return NodePaths(install.folder, *(self.folder / name for name in _OWN_FOLDERS))
 
     def _configure(self, install: Install, paths: NodePaths) -> None:
-        self.http_port, transport = free_ports(2)
+        ports = free_ports(2)
         names = {"cluster.name": self.spec.cluster_name, "node.name": self.spec.name}
-        settings = {**install.distribution.settings(self.http_port, transport), **names, **self.spec.settings}
+        settings = {**install.distribution.settings(*ports), **names, **self.spec.settings}
+        self.http_port = _port(settings.get("http.port", ports[0]))
         for name, text in install.distribution.config_files(paths, settings).items():
             try:
                 (paths.config / name).write_text(text, "utf-8")
@@ -187,10 +190,10 @@ class Node:
         heap = resources.parse_heap(self.spec.heap)
         arguments = (
             str(install.java.binary),
-            *install.distribution.jvm_options(heap, paths, install.java.modules),
+            *install.distribution.jvm_options(heap, paths, install.java),
             gc_log_option(paths.logs),
             *self.spec.jvm_options,
-            *install.distribution.main(paths),
+            *install.distribution.main(paths, install.java),
         )
         environment = {
             # Ours may hold secrets; the engine needs next to nothing of it.
@@ -228,14 +231,14 @@ class Node:
             self._end_process()
 
     def _await_health(self, begun: float, progress: Progress) -> EngineError | None:
-        client = RestClient([self.host], timeout=2.0)
+        client = RestClient([self.host], timeout=HEALTH_SECONDS)
         limit = self.spec.start_timeout
         status = "it does not answer"
         while (waited := time.monotonic() - begun) < limit:
             progress(f"starting {self.spec.distribution} {self.spec.version}", int(waited), 0)
             if not self.running():
                 return self._start_failed(self.exit_reason() or "it ended")
-            status = _health(client)
+            status = _health(client, self.pid)
             if status in ("green", "yellow"):
                 client.close()
                 return None
@@ -287,14 +290,30 @@ def free_ports(count: int) -> tuple[int, ...]:
             each.close()
 
 
-def _health(client: RestClient) -> str:
+def _port(value: object) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        raise UsageError(f"http.port must be one port number, not '{value}'", hint="leave it out") from None
+
+
+def _health(client: RestClient, pid: int) -> str:
     try:
         reply = client.exchange("GET", "/_cluster/health")
+        pids = _process_ids(client.exchange("GET", "/_nodes/_local/process").body)
     except EngineError:
         return "it does not answer"
-    if isinstance(reply.body, dict) and reply.ok:
-        return str(reply.body.get("status", "unknown"))
-    return f"HTTP status {reply.status}"
+    if not isinstance(reply.body, dict) or not reply.ok:
+        return f"HTTP status {reply.status}"
+    status = str(reply.body.get("status", "unknown"))
+    # Two races that start at once may get the same free port; the loser would measure the winner's engine.
+    return status if pid in pids else "another engine answers there"
+
+
+def _process_ids(body: Any) -> set[int]:
+    """The process numbers in a reply of `_nodes/process`."""
+    nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
+    return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
 
 
 def _copy_regular(source: Path, target: Path) -> None:

@@ -1,8 +1,12 @@
 """OpenSearch 3: what a node is made of and how it wants to be started.
 
-Differs from the official archive in one point that can be seen in measurements: the security agent, which
-checks file and socket calls against policies the repository does not hold, is not loaded. Everything else
-that bears on speed (heap, garbage collector, direct memory, recycling) follows the archive's own defaults.
+Heap, garbage collector, direct memory and recycling follow the official archive's defaults. It differs from
+the archive in three points, which a comparison with published numbers must know of:
+
+- The security agent, which checks file and socket calls against policies the repository does not hold, is not
+loaded. - The bundled Java lacks the vector module, so Lucene's vector search and some of its decoding run
+without SIMD. A full JDK (--runtime-jdk) has it, and it is used then. - With the bundled Java, word boundaries
+of languages other than the root locale come from ICU.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import re
 from collections.abc import Mapping
 
 from pacenote.cluster.distribution import ModuleRecipe, NodePaths, Root
+from pacenote.cluster.java import Java
 from pacenote.cluster.lock import Module
 
 _GROUP = "org.opensearch"
@@ -76,6 +81,10 @@ class OpenSearch:
             Root("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
         )
 
+    def locale_roots(self, version: str) -> tuple[Root, ...]:
+        """See `Distribution`."""
+        return (Root("com.ibm.icu", "icu4j-localespi", "77.1"),)
+
     def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
         """See `Distribution`."""
         return tuple(
@@ -122,10 +131,10 @@ class OpenSearch:
             "cluster.routing.allocation.disk.threshold_enabled": False,
         }
 
-    def jvm_options(self, heap: int, paths: NodePaths, java_modules: frozenset[str]) -> tuple[str, ...]:
+    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
         """See `Distribution`."""
         # Lucene's vectorised code needs it; a Java without the module refuses to start when asked for it.
-        vector = ("--add-modules=jdk.incubator.vector",) if "jdk.incubator.vector" in java_modules else ()
+        vector = ("--add-modules=jdk.incubator.vector",) if "jdk.incubator.vector" in java.modules else ()
         return (
             f"-Xms{heap}",
             f"-Xmx{heap}",
@@ -140,6 +149,8 @@ class OpenSearch:
             "--enable-native-access=ALL-UNNAMED",
             "-Dfile.encoding=UTF-8",
             "-Djava.awt.headless=true",
+            # The engine brings its own calendar, in which weeks are those of ISO 8601; it must come first.
+            "-Djava.locale.providers=SPI,CLDR",
             f"-Djava.io.tmpdir={paths.tmp}",
             "-Djna.nosys=true",
             f"-Djna.tmpdir={paths.tmp}",
@@ -157,13 +168,16 @@ class OpenSearch:
         """See `Distribution`."""
         return {}
 
-    def main(self, paths: NodePaths) -> tuple[str, ...]:
+    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
         """See `Distribution`."""
+        # Every new index tries every analyzer, Thai among them, which needs a dictionary that a trimmed Java
+        # lacks.
+        classes = f"{paths.home}/lib/*:{paths.home}/locale/*" if java.trimmed else f"{paths.home}/lib/*"
         return (
             f"-Dopensearch.path.home={paths.home}",
             f"-Dopensearch.path.conf={paths.config}",
             "-Dopensearch.distribution.type=tar",
             "-cp",
-            f"{paths.home}/lib/*",
+            classes,
             "org.opensearch.bootstrap.OpenSearch",
         )

@@ -125,7 +125,7 @@ class Child:
         self._signal(lambda pid: os.kill(pid, signal.SIGTERM))
 
     def kill(self) -> None:
-        """End it and everything it started, now."""
+        """End it now, and everything it started that stayed in its group."""
         self._signal(lambda pid: os.killpg(pid, signal.SIGKILL))
 
     def _signal(self, send: Callable[[int], None]) -> None:
@@ -153,6 +153,9 @@ class Child:
         # Wait without reaping, so that the number stays taken until the lock is held.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
+            # What the child started and left behind goes with it, while its number still names the group.
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         self._ended.set()
 

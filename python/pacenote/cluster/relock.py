@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pacenote.cluster.distribution import Distribution, ModuleRecipe, find_distribution
+from pacenote.cluster.distribution import Distribution, ModuleRecipe, Root, find_distribution
 from pacenote.cluster.lock import Lock, Module, save_lock
 from pacenote.cluster.maven import NETWORK_HINT, Artifact, Repository, fetch, repository_url
 from pacenote.cluster.progress import Progress, silent
@@ -36,11 +36,12 @@ def make_lock(distribution: Distribution, version: str, source: Source, progress
     Modules that this version does not have in the repository are left out, unless the engine cannot run
     without. Raises EngineError when the version does not exist or the repository cannot be reached.
     """
-    resolver = _Resolver(distribution, version, source)
+    resolver = _Resolver(version, source)
     recipes = distribution.recipes(version)
     label = f"resolving {distribution.name} {version}"
     progress(label, 0, len(recipes) + 1)
-    lib = resolver.lib()
+    lib = resolver.jars(distribution.roots(version))
+    locale = resolver.jars(distribution.locale_roots(version))
     jars: dict[str, tuple[Artifact, ...]] = {}
     for number, recipe in enumerate(recipes, 1):
         progress(label, number, len(recipes) + 1)
@@ -50,7 +51,7 @@ def make_lock(distribution: Distribution, version: str, source: Source, progress
             # The first is the module's own. What lib/ or an extended module has already, it must not bring
             # again.
             jars[recipe.folder] = tuple(jar for jar in found if _key(jar) not in taken)
-    wanted = tuple(dict.fromkeys((*lib, *(jar for own in jars.values() for jar in own))))
+    wanted = tuple(dict.fromkeys((*lib, *locale, *(jar for own in jars.values() for jar in own))))
     fetched = dict(
         zip(wanted, fetch(wanted, source.cache_dir, mirror=source.mirror, progress=progress), strict=True)
     )
@@ -64,7 +65,13 @@ def make_lock(distribution: Distribution, version: str, source: Source, progress
         for recipe in recipes
         if recipe.folder in jars
     ]
-    return Lock(distribution.name, version, tuple(fetched[jar] for jar in lib), tuple(modules))
+    return Lock(
+        distribution=distribution.name,
+        version=version,
+        lib=tuple(fetched[jar] for jar in lib),
+        modules=tuple(modules),
+        locale=tuple(fetched[jar] for jar in locale),
+    )
 
 
 def plugin_class(jar: Path) -> str:
@@ -92,10 +99,9 @@ def _key(jar: Artifact) -> Key:
 class _Resolver:
     """jgo, spoken to in our words."""
 
-    def __init__(self, distribution: Distribution, version: str, source: Source) -> None:
+    def __init__(self, version: str, source: Source) -> None:
         from jgo.maven import MavenContext
 
-        self._distribution = distribution
         self._version = version
         url = repository_url(source.mirror)
         self._repository = Repository(url)
@@ -103,12 +109,12 @@ class _Resolver:
             repo_cache=source.cache_dir / "poms", remote_repos={"central": url.rstrip("/")}, timeout=20
         )
 
-    def lib(self) -> tuple[Artifact, ...]:
-        """The jars of `lib/`. Each root is resolved on its own: jgo lets the roots' own pins act on one
-        another.
+    def jars(self, roots: tuple[Root, ...]) -> tuple[Artifact, ...]:
+        """The roots with all they need. Each root is resolved on its own: jgo lets the roots' own pins act on
+        one another.
         """
         found: dict[Key, Artifact] = {}
-        for root in self._distribution.roots(self._version):
+        for root in roots:
             if root.follows:
                 version = next(jar.version for jar in found.values() if jar.name == root.follows)
                 jars: Iterable[Artifact] = [Artifact(root.group, root.name, version)]

@@ -1,0 +1,150 @@
+"""A real OpenSearch: assembled, started, used, stopped, and gone with its owner.
+
+Needs the network once, for about 50 MB; PACENOTE_TEST_HOME names a home folder to keep them in between runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pacenote.cluster.cars import compose_car
+from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster, install_engine
+from pacenote.cluster.place import find_place
+from pacenote.cluster.process import identify
+from pacenote.cluster.registry import sweep
+
+pytestmark = pytest.mark.engine
+
+HEAP = {"heap_size": "512m"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    kept = os.environ.get("PACENOTE_TEST_HOME")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("home")
+    yield folder
+    if not kept:
+        # As root the engine may lie outside the home, where pytest does not clean up.
+        shutil.rmtree(find_place(folder).root)
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    request = EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=compose_car([], HEAP))
+    with embedded_cluster(request) as running:
+        yield running
+
+
+def test_says_what_it_is(cluster: EmbeddedCluster) -> None:
+    info = cluster.info()
+    assert (info.distribution, info.version, info.flavor) == ("opensearch", "3.3.0", "tar")
+    assert info.build_hash
+    (node,) = info.nodes
+    assert node.heap_max_bytes == 512 << 20
+    assert node.cpus == len(os.sched_getaffinity(0))
+    assert {"analysis-common", "geo", "lang-painless", "percolator", "reindex"} <= set(node.modules)
+    assert cluster.alive() is None
+
+
+def test_indexes_scripts_and_searches(cluster: EmbeddedCluster) -> None:
+    rest = cluster.rest()
+    rest.request(
+        "PUT", "/books/_doc/1", {"title": "pace notes", "pages": 7, "at": "2026-01-02"}, {"refresh": True}
+    )
+    doubled = {"source": "doc['pages'].value * 2"}
+    script = {"script_score": {"query": {"match": {"title": "notes"}}, "script": doubled}}
+    months = {"months": {"date_histogram": {"field": "at", "calendar_interval": "month"}}}
+    found = rest.request("POST", "/books/_search", {"query": script, "aggs": months})
+    assert found["hits"]["hits"][0]["_score"] == 14
+    assert found["aggregations"]["months"]["buckets"][0]["doc_count"] == 1
+    expression = {"expression": {"script": {"lang": "expression", "source": "doc['pages'] + 1"}}}
+    found = rest.request("POST", "/books/_search", {"script_fields": expression})
+    assert found["hits"]["hits"][0]["fields"]["expression"] == [8]
+
+
+def test_every_kind_of_module_answers(cluster: EmbeddedCluster) -> None:
+    rest = cluster.rest()
+    mapping = {"query": {"type": "percolator"}, "rank": {"type": "rank_feature"}, "title": {"type": "text"}}
+    rest.request("PUT", "/modules", {"mappings": {"properties": mapping}})
+    pipeline = {
+        "processors": [{"grok": {"field": "m", "patterns": ["%{WORD:w}"]}}, {"user_agent": {"field": "u"}}]
+    }
+    rest.request("PUT", "/_ingest/pipeline/p", pipeline)
+    template = {"source": {"query": {"match_all": {}}, "size": "{{n}}"}, "params": {"n": 1}}
+    assert rest.request("POST", "/books/_search/template", template)["hits"]["total"]["value"] == 1
+    reindexed = rest.request("POST", "/_reindex", {"source": {"index": "books"}, "dest": {"index": "copy"}})
+    assert reindexed["created"] == 1
+    words = rest.request("POST", "/_analyze", {"analyzer": "english", "text": "running notes"})
+    assert [token["token"] for token in words["tokens"]] == ["run", "note"]
+
+
+def test_runs_on_loopback_as_nobody_special(cluster: EmbeddedCluster) -> None:
+    status = Path(f"/proc/{cluster.node.pid}/status").read_text()
+    uids = next(line.split()[1:] for line in status.splitlines() if line.startswith("Uid:"))
+    groups = next(line.split()[1:] for line in status.splitlines() if line.startswith("Groups:"))
+    assert len(set(uids)) == 1 and uids[0] != "0"
+    if os.geteuid() == 0:
+        assert groups == []
+    settings = cluster.rest().get("/_nodes/http,transport")["nodes"]
+    bound = [
+        each
+        for node in settings.values()
+        for kind in ("http", "transport")
+        for each in node[kind]["bound_address"]
+    ]
+    assert bound and all(address.startswith("127.0.0.1:") for address in bound)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the node as another user")
+def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Path) -> None:
+    place = find_place(home)
+    files = [*place.installs.rglob("*"), *place.jars.rglob("*"), *place.java.rglob("*"), cluster.node.folder]
+    assert files
+    assert all(file.stat().st_uid == 0 and not file.stat().st_mode & 0o022 for file in files)
+
+
+def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
+    # A mirror that nobody serves: any download would fail.
+    request = EmbeddedRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1")
+    begun = time.monotonic()
+    install = install_engine(request)
+    assert time.monotonic() - begun < 1
+    assert (install.folder / "lib").is_dir()
+
+
+_OWNER = """
+import sys, time
+from pathlib import Path
+from pacenote.cluster.cars import compose_car
+from pacenote.cluster.cluster import EmbeddedRequest, embedded_cluster
+car = compose_car([], {"heap_size": "512m"})
+cluster = embedded_cluster(EmbeddedRequest(Path(sys.argv[1]), Path(sys.argv[2]), car=car))
+sys.stdout.write(str(cluster.node.pid)); sys.stdout.flush()
+time.sleep(300)
+"""
+
+
+def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
+    cluster.stop()
+    assert identify(cluster.node.pid) is None
+    assert (cluster.node.log_file.parent / "gc.log").stat().st_size > 0
+    place = find_place(home)
+    with subprocess.Popen([sys.executable, "-c", _OWNER, home, tmp_path], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        pid = int(os.read(owner.stdout.fileno(), 20) or 0)
+        assert identify(pid) is not None
+        owner.kill()
+    deadline = time.monotonic() + 5
+    while identify(pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert identify(pid) is None
+    assert len(sweep(place)) == 1
+    assert not list(place.nodes.iterdir()) and not list(place.registry.iterdir())
