@@ -11,11 +11,11 @@ def format_number(value: float | int | None) -> str:
         return ""
     if isinstance(value, int):
         return str(value)
-    if value == 0 or abs(value) >= 1e6:
-        return f"{value:.0f}"
-    # Python writes an exponent below 1e-4; nothing we report has a use for more than nine decimals.
     text = f"{value:.6g}"
-    return f"{value:.9f}".rstrip("0").rstrip(".") if "e" in text else text
+    if "e" not in text:
+        return text
+    # Python writes an exponent from a million on and below 1e-4; nine decimals are more than we can measure.
+    return f"{value:.0f}" if abs(value) > 1 else f"{value:.9f}".rstrip("0").rstrip(".")
 
 
 def format_interval(row: Row) -> str:
@@ -24,5 +24,8 @@ def format_interval(row: Row) -> str:
         return ""
     if row.low is None and row.high is None:
         return f"{row.mark} no interval"
-    low, high = format_number(row.low) or "?", format_number(row.high) or "?"
-    return f"{row.mark} {low} … {high}"
+    if row.high is None:
+        return f"{row.mark} ≥ {format_number(row.low)}"
+    if row.low is None:
+        return f"{row.mark} ≤ {format_number(row.high)}"
+    return f"{row.mark} {format_number(row.low)} … {format_number(row.high)}"

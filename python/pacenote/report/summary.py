@@ -8,6 +8,7 @@ it), and figures of primary shards are what happened during the race.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pacenote.model.race import RaceRecord, SystemMetrics, Verdict
 from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
@@ -43,7 +44,9 @@ def summarise(record: RaceRecord, show: Show = "available") -> Report:
         *(row for task in reported for row in _own_task_rows(task)),
         *_document_rows(record),
     ]
-    shown = tuple(row for row in rows if row.value is not None or _is_forced(row, show))
+    shown = tuple(
+        replace(row, task=clean(row.task)) for row in rows if row.value is not None or _is_forced(row, show)
+    )
     verdict = Verdict(record.verdict.state, tuple(clean(reason) for reason in record.verdict.reasons))
     return Report(header(record), shown, verdict, notes(record), footnotes(shown))
 

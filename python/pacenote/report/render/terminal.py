@@ -29,14 +29,19 @@ def render_terminal(report: Report, console: Console, align: Align = "decimal") 
 
 def _table(report: Report, align: Align) -> Table:
     values = [format_number(row.value) for row in report.rows]
+    if align == "decimal":
+        # rich drops blanks at the end of a cell, so decimal points are brought below each other from the
+        # left.
+        padded = pad_decimals(values)
+        values = [value.rjust(max(map(len, padded))) for value in padded]
     table = Table(show_edge=False, pad_edge=False)
     table.add_column("Metric")
     table.add_column("Task", overflow="fold")
-    table.add_column("Value", justify="right" if align == "decimal" else align, no_wrap=True)
+    table.add_column("Value", justify="left" if align == "decimal" else align, no_wrap=True)
     table.add_column("Unit")
     if report.marked:
         table.add_column("95 % interval", no_wrap=True)
-    for row, value in zip(report.rows, pad_decimals(values) if align == "decimal" else values, strict=True):
+    for row, value in zip(report.rows, values, strict=True):
         cells = [row.metric, row.task, value, row.unit, format_interval(row)]
         style = "yellow" if row.mark else ""
         table.add_row(*(Text(cell, style=style) for cell in cells[: len(table.columns)]))

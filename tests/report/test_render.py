@@ -1,0 +1,121 @@
+"""Four renderers, one set of data. Run with `UPDATE_GOLDEN=1` to write the expected files anew, then read the
+diff.
+"""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support.records import bulk, paced, record, task
+
+from pacenote.report.model import note_lines
+from pacenote.report.numbers import format_number
+from pacenote.report.render.csv import render_csv
+from pacenote.report.render.json import render_json
+from pacenote.report.render.markdown import escape, pipe_table, render_markdown
+from pacenote.report.render.terminal import render_terminal
+from pacenote.report.summary import summarise
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def hostile():
+    return summarise(record(tasks=(bulk("in|dex\n[bold]", operation_type="bulk"), paced(), task())))
+
+
+def on_terminal(report, width=140):
+    file = io.StringIO()
+    render_terminal(report, Console(file=file, width=width, force_terminal=False))
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "render"),
+    [
+        ("summary.md", render_markdown),
+        ("summary.csv", render_csv),
+        ("summary.json", render_json),
+        ("summary.txt", on_terminal),
+    ],
+)
+def test_golden(name, render):
+    text = render(hostile())
+    expected = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        expected.write_text(text, encoding="utf-8")
+    assert text == expected.read_text(encoding="utf-8")
+
+
+def test_all_renderers_show_the_same_data():
+    report = hostile()
+    rows = [(row.metric, row.task, row.value, row.unit) for row in report.rows]
+    parsed = json.loads(render_json(report))
+    assert [(row["metric"], row["task"], row["value"], row["unit"]) for row in parsed["rows"]] == rows
+    table = list(csv.reader(io.StringIO(render_csv(report))))
+    assert [tuple(line[:4]) for line in table[1 : len(rows) + 1]] == [
+        (metric, name, str(value), unit) for metric, name, value, unit in rows
+    ]
+    markdown, terminal = render_markdown(report), on_terminal(report, width=400)
+    for row in report.rows:
+        assert f"{format_number(row.value)}" in markdown and f"{format_number(row.value)}" in terminal
+    for note in (*report.header, *note_lines(report)):
+        assert escape(note.text) in markdown
+        assert note.text in terminal
+        assert [note.label, note.task, note.text, "", "", "", ""] in table
+
+
+def test_a_markdown_table_cannot_be_broken():
+    lines = pipe_table(
+        ["Metric", "Task", "Value", "Unit"], [["a|b", "c\nd", "1", "\\"]], "right"
+    ).splitlines()
+    assert lines[2] == "|   a\\|b |  c d |     1 |   \\\\ |"
+    assert [line.replace("\\|", "").count("|") for line in lines] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("align", "rule", "cells"),
+    [
+        ("decimal", "-------:", ["  Value ", " 12.5   ", "  1     ", "  0.125 "]),
+        ("right", "------:", [" Value ", "  12.5 ", "     1 ", " 0.125 "]),
+        ("left", ":------", [" Value ", " 12.5  ", " 1     ", " 0.125 "]),
+        ("center", ":-----:", [" Value ", "  12.5 ", "   1   ", " 0.125 "]),
+    ],
+)
+def test_numbers_align_as_asked_for(align, rule, cells):
+    rows = [["m", "t", value, "u"] for value in ("12.5", "1", "0.125")]
+    table = pipe_table(["Metric", "Task", "Value", "Unit"], rows, align)
+    column = [line.split("|")[3] for line in table.splitlines()]
+    assert column[1] == rule
+    assert [column[0], *column[2:]] == cells
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (0, "0"),
+        (0.0, "0"),
+        (12_345_678, "12345678"),
+        (1234567.89, "1234568"),
+        (123456.789, "123457"),
+        (12.5, "12.5"),
+        (0.1234567, "0.123457"),
+        (0.00001234, "0.00001234"),
+        (-3.0, "-3"),
+        (999999.9, "1000000"),
+    ],
+)
+def test_numbers_have_six_digits_and_no_exponent(value, text):
+    assert format_number(value) == text
+
+
+def test_markup_in_a_name_is_text():
+    assert "[bold]" in on_terminal(hostile())
+
+
+def test_without_marks_the_table_has_rallys_four_columns():
+    assert "interval" not in render_markdown(summarise(record(tasks=(task(),)))).split("\n\n")[1]

@@ -1,0 +1,221 @@
+"""The rows of the summary: Rally's words and order, our definitions."""
+
+from dataclasses import replace
+
+import pytest
+from support.records import bulk, paced, record, task, times
+
+from pacenote.model.race import CorpusUsed, DocumentCheck, SystemMetrics, Verdict
+from pacenote.model.result import ErrorCount
+from pacenote.report.model import Note
+from pacenote.report.summary import summarise
+
+
+def metrics(report, task_name=""):
+    return [row.metric for row in report.rows if row.task == task_name]
+
+
+def value(report, metric, task_name=""):
+    (row,) = [row for row in report.rows if row.metric == metric and row.task == task_name]
+    return row.value
+
+
+def notes(report, label):
+    return [(note.task, note.text) for note in report.notes if note.label == label]
+
+
+def test_rows_without_a_value_are_left_out_zeros_are_not():
+    report = summarise(record(system=SystemMetrics(merge_count=0, young_gc_time=0.0)))
+    assert metrics(report) == ["Cumulative merge count of primary shards", "Total Young Gen GC time"]
+    assert value(report, "Total Young Gen GC time") == 0.0
+
+
+def test_all_rows_in_rallys_order():
+    report = summarise(record(system=SystemMetrics(), tasks=()), "all")
+    assert metrics(report)[:10] == [
+        "Cumulative indexing time of primary shards",
+        "Min cumulative indexing time across primary shards",
+        "Median cumulative indexing time across primary shards",
+        "Max cumulative indexing time across primary shards",
+        "Cumulative indexing throttle time of primary shards",
+        "Min cumulative indexing throttle time across primary shards",
+        "Median cumulative indexing throttle time across primary shards",
+        "Max cumulative indexing throttle time across primary shards",
+        "Cumulative merge time of primary shards",
+        "Cumulative merge count of primary shards",
+    ]
+    assert metrics(report)[27:] == [
+        "Total Young Gen GC time",
+        "Total Young Gen GC count",
+        "Total Old Gen GC time",
+        "Total Old Gen GC count",
+        "Total ZGC Cycles GC time",
+        "Total ZGC Cycles GC count",
+        "Total ZGC Pauses GC time",
+        "Total ZGC Pauses GC count",
+        "Dataset size",
+        "Store size",
+        "Translog size",
+        "Heap used for segments",
+        "Heap used for doc values",
+        "Heap used for terms",
+        "Heap used for norms",
+        "Heap used for points",
+        "Heap used for stored fields",
+        "Segment count",
+        "Total Ingest Pipeline count",
+        "Total Ingest Pipeline time",
+        "Total Ingest Pipeline failed",
+    ]
+
+
+def test_units_are_rallys():
+    report = summarise(record())
+    assert value(report, "Cumulative indexing time of primary shards") == 1.5
+    assert value(report, "Total Young Gen GC time") == 0.512
+    assert value(report, "Store size") == 3.0
+
+
+def test_task_rows_of_an_unpaced_task_have_no_latency():
+    assert metrics(summarise(record()), "search") == [
+        "Min Throughput",
+        "Mean Throughput",
+        "Median Throughput",
+        "Max Throughput",
+        "50th percentile service time",
+        "90th percentile service time",
+        "99th percentile service time",
+        "99.9th percentile service time",
+        "99.99th percentile service time",
+        "100th percentile service time",
+        "error rate",
+        "work done",
+    ]
+
+
+def test_a_paced_task_has_latency_and_lateness():
+    found = metrics(summarise(record()), "term")
+    assert found.index("100th percentile latency") < found.index("50th percentile service time")
+    assert found[-3:] == ["50th percentile lateness", "99th percentile lateness", "work done"]
+
+
+def test_percentiles_follow_the_sample_count_and_can_be_forced():
+    race = record(tasks=(task(service_time=times(20)),))
+    found = [metric for metric in metrics(summarise(race), "search") if "percentile" in metric]
+    assert found == [f"{q}th percentile service time" for q in (50, 90, 100)]
+    report = summarise(race, "all-percentiles")
+    assert value(report, "99.9th percentile service time", "search") is None
+    assert "Segment count" in metrics(report)
+    assert "Dataset size" not in metrics(report)
+
+
+def test_unsupported_percentiles_are_marked_with_their_interval():
+    report = summarise(record(tasks=(task(service_time=times(200)),)))
+    marked = {row.metric: (row.low, row.high) for row in report.rows if row.mark}
+    assert marked == {"99th percentile service time": (6.0, None)}
+    assert report.footnotes[0].startswith("* too few samples for this percentile")
+    assert not summarise(record(tasks=(task(),))).marked
+
+
+def test_the_largest_value_is_never_marked():
+    few = replace(times(5), percentiles=tuple(replace(one, supported=False) for one in times(5).percentiles))
+    report = summarise(record(tasks=(task(service_time=few),)))
+    assert [row.metric for row in report.rows if row.mark] == ["50th percentile service time"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"), [(0.0, 0.0), (0.12345, 12.35), (0.00001, 0.001), (0.99999, 99.999), (1.0, 100.0)]
+)
+def test_the_error_rate_never_rounds_errors_away(rate, shown):
+    report = summarise(record(tasks=(task(error_rate=rate),)))
+    assert value(report, "error rate", "search") == pytest.approx(shown)
+
+
+def test_unreported_tasks_appear_only_with_errors():
+    quiet, loud = task("refresh"), task("force-merge", error_rate=0.5)
+    report = summarise(record(tasks=(quiet, loud), unreported=("refresh", "force-merge")))
+    assert metrics(report, "refresh") == []
+    assert metrics(report, "force-merge") != []
+
+
+def test_work_is_called_by_what_it_is():
+    report = summarise(record())
+    assert value(report, "documents indexed", "index-append") == 740_000
+    assert value(report, "documents rejected", "index-append") == 12
+    assert value(report, "work done", "search") == 50_000
+
+
+def test_documents_are_shown_as_acknowledged_and_as_counted():
+    checks = (DocumentCheck("logs", 10, 9, "the track updates documents"), DocumentCheck("gone", 5, None))
+    report = summarise(record(documents=checks))
+    assert value(report, "documents acknowledged", "logs") == 10
+    assert value(report, "documents counted", "logs") == 9
+    assert metrics(report, "gone") == ["documents acknowledged"]
+    assert notes(report, "Documents") == [("", "index 'logs' may differ: the track updates documents")]
+
+
+def test_errors_are_told_with_count_and_example():
+    report = summarise(record(tasks=(bulk(),)))
+    assert notes(report, "Warning") == [("index-append", "0.5 % of the measured operations failed")]
+    assert notes(report, "Error") == [
+        (
+            "index-append",
+            "12 × bulk-item (HTTP 429), first at 3.2 s, last at 9.5 s, "
+            "for example: rejected | es_rejected_execution_exception: [queue full]",
+        )
+    ]
+
+
+def test_only_the_top_errors_are_told():
+    errors = tuple(ErrorCount("http-status", f"reason {n}", 500, n, 0.0, 1.0) for n in range(1, 6))
+    texts = [text for _, text in notes(summarise(record(tasks=(task(errors=errors),))), "Error")]
+    assert [text[:3] for text in texts] == ["5 ×", "4 ×", "3 ×", "2 m"]
+    assert texts[-1] == "2 more kinds of error, 3 in all"
+
+
+def test_texts_of_the_engine_cannot_steer_a_terminal():
+    error = ErrorCount("http-status", "\x1b[2Jgone\x07 " + "x" * 1000, None, 1, 0.0, 0.0)
+    ((_, text),) = notes(summarise(record(tasks=(task(errors=(error,)),))), "Error")
+    assert "\x1b" not in text and "\x07" not in text
+    assert len(text) == 300
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"throughput": None}, "no throughput: it ended during its warm-up"),
+        ({"throughput": None, "error_rate": 1.0}, "no throughput: no operation succeeded"),
+        ({"ended_by": "stopped"}, "stopped before its end"),
+    ],
+)
+def test_what_is_odd_about_a_task_is_told(changes, text):
+    assert ("search", text) in notes(summarise(record(tasks=(task(**changes),))), "Warning")
+
+
+def test_where_the_data_came_from_is_told():
+    made = CorpusUsed("http_logs", "generated", 1000, 81_000, seed=7)
+    found = CorpusUsed("other", "as-is", 1, 81)
+    assert notes(summarise(record(corpora=(made, found))), "Corpus") == [
+        ("", "'http_logs': generated, seed 7: not the public corpus (1,000 documents, 81,000 bytes)"),
+        ("", "'other': files as they were found, not checked against the track (1 document, 81 bytes)"),
+    ]
+
+
+def test_verdict_and_missing_telemetry_are_told():
+    report = summarise(record(interrupted=True))
+    assert report.verdict == Verdict("void", ("interrupted",))
+    assert (
+        Note("Telemetry missing", "index-stats: flush_time is missing: the counters went back")
+        in report.notes
+    )
+
+
+def test_a_race_without_results_has_a_report():
+    report = summarise(record(tasks=(), system=SystemMetrics(), documents=(), complete=False))
+    assert report.rows == ()
+    assert report.verdict.reasons == ("the race has not finished",)
+
+
+def test_paced_tasks_show_what_lateness_is():
+    assert any("Lateness is" in text for text in summarise(record(tasks=(paced(),))).footnotes)
+    assert not any("Lateness is" in text for text in summarise(record(tasks=(task(),))).footnotes)
