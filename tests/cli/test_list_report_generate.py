@@ -1,0 +1,110 @@
+"""The commands that work from what is stored, and `generate`."""
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from support.records import record, task
+
+from pacenote.store.local import RaceStore
+
+
+@pytest.fixture
+def races():
+    store = RaceStore()
+    for day, name in enumerate(("abc-1", "abc-2"), start=1):
+        store.create(record(name, timestamp=record().timestamp.replace(day=day)))
+    return store
+
+
+def test_races_are_listed(run, races):
+    code, out, err = run("list", "races")
+    assert (code, err) == (0, "")
+    header, _, first, second = out.splitlines()
+    assert header.split("  ")[0] == "Race ID"
+    assert first.split() == [
+        *("abc-2", "20260302T123015Z", "http_logs", "append-no-conflicts", "defaults", "opensearch", "3.3.0"),
+        *("deadbeef", "a1b2c3", "intention=baseline", "valid", "complete"),
+    ]
+    assert second.startswith("abc-1")
+
+
+def test_races_are_listed_as_json(run, races):
+    _, out, _ = run("list", "races", "--format=json", "--limit=1", "--user-tags=intention:baseline")
+    (found,) = json.loads(out)
+    assert (found["race_id"], found["verdict"], found["user_tags"]) == (
+        "abc-2",
+        "valid",
+        {"intention": "baseline"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "count"),
+    [("--from-date=20260302", 1), ("--to-date=20260301", 1), ("--track=nope", 0), ("--benchmark-name=x", 0)],
+)
+def test_races_are_filtered(run, races, option, count):
+    _, out, _ = run("list", "races", "--format=json", option)
+    assert len(json.loads(out)) == count
+
+
+def test_no_races(run, home):
+    assert run("list", "races") == (0, "No races found.\n", "")
+    assert not home.exists()
+
+
+def test_a_bad_date(run):
+    code, _, err = run("list", "races", "--from-date=2026-03-01")
+    assert code == 2
+    assert err.startswith("error: '2026-03-01' is no date\nhint: dates are written yyyyMMdd")
+
+
+def test_tracks_are_listed(run, tmp_path):
+    (tmp_path / "tracks" / "mine").mkdir(parents=True)
+    (tmp_path / "tracks" / "mine" / "track.json").write_text("{}")
+    assert run("list", "tracks", f"--track-path={tmp_path / 'tracks'}") == (0, "mine\n", "")
+    code, out, _ = run("list", "tracks", "--format=json")
+    assert code == 0
+    assert isinstance(json.loads(out), list)
+
+
+def test_a_report_is_printed_again(run, races):
+    for name in ("abc-2", "latest"):
+        code, out, err = run("report", name)
+        assert (code, err) == (0, "")
+        assert "- Race ID: abc-2" in out
+        assert "99.9th percentile service time" in out
+
+
+def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
+    RaceStore().create(record("killed", tasks=(), complete=False)).append(task())
+    code, out, _ = run("report", "killed")
+    assert code == 0
+    assert "Mean Throughput" in out
+    assert "- Reason: the race has not finished" in out
+
+
+def test_a_report_of_nothing(run, races):
+    assert run("report", "nope")[0] == 64
+    code, _, err = run("report", "abc")
+    assert code == 64
+    assert err.startswith("error: 'abc' is the beginning of 2 races: abc-1, abc-2\nhint: give more of the id")
+
+
+def test_generating(run, monkeypatch, tmp_path):
+    calls = []
+
+    def generate(name, documents, seed, output_dir, progress):
+        progress("generating http_logs", documents, documents)
+        calls.append((name, documents, seed, output_dir))
+
+    module = ModuleType("pacenote.race.corpora")
+    module.generate = generate  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pacenote.race.corpora", module)
+    code, out, err = run("generate", "http_logs", "--documents=1000", "--seed=7", f"--output-path={tmp_path}")
+    assert (code, out, err) == (0, "", "generating http_logs …\n")
+    run("generate", "http_logs", "--documents=5")
+    assert calls == [("http_logs", 1000, 7, tmp_path), ("http_logs", 5, 42, Path())]
+    assert run("generate", "http_logs")[0] == 2

@@ -1,0 +1,179 @@
+"""Exit codes, messages, and how quickly the command line answers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pacenote.cli import main as main_module
+from pacenote.errors import EngineError, TrackError
+
+PYTHON = Path(main_module.__file__).parents[2]
+HEAVY = ("rich", "jinja2", "urllib3", "sqlite3", "yaml", "numpy", "asyncio", "inspect", "importlib.metadata")
+
+
+def python(*arguments, **options):
+    environment = os.environ | {"PYTHONPATH": str(PYTHON)}
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=20, **options
+    )
+
+
+@pytest.mark.parametrize("arguments", [["-m", "pacenote", "--help"], ["-c", "import pacenote"]])
+def test_start_up_is_light(arguments):
+    done = python("-X", "importtime", *arguments)
+    assert done.returncode == 0
+    imported = {
+        line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")
+    }
+    assert "encodings" in imported, "the guard saw no imports: has the format changed?"
+    assert sorted(imported.intersection(HEAVY)) == []
+    if "pacenote" in arguments:
+        assert "pacenote.cli.main" in imported
+        assert not any(name.startswith("pacenote.cli.race") for name in imported)
+
+
+def test_help_lists_every_command(run):
+    code, out, err = run("--help")
+    assert (code, err) == (0, "")
+    for name in main_module.COMMANDS:
+        assert f"  {name} " in out
+
+
+@pytest.mark.parametrize("name", main_module.COMMANDS)
+def test_every_command_has_help(run, name):
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    assert f"usage: pacenote {name}" in out
+
+
+def test_the_version_is_told(run):
+    code, out, _ = run("--version")
+    assert code == 0
+    assert out.startswith("pacenote ")
+
+
+def test_nothing_is_a_usage_error(run):
+    code, out, _ = run()
+    assert code == 2
+    assert "usage: pacenote COMMAND" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["rase"], "error: there is no command 'rase'\nhint: did you mean race?\n"),
+        (["xyz"], "error: there is no command 'xyz'\nhint: see `pacenote --help`\n"),
+        (
+            ["compare"],
+            "error: `pacenote compare` is not available yet\nhint: there is race, list, report, generate\n",
+        ),
+        (
+            ["--quiet", "race"],
+            "error: '--quiet' stands where a command is expected\nhint: pacenote COMMAND [options]\n",
+        ),
+        (["race", "--trak=x"], "error: `pacenote race` has no option --trak\nhint: did you mean --track"),
+        (
+            ["race", "--zzzz"],
+            "error: `pacenote race` has no option --zzzz\nhint: see `pacenote race --help`\n",
+        ),
+        (
+            ["race", "--revision", "x"],
+            "error: --revision is not available in Pacenote yet\nhint: Pacenote does not build engines from sources; "
+            "use --distribution-version\n",
+        ),
+        (["race", "--test-mode"], "error: --test-mode is not available in Pacenote yet\n"),
+        (["race", "--on-error", "explode"], "error: argument --on-error: invalid choice: 'explode'"),
+        (["race", "--driver-threads=-1"], "error: argument --driver-threads: invalid count value: '-1'\n"),
+        (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
+        (["report"], "error: the following arguments are required: RACE\n"),
+        (
+            ["list", "pipelines"],
+            "error: list pipelines is not available in Pacenote yet\nhint: there is races, tracks",
+        ),
+        (["list", "race"], "error: list cannot be 'race'\nhint: did you mean races or tracks?\n"),
+    ],
+)
+def test_usage_errors(run, arguments, error):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(error)
+
+
+def test_errors_carry_their_code_and_hint(run, fake_race):
+    def fail(request, listener):
+        raise EngineError("port 39200 is in use", hint="stop what listens there")
+
+    fake_race(fail)
+    code, _, err = run("race", "--track=x")
+    assert code == 64
+    assert err == "error: port 39200 is in use\nhint: stop what listens there\n"
+
+
+def test_all_problems_of_a_track_are_told(run, fake_race):
+    def fail(request, listener):
+        raise TrackError(
+            "track.json has 2 problems", problems=("indices is missing", "corpora[0].name is missing")
+        )
+
+    fake_race(fail)
+    code, _, err = run("race", "--track=x")
+    assert code == 64
+    assert err == "error: track.json has 2 problems\n  - indices is missing\n  - corpora[0].name is missing\n"
+
+
+def test_a_defect_is_one_line_with_its_place(run, fake_race):
+    fake_race(lambda request, listener: {}["nothing"])
+    code, _, err = run("race", "--track=x")
+    assert code == 64
+    first, second = err.splitlines()
+    assert first.startswith("error: KeyError in pacenote/cli/race.py:")
+    assert first.endswith(": 'nothing'")
+    assert second == "hint: this is a defect of Pacenote; run again with --debug"
+
+
+def test_debug_shows_the_trace(run, fake_race):
+    fake_race(lambda request, listener: {}["nothing"])
+    code, _, err = run("race", "--track=x", "--debug")
+    assert code == 64
+    assert "Traceback (most recent call last)" in err
+
+
+def test_ctrl_c_is_130(run, fake_race):
+    def interrupt(request, listener):
+        raise KeyboardInterrupt
+
+    fake_race(interrupt)
+    code, _, err = run("race", "--track=x")
+    assert code == 130
+    assert err.startswith("error: interrupted\nhint: what was measured before is kept")
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    program = (
+        "import os, sys; from pacenote.cli.main import main; os.close(0); sys.exit(main(['race', '--help']))"
+    )
+    read, write = os.pipe()
+    os.close(read)
+    environment = os.environ | {"PYTHONPATH": str(PYTHON)}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=20,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_encoding_without_our_characters_is_no_error():
+    environment = os.environ | {"PYTHONPATH": str(PYTHON), "PYTHONIOENCODING": "ascii"}
+    program = "from pacenote.cli.console import Console; Console().result('12 × error…\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=20
+    )
+    assert (done.stdout, done.stderr) == ("12 ? error?\n", "")

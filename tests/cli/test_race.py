@@ -1,0 +1,234 @@
+"""`pacenote race`: what is asked for, what is shown, how it ends."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.records import bulk, record, task
+
+from pacenote.model.result import Progress, TaskProgress
+from pacenote.store.local import RaceStore
+
+
+def request_of(run, fake_race, *arguments):
+    requests = fake_race(lambda request, listener: record(request.race_id))
+    code, _, err = run("race", "--track=http_logs", *arguments)
+    assert (code, err) == (0, "")
+    (request,) = requests
+    return request
+
+
+def test_defaults(run, fake_race, home):
+    request = request_of(run, fake_race)
+    assert (request.track, request.track_path, request.home) == ("http_logs", None, home)
+    assert (request.pipeline, request.distribution, request.distribution_version) == (
+        "from-distribution",
+        "opensearch",
+        "3.3.0",
+    )
+    assert (request.car, request.runtime_jdk, request.target_hosts) == (("defaults",), None, ())
+    assert (request.timeout_s, request.max_error_rate, request.seed) == (60.0, 0.01, 42)
+    assert (request.on_error, request.corpus, request.driver_threads) == ("continue", None, 0)
+    assert len(request.race_id) == 36
+
+
+def test_everything_given(run, fake_race, tmp_path):
+    (tmp_path / "params.json").write_text('{"bulk_size": 5000}')
+    request = request_of(
+        run,
+        fake_race,
+        *("--race-id=r1", "--challenge=fast", f"--track-params={tmp_path / 'params.json'}"),
+        *("--ignore-unused-track-params", "--pipeline=from-distribution", "--distribution=opensearch"),
+        *(
+            "--distribution-version=2.19.4",
+            "--car=4gheap,basic",
+            "--car-params=heap_size:'4g'",
+            "--runtime-jdk=21",
+        ),
+        *(
+            "--client-options=timeout:5",
+            "--on-error=abort",
+            "--user-tag=intention:x,run:3",
+            "--max-error-rate=2.5%",
+        ),
+        *("--seed=7", "--driver-threads=3", "--corpus=generated", "--preserve-install", "--offline"),
+    )
+    assert (request.race_id, request.challenge, request.track_params) == ("r1", "fast", {"bulk_size": 5000})
+    assert request.ignore_unused_track_params and request.preserve_install and request.offline
+    assert (request.distribution_version, request.car, request.car_params) == (
+        "2.19.4",
+        ("4gheap", "basic"),
+        {"heap_size": "4g"},
+    )
+    assert (request.runtime_jdk, request.timeout_s, request.on_error) == (21, 5.0, "abort")
+    assert request.user_tags == {"intention": "x", "run": "3"}
+    assert (request.max_error_rate, request.seed, request.driver_threads) == (0.025, 7, 3)
+    assert request.corpus == "generated"
+
+
+@pytest.mark.parametrize(
+    "hosts", ["h1:9200,h2:9200", '["h1:9200", "h2:9200"]', '{"default": ["h1:9200", "h2:9200"]}']
+)
+def test_hosts_alone_mean_a_cluster_that_runs_already(run, fake_race, hosts):
+    request = request_of(run, fake_race, f"--target-hosts={hosts}")
+    assert request.pipeline == "benchmark-only"
+    assert request.target_hosts == ("h1:9200", "h2:9200")
+
+
+def test_hosts_from_a_file(run, fake_race, tmp_path):
+    (tmp_path / "hosts.json").write_text('{"default": ["h1:9200"]}')
+    assert request_of(run, fake_race, f"--target-hosts={tmp_path / 'hosts.json'}").target_hosts == (
+        "h1:9200",
+    )
+
+
+def test_options_without_effect_are_told(run, fake_race):
+    fake_race(lambda request, listener: record(request.race_id))
+    code, _, err = run("race", "--track=x", "--pipeline=benchmark-only", "--car=4gheap")
+    assert (code, err) == (0, "warning: --car has no effect with --pipeline=benchmark-only\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either --track or --track-path"),
+        (["--track=x", "--track-path=y"], "give either --track or --track-path"),
+        (["--track=x", "--race-id=latest"], "--race-id cannot be 'latest'"),
+        (["--track=x", "--race-id=../x"], "--race-id cannot be '../x'"),
+        (
+            ["--track=x", "--pipeline=from-sources"],
+            "--pipeline from-sources is not available in Pacenote yet",
+        ),
+        (["--track=x", "--pipeline=bench"], "--pipeline cannot be 'bench'"),
+        (["--track=x", "--car=a", "--target-hosts=h"], "installing nodes on --target-hosts comes later"),
+        (
+            ["--track=x", "--client-options=verify_certs:false"],
+            "--client-options: 'verify_certs' comes later",
+        ),
+        (["--track=x", "--client-options=timeout:soon"], "--client-options: timeout must be a number"),
+        (["--track=x", '--target-hosts={"a": ["h"], "b": ["h"]}'], "--target-hosts: races against several"),
+        (["--track=x", "--target-hosts=[1]"], "--target-hosts must be a list of hosts"),
+        (["--track=x", "--target-hosts=["], "--target-hosts is no valid JSON"),
+        (["--track=x", "--target-hosts=nope.json"], "--target-hosts: nope.json cannot be read"),
+        (
+            ["--track=x", "--max-error-rate=101"],
+            "--max-error-rate must be a percentage from 0 to 100, not '101'",
+        ),
+        (["--track=x", "--max-error-rate=few"], "--max-error-rate must be a percentage"),
+        (["--track=x", "--max-error-rate=nan"], "--max-error-rate must be a percentage"),
+        (["--track=x", "--seed=-1"], "--seed must be a whole number"),
+        (["--track=x", "--seed=18446744073709551616"], "--seed must be a whole number from 0 to 2^64 - 1"),
+        (
+            ["--track=x", "--runtime-jdk=new"],
+            "--runtime-jdk must be a major version such as 21, or 'bundled'",
+        ),
+        (
+            ["--track=x", "--distribution=elasticsearch"],
+            "--distribution=elasticsearch needs a --distribution-version",
+        ),
+        (
+            ["--track=x", "--report-file=/no/such/folder/r.md"],
+            "--report-file /no/such/folder/r.md cannot be written",
+        ),
+    ],
+)
+def test_contradictions_end_before_the_race(run, fake_race, arguments, message):
+    requests = fake_race(lambda request, listener: record())
+    code, _, err = run("race", *arguments)
+    assert code == 2
+    assert err.startswith(f"error: {message}")
+    assert requests == []
+
+
+def test_a_taken_id_ends_before_the_race(run, fake_race):
+    RaceStore().create(record("r1"))
+    fake_race(lambda request, listener: record())
+    code, _, err = run("race", "--track=x", "--race-id=r1")
+    assert (code, err) == (2, "error: there is a race 'r1' already\nhint: choose another --race-id\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"tasks": (bulk(error_rate=0.5),)}, 3),
+        ({"aborted": "the engine died", "complete": False}, 3),
+        ({"interrupted": True, "complete": False}, 130),
+        ({"driver": {"threads": [{"cpu_s": 9.0, "wall_s": 10.0}]}}, 0),
+    ],
+)
+def test_the_exit_code_says_what_became_of_it(run, fake_race, changes, code):
+    fake_race(lambda request, listener: record(**changes))
+    ended, out, _ = run("race", "--track=x")
+    assert ended == code
+    assert "Mean Throughput" in out
+    assert "- Verdict: " in out
+
+
+def test_a_dry_run_has_no_report(run, fake_race):
+    fake_race(lambda request, listener: record(tasks=(), complete=False))
+    assert run("race", "--track=x", "--dry-run") == (0, "", "")
+
+
+def talk(request, listener):
+    listener.preparing("downloading opensearch 3.3.0", 0, 200)
+    listener.preparing("downloading opensearch 3.3.0", 100, 200)
+    listener.preparing("downloading opensearch 3.3.0", 200, 200)
+    listener.preparing("downloading opensearch 3.3.0", 200, 200)
+    listener.started(record(request.race_id, tasks=(), complete=False))
+    running = TaskProgress("search", "ops", True, 0.25, 812.5, 1.5, 3.25, 812, 0, 30.0)
+    for elapsed in (0.0, 5.0, 10.0, 12.0, 20.0):
+        warm = replace(running, warming_up=elapsed < 15, errors=int(elapsed))
+        listener.progress(Progress(1, 2, elapsed, (warm,)))
+    listener.warning("the host is noisy")
+    listener.task_finished(task())
+    listener.finished(record(request.race_id))
+    return record(request.race_id)
+
+
+def test_without_a_terminal_progress_is_plain_lines(run, fake_race):
+    fake_race(talk)
+    code, out, err = run("race", "--track=x", "--race-id=r1")
+    assert code == 0
+    assert err.splitlines() == [
+        "downloading opensearch 3.3.0 …",
+        "downloading opensearch 3.3.0: done",
+        "race r1: track 'http_logs', challenge 'append-no-conflicts' on opensearch 3.3.0",
+        "[1/2] search started",
+        "[1/2] search: 812 ops/s, p50 1.5 ms, p99 3.25 ms, 10 errors, warming up, 25 %, 30 s left",
+        "[1/2] search: 812 ops/s, p50 1.5 ms, p99 3.25 ms, 20 errors, 25 %, 30 s left",
+        "warning: the host is noisy",
+        "search done: 1 min 10 s, 833.33 ops/s, p50 2 ms, 4.8 MiB sent",
+        "race r1 is valid",
+    ]
+    assert "- Verdict: valid" in out
+
+
+def test_quiet_keeps_report_and_warnings(run, fake_race):
+    fake_race(talk)
+    code, out, err = run("race", "--track=x", "--quiet")
+    assert (code, err) == (0, "warning: the host is noisy\n")
+    assert "- Verdict: valid" in out
+
+
+def test_reports_are_appended_to_the_file_in_their_format(run, fake_race, tmp_path):
+    fake_race(lambda request, listener: record())
+    file = tmp_path / "report.csv"
+    file.write_text("before\n")
+    code, out, _ = run("race", "--track=x", "--report-format=csv", f"--report-file={file}")
+    assert code == 0
+    assert out.startswith("Metric,Task,Value,Unit,Mark,Low,High\n")
+    assert file.read_text() == "before\n" + out
+
+
+def test_a_report_file_given_alone_is_markdown(run, fake_race, tmp_path):
+    fake_race(lambda request, listener: record())
+    run("race", "--track=x", f"--report-file={tmp_path / 'r.md'}", "--show-in-report=all")
+    assert "Total Ingest Pipeline count" in Path(tmp_path / "r.md").read_text()
+
+
+def test_json_is_nothing_but_json(run, fake_race):
+    fake_race(talk)
+    _, out, _ = run("race", "--track=x", "--report-format=json")
+    assert json.loads(out)["verdict"] == {"state": "valid", "reasons": []}
