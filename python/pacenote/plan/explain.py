@@ -107,12 +107,12 @@ def _requests(work: Work) -> tuple[str, ...]:
         return (f"waits {format_seconds(work.seconds)}",)
     if isinstance(work, Requests):
         return tuple(_request(request) for request in work.requests)
-    documents = sum(file.documents for file in work.files)
+    counted = all(file.documents for file in work.files)
+    total = format_count(sum(file.documents for file in work.files), "document")
+    documents = f"of {total}" if counted else "documents, not counted yet,"
     files = format_count(len(work.files), "file")
     share = f", {work.share:.3g} of it" if work.share < 1 else ""
-    return (
-        f"POST {work.path} {work.bulk_size:,} of {format_count(documents, 'document')} in {files}{share}",
-    )
+    return (f"POST {work.path} {work.bulk_size:,} {documents} in {files}{share}",)
 
 
 def _request(request: Request) -> str:

@@ -102,17 +102,22 @@ class Renderer:
     def _render(self, environment: jinja2.Environment, assembled: Assembled) -> str:
         text = assembled.text
         try:
-            self._learn(text, set())
             return environment.from_string(text).render()
         except TrackError:
             raise
         except Exception as cause:  # besides Jinja's own errors a template can raise anything, such as 1 / 0
             raise self._explained(assembled, cause) from cause
+        finally:
+            self._learn(text, set())
 
     def _learn(self, text: str, seen: set[str]) -> None:
         """Notes every variable that is read and not set, in the text and in what it includes by name."""
-        tree = _ANALYSIS.parse(text)
-        self.known |= jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
+        try:
+            tree = _ANALYSIS.parse(text)
+            self.known |= jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
+        except jinja2.TemplateError:
+            return  # rendering has reported it, or never reached it
+
         for name in jinja2.meta.find_referenced_templates(tree):
             included = None if name is None or name in seen else self._include(name)
             if name is not None and included is not None:
@@ -168,7 +173,7 @@ def _blamed(cause: Exception) -> tuple[Path | None, int]:
         name = frame.tb_frame.f_code.co_filename
         if name == "<template>":
             file, line = None, frame.tb_lineno
-        elif frame.tb_frame.f_globals.get("__jinja_template__") and name != _HELPER_FILE:
+        elif "__jinja_exception__" in frame.tb_frame.f_globals and name != _HELPER_FILE:
             file, line = Path(name), frame.tb_lineno
         frame = frame.tb_next
     return file, line

@@ -1,0 +1,71 @@
+"""Values of the command line, read as Rally reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.track.params import parse_dict, parse_list
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("a:1", {"a": 1}),
+        ("a:1,b:2.5 , c:x", {"a": 1, "b": 2.5, "c": "x"}),
+        ("a:true,b:False,c:none,d:None", {"a": True, "b": False, "c": None, "d": None}),
+        ("a:'1',b:'true',c:''", {"a": "1", "b": "true", "c": ""}),
+        ("file:./x.json", {"file": "./x.json"}),
+        ("url:http://host:9200/p", {"url": "http://host:9200/p"}),
+        ("a:-3,b:1e3,c:nan,d:inf", {"a": -3, "b": 1000.0, "c": "nan", "d": "inf"}),
+        ("a:", {"a": ""}),
+        ('{"a": [1, {"b": null}]}', {"a": [1, {"b": None}]}),
+        ("params.json", {"from": "file"}),
+    ],
+)
+def test_dictionaries(text: str, expected: dict[str, Any]) -> None:
+    assert parse_dict(text, "--track-params", lambda _: '{"from": "file"}') == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("a, b ,c", ["a", "b", "c"]),
+        ("type:search", ["type:search"]),
+        ('["a", "b,c"]', ["a", "b,c"]),
+        ("f.json", [1]),
+    ],
+)
+def test_lists(text: str, expected: list[Any]) -> None:
+    assert parse_list(text, "--include-tasks", lambda _: "[1]") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a", '--track-params: "a" is no key:value pair'),
+        ("a:1,b", '--track-params: "b" is no key:value pair'),
+        (":1", '--track-params: ":1" is no key:value pair'),
+        ('{"a": }', "--track-params: no valid JSON: Expecting value at line 1, column 7"),
+        ("x.json", "--track-params: is [1], must be an object"),
+    ],
+)
+def test_what_is_no_dictionary(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_dict(text, "--track-params", lambda _: "[1]")
+    assert caught.value.message == message
+
+
+def test_what_is_no_list() -> None:
+    with pytest.raises(UsageError, match="--hosts: is 3, must be a list"):
+        parse_list("x.json", "--hosts", lambda _: "3")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        parse_dict(str(tmp_path / "none.json"), "--track-params")

@@ -1,0 +1,318 @@
+"""The model of a track, and every rule that a track can break: what is said, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from track.builders import NOW, document, folder, load, problems
+
+from pacenote.errors import TrackError
+from pacenote.model.track import Parallel, Task
+from pacenote.track.load import load_track
+from pacenote.units import Rate
+
+OPERATION = {"name": "read", "operation-type": "search", "body": {}}
+TWO = [{"name": "a", "operation": "read"}, {"name": "b", "operation": "read"}]
+
+
+def challenge(name: str = "c", **keys: Any) -> dict[str, Any]:
+    return {"name": name, "schedule": [{"operation": "read"}], **keys}
+
+
+def corpus(*files: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"name": "library", "documents": list(files), **keys}
+
+
+def parallel(*tasks: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"parallel": {"tasks": list(tasks), **keys}}
+
+
+FILE = {"source-file": "f.json", "document-count": 1}
+TWO_INDICES = [{"name": "a"}, {"name": "b"}]
+
+ROOT_RULES: list[tuple[dict[str, Any], str]] = [
+    ({"version": 3}, "version is 3, only version 2"),
+    ({"indices": []}, "indices is empty"),
+    ({"indices": {}}, "indices is {}, must be a list"),
+    ({"indices": ["a"]}, 'indices[0] is "a", must be an object'),
+    ({"indices": [{"body": None}]}, "indices[0].name is missing"),
+    ({"indices": [{"name": "a", "types": ["doc"]}]}, "indices[0].types is not supported"),
+    ({"indices": [{"name": "a", "body": "no.json"}]}, "indices[0].body names \"no.json\""),
+    ({"indices": [{"name": "a", "body": ""}]}, "indices[0].body is empty"),
+    ({"data_streams": [{"name": "s"}]}, "data-streams cannot be used beside indices"),
+    ({"templates": [{"name": "t"}]}, "templates[0].template is missing"),
+    ({"composable_templates": [{"name": "t", "template": "x"}]}, "composable-templates[0].index-pattern is missing"),
+    ({"component_templates": [{}]}, "component-templates[0].name is missing"),
+    ({"dependencies": [1]}, "dependencies is [1], must be a string or a list of strings"),
+    ({"operations": [{"name": "x"}]}, "operations[0].operation-type is missing"),
+    ({"operations": [{"operation-type": "search"}]}, "operations[0].name is missing"),
+    ({"operations": [OPERATION, OPERATION]}, 'operations[1].name is "read" for the second time'),
+    ({"operations": [{**OPERATION, "type": "doc"}]}, "operations[0].type is not supported"),
+    ({"schedule": [{"operation": {**OPERATION, "type": "d"}}]}, "schedule[0].operation.type is not supported"),
+    ({"schedule": [{"operation": {"name": "x"}}]}, "schedule[0].operation.operation-type is missing"),
+    ({"schedule": None}, "the document needs exactly one of challenges, challenge and schedule, has none"),
+]
+
+CORPUS_RULES: list[tuple[dict[str, Any], str]] = [
+    ({"corpora": [{"name": "l"}]}, "corpora[0].documents is missing"),
+    ({"corpora": [corpus()]}, "corpora[0].documents is empty"),
+    ({"corpora": [corpus({})]}, "corpora[0].documents[0].source-file is missing"),
+    ({"corpora": [corpus(FILE), corpus(FILE)]}, 'corpora[1].name is "library" for the second time'),
+    ({"corpora": [corpus({**FILE, "document-count": 0})]}, "document-count is 0, must be at least 1"),
+    ({"corpora": [corpus({**FILE, "document-count": "9"})]}, 'document-count is "9", must be a whole number'),
+    ({"corpora": [corpus({**FILE, "target-type": "d"})]}, "documents[0].target-type is not supported"),
+    ({"corpora": [corpus(FILE, **{"target-type": "d"})]}, "corpora[0].target-type is not supported"),
+    ({"corpora": [corpus(FILE, **{"source-format": "csv"})]}, 'source-format is "csv", must be one of bulk'),
+    ({"corpora": [corpus({**FILE, "target-data-stream": "s"})]}, "target-data-stream cannot be used: the track"),
+    ({"corpora": [corpus(FILE)], "indices": TWO_INDICES}, "documents[0].target-index is missing: the track has"),
+    ({"corpora": [corpus(FILE, generator={"name": "g"})]}, "corpora[0].generator.documents is missing"),
+    ({"corpora": [corpus(FILE, generator={"documents": 1})]}, "corpora[0].generator.name is missing"),
+    (
+        {"corpora": [corpus({**FILE, "target-index": "i"})], "indices": None, "data_streams": [{"name": "s"}]},
+        "target-index cannot be used: the track declares data streams",
+    ),
+    (
+        {"corpora": [corpus(FILE)], "indices": None, "data_streams": TWO_INDICES},
+        "documents[0].target-data-stream is missing",
+    ),
+]
+
+CHALLENGE_RULES: list[tuple[dict[str, Any], str]] = [
+    ({"challenges": []}, "challenges is empty"),
+    ({"challenges": [{"name": "c"}]}, "challenges[0].schedule is missing"),
+    ({"challenges": [challenge(schedule=[])]}, "challenges[0].schedule is empty"),
+    ({"challenges": [{"schedule": [{"operation": "read"}]}]}, "challenges[0].name is missing"),
+    ({"challenges": [challenge("a"), challenge("b")]}, "challenges has 2 challenges of which none is marked"),
+    (
+        {"challenges": [challenge("a", default=True), challenge("b", default=True)]},
+        'of which "a", "b" are marked as "default", must be exactly one',
+    ),
+    (
+        {"challenges": [challenge("a", default=True), challenge("a")]},
+        'challenges[1].name is "a" for the second time',
+    ),
+]
+
+TASK_RULES: list[tuple[dict[str, Any], str]] = [
+    ({"operation": None}, "schedule[0].operation is missing"),
+    ({"clients": 0}, "schedule[0].clients is 0, must be at least 1"),
+    ({"clients": True}, "schedule[0].clients is true, must be a whole number"),
+    ({"clients": 1.5}, "schedule[0].clients is 1.5, must be a whole number"),
+    ({"iterations": 0}, "schedule[0].iterations is 0, must be at least 1"),
+    ({"warmup-iterations": -1}, "schedule[0].warmup-iterations is -1, must be at least 0"),
+    ({"time-period": 0}, "schedule[0].time-period is 0, must be more than 0"),
+    ({"warmup-time-period": -1}, "schedule[0].warmup-time-period is -1, must be at least 0"),
+    ({"warmup-iterations": 1, "time-period": 1}, "schedule[0] mixes warmup-iterations with time-period"),
+    ({"warmup-time-period": 1, "iterations": 1}, "schedule[0] mixes warmup-time-period with iterations"),
+    ({"target-throughput": 1, "target-interval": 1}, "target-interval cannot be used beside target-throughput"),
+    ({"target-throughput": "fast"}, 'target-throughput is "fast", must be a number'),
+    ({"target-throughput": -1}, "target-throughput is -1, must be a number"),
+    ({"target-throughput": [1]}, "target-throughput is [1], must be a number"),
+    ({"target-interval": "x"}, 'target-interval is "x", must be a number of seconds'),
+    ({"ramp-up-time-period": 1}, "schedule[0] has a ramp-up-time-period, which needs a warmup-time-period"),
+    ({"ramp-up-time-period": 2, "warmup-time-period": 1}, "warmup-time-period is 1.0 s, shorter than ramp-up"),
+    ({"ramp-up-time-period": 2, "iterations": 1}, "schedule[0] mixes ramp-up-time-period with iterations"),
+    ({"ignore-response-error-level": "fatal"}, 'ignore-response-error-level is "fatal", must be one of non-fatal'),
+    ({"tags": 3}, "schedule[0].tags is 3, must be a string or a list of strings"),
+    ({"operation": 3}, "schedule[0].operation is 3, must be a string"),
+]
+
+PARALLEL_RULES: list[tuple[dict[str, Any], str]] = [
+    ({"parallel": {}}, "schedule[0].parallel.tasks is missing"),
+    (parallel(), "schedule[0].parallel.tasks is empty"),
+    (parallel(parallel(*TWO)), "schedule[0].parallel.tasks[0].parallel cannot stand inside another"),
+    (parallel(*TWO, clients=0), "schedule[0].parallel.clients is 0"),
+    (parallel(*TWO, **{"completed-by": "bb"}), 'completed-by names "bb", which is none of its tasks (did you mean "b"?)'),
+    (parallel({**TWO[0], "ramp-up-time-period": 1, "warmup-time-period": 1}), "ramp-up-time-period is only allowed on"),
+    (parallel(TWO[0], TWO[0]), 'schedule[0].parallel.tasks[1] is the second task "a" of the challenge'),
+    (parallel({**TWO[0], "iterations": 1}, **{"warmup-time-period": 1}), "tasks[0] mixes warmup-time-period with iter"),
+]
+
+
+@pytest.mark.parametrize(("changes", "expected"), ROOT_RULES + CORPUS_RULES + CHALLENGE_RULES)
+def test_rules_of_a_track(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
+    assert any(expected in problem for problem in problems(tmp_path, **changes))
+
+
+@pytest.mark.parametrize(("keys", "expected"), TASK_RULES)
+def test_rules_of_a_task(tmp_path: Path, keys: dict[str, Any], expected: str) -> None:
+    found = problems(tmp_path, schedule=[{"operation": "read", **keys}])
+    assert len(found) == 1
+    assert expected in found[0]
+    assert "track.json rendered, line" in found[0]
+
+
+@pytest.mark.parametrize(("element", "expected"), PARALLEL_RULES)
+def test_rules_of_a_parallel_element(tmp_path: Path, element: dict[str, Any], expected: str) -> None:
+    assert expected in problems(tmp_path, schedule=[element])[0]
+
+
+def test_task_names_are_unique_over_the_challenge(tmp_path: Path) -> None:
+    found = problems(tmp_path, schedule=[{"operation": "read"}, parallel({"operation": "read"})])
+    assert found[0].startswith('schedule[1].parallel.tasks[0] is the second task "read" of the challenge')
+
+
+def test_both_challenges_and_a_schedule(tmp_path: Path) -> None:
+    track = {**document(), "challenges": [challenge()]}
+    source = folder(tmp_path, {"track.json": json.dumps(track)})
+    with pytest.raises(TrackError, match="has challenges and schedule"):
+        load_track(source, {}, NOW)
+
+
+def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path: Path) -> None:
+    files = {
+        "track.json": '{"version": 1,\n"operations": [\n{{ rally.collect(parts="o.json") }}\n],\n'
+        '"schedule": [\n{"operation": "a", "clients": {{ clients }}},\n{"operation": "a",\n'
+        '"name": "second", "time-period": 0, "target-throughput": "x"}\n]}',
+        "o.json": '{"name": "a",\n"operation-type": "search"},\n{"name": "b" }',
+    }
+    with pytest.raises(TrackError) as caught:
+        load_track(folder(tmp_path, files), {"clients": 0}, NOW)
+    assert caught.value.message.endswith("has 5 problems")
+    assert [problem.split(" (track.json rendered, line ") for problem in caught.value.problems] == [
+        ["version is 1, only version 2 of the format exists", "1, near track.json:1)"],
+        ["operations[1].operation-type is missing", "5, near o.json:3)"],
+        ["schedule[0].clients is 0, must be at least 1", "8, near track.json:5)"],
+        ["schedule[1].time-period is 0, must be more than 0", "10, near track.json:8)"],
+        [
+            'schedule[1].target-throughput is "x", must be a number of at least 0 or a text such as "10 docs/s"',
+            "10, near track.json:8)",
+        ],
+    ]
+
+
+def test_a_track_that_is_no_object(tmp_path: Path) -> None:
+    with pytest.raises(TrackError, match=r"track\.json: a track is a JSON object, this is \[1\]"):
+        load_track(folder(tmp_path, {"track.json": "[1]"}), {}, NOW)
+
+
+def test_the_whole_model(tmp_path: Path) -> None:
+    track = load(tmp_path, description="d", meta={"m": 1}, dependencies=["x"], **{"#COMMENT": "carried"})
+    assert (track.name, track.root, track.description) == (tmp_path.name, tmp_path, "d")
+    assert track.params["#COMMENT"] == "carried"
+    assert track.corpora[0].documents[0].target_index == "books"
+    only = track.default_challenge
+    assert (only.name, only.auto_generated) == ("default", True)
+    task = only.schedule[0]
+    assert isinstance(task, Task)
+    assert (task.name, task.clients, task.operation.type) == ("read", 1, "search")
+
+
+def test_challenges_merge_the_parameters_of_the_track(tmp_path: Path) -> None:
+    track = load(
+        tmp_path,
+        parameters={"a": 1, "b": 1},
+        challenges=[challenge("x", default=True, parameters={"b": 2}), challenge("y")],
+    )
+    assert track.challenge("x").parameters == {"a": 1, "b": 2}
+    assert track.challenge(None).name == "x"
+    with pytest.raises(TrackError, match='has no challenge "z"'):
+        track.challenge("z")
+
+
+@pytest.mark.parametrize("key", ["challenge", "test_procedure", "test-procedure"])
+def test_a_lone_challenge_is_the_default(tmp_path: Path, key: str) -> None:
+    track = load(tmp_path, schedule=None, **{key: challenge(default=False)})
+    assert track.default_challenge.name == "c"
+
+
+@pytest.mark.parametrize("key", ["test_procedures", "test-procedures"])
+def test_opensearch_benchmark_says_test_procedures(tmp_path: Path, key: str) -> None:
+    source = folder(tmp_path, {"track.json": json.dumps({"version": 2, key: [challenge()]})})
+    assert load_track(source, {}, NOW).default_challenge.name == "c"
+
+
+def test_a_parallel_element_hands_down_its_bounds(tmp_path: Path) -> None:
+    bounds = {"warmup-time-period": 5, "time-period": 10, "ramp-up-time-period": 3, "completed-by": "any"}
+    tasks = (TWO[0], {**TWO[1], "time-period": 7})
+    track = load(tmp_path, schedule=[{"name": "both", **parallel(*tasks, clients=1, **bounds)}])
+    element = track.default_challenge.schedule[0]
+    assert isinstance(element, Parallel)
+    assert (element.name, element.clients, element.completed_by, element.client_count) == ("both", 1, "any", 1)
+    assert [task.time_period for task in element.tasks] == [10.0, 7.0]
+    assert [task.ramp_up_time_period for task in element.tasks] == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (10, Rate(10.0)), (0.5, Rate(0.5)), ("10 docs/s", Rate(10.0, "docs")), ("7", Rate(7.0)), (0, None),
+        (None, None), (False, None), ("", None), ("0 docs/s", None),
+    ],
+)  # fmt: skip
+def test_target_rates(tmp_path: Path, value: Any, expected: Rate | None) -> None:
+    track = load(tmp_path, schedule=[{"operation": "read", "target-throughput": value}])
+    assert next(track.default_challenge.tasks()).target_throughput == expected
+
+
+def test_operations_by_name_inline_and_by_type(tmp_path: Path) -> None:
+    inline = {"operation-type": "sleep", "duration": 1}
+    track = load(tmp_path, schedule=[{"operation": "read"}, {"operation": inline}, {"operation": "refresh"}])
+    found = [(task.name, task.operation.type, task.operation.place) for task in track.default_challenge.tasks()]
+    assert found == [
+        ("read", "search", ("operations", 0)),
+        ("sleep", "sleep", ("schedule", 1, "operation")),
+        ("refresh", "refresh", ("schedule", 2, "operation")),
+    ]
+
+
+def test_corpora_hand_down_and_documents_override(tmp_path: Path) -> None:
+    files = (
+        {"source-file": "a.json.bz2"},
+        {"source-file": "b.json", "base-url": "other", "target-index": "b", "compressed-bytes": 3},
+        {"source-file": "c.json", "includes-action-and-meta-data": True},
+    )
+    track = load(
+        tmp_path, indices=TWO_INDICES, corpora=[corpus(*files, **{"base-url": "u", "target-index": "a"})]
+    )
+    first, second, third = track.corpora[0].documents
+    assert (first.base_url, first.target_index, first.document_count) == ("u", "a", None)
+    assert (second.base_url, second.target_index, second.compressed_bytes) == ("other", "b", 3)
+    assert (third.target_index, third.includes_action_and_meta_data) == (None, True)
+
+
+def test_bodies_and_templates(tmp_path: Path) -> None:
+    files = {
+        "track.json": json.dumps(
+            document(
+                indices=[{"name": "i", "body": "i.json"}],
+                templates=[{"name": "t", "index-pattern": "t*", "template": "t.json", "template-path": "deep.er"}],
+                composable_templates=[
+                    {"name": "c", "index-pattern": "c*", "template": "t.json", "delete-matching-indices": False}
+                ],
+                component_templates=[{"name": "p", "template": "t.json"}],
+            )
+        ),
+        "i.json": '{"settings": {"n": {{ n | default(1) }}}}',
+        "t.json": '{"deep": {"er": {"x": 1}}}',
+    }
+    track = load_track(folder(tmp_path, files), {"n": 4}, NOW)
+    assert track.indices[0].body == {"settings": {"n": 4}}
+    assert track.templates[0].body == {"x": 1}
+    assert (track.composable_templates[0].pattern, track.composable_templates[0].delete_matching_indices) == ("c*", False)
+    assert track.component_templates[0].body == {"deep": {"er": {"x": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("{", 'indices[0].body names "i.json", which rendered is no valid JSON'),
+        ("[]", 'indices[0].body names "i.json", which holds [], must hold an object'),
+        ("{{ 1 / 0 }}", 'indices[0].body names "i.json": i.json, line 1: cannot be rendered: ZeroDivisionError'),
+    ],
+)
+def test_bad_bodies(tmp_path: Path, body: str, expected: str) -> None:
+    track = json.dumps(document(indices=[{"name": "i", "body": "i.json"}]))
+    with pytest.raises(TrackError) as caught:
+        load_track(folder(tmp_path, {"track.json": track, "i.json": body}), {}, NOW)
+    assert expected in caught.value.problems[0]
+
+
+def test_a_template_path_that_leads_nowhere(tmp_path: Path) -> None:
+    template = {"name": "t", "template": "t.json", "template-path": "a.b"}
+    files = {"track.json": json.dumps(document(component_templates=[template])), "t.json": '{"a": 1}'}
+    with pytest.raises(TrackError, match=r'template-path is "a\.b", which the template file does not hold'):
+        load_track(folder(tmp_path, files), {}, NOW)

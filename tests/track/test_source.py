@@ -1,0 +1,79 @@
+"""Finding tracks by name and by path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.track.source import BUNDLED, FolderRepository, find_track, open_track, read_text
+
+
+def test_a_bundled_track_is_found_by_name() -> None:
+    source = find_track("http_logs")
+    assert source.name == "http_logs"
+    assert source.file.name == "track.json"
+    assert "http_logs" in BUNDLED.names()
+
+
+def test_an_unknown_name_suggests_near_ones() -> None:
+    with pytest.raises(TrackError) as caught:
+        find_track("http_log")
+    assert 'there is no track "http_log" (did you mean "http_logs"?)' in caught.value.message
+    assert "--track-path" in caught.value.hint
+
+
+def test_names_of_several_parts(tmp_path: Path) -> None:
+    (tmp_path / "elastic" / "logs").mkdir(parents=True)
+    (tmp_path / "elastic" / "logs" / "track.json").write_text("{}")
+    repository = FolderRepository(tmp_path)
+    assert list(repository.names()) == ["elastic/logs"]
+    assert find_track("elastic/logs", (repository,)).name == "logs"
+
+
+def test_a_name_cannot_climb_out_of_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "track.json").write_text("{}")
+    with pytest.raises(TrackError):
+        find_track("../outside", (FolderRepository(tmp_path / "inside"),))
+
+
+def test_a_path_is_a_folder_or_a_json_file(tmp_path: Path) -> None:
+    (tmp_path / "track.json").write_text("{}")
+    (tmp_path / "mine.json").write_text("{}")
+    assert open_track(tmp_path).name == tmp_path.name
+    assert open_track(tmp_path / "track.json").name == tmp_path.name
+    assert open_track(tmp_path / "mine.json").name == "mine"
+    assert open_track(tmp_path / "mine.json").root == tmp_path
+
+
+def test_workload_json_is_an_entry_file_too(tmp_path: Path) -> None:
+    (tmp_path / "workload.json").write_text("{}")
+    assert open_track(tmp_path).file.name == "workload.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("nowhere", "does not exist"), ("empty", "holds no track.json"), ("notes.txt", "is no track")],
+)
+def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(TrackError) as caught:
+        open_track(tmp_path / name)
+    assert text in caught.value.message
+    assert str(tmp_path / name) in caught.value.message
+    assert caught.value.hint
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "track.json").write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(TrackError, match="no UTF-8 text: byte 7"):
+        read_text(tmp_path / "track.json")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TrackError, match="No such file"):
+        read_text(tmp_path / "track.json")
