@@ -81,8 +81,8 @@ def test_nothing_is_a_usage_error(run):
         ),
         (
             ["race", "--revision", "x"],
-            "error: --revision is not available in Pacenote yet\nhint: Pacenote does not build engines from sources; "
-            "use --distribution-version\n",
+            "error: --revision is not available in Pacenote yet\n"
+            "hint: Pacenote does not build engines from sources; use --distribution-version\n",
         ),
         (["race", "--test-mode"], "error: --test-mode is not available in Pacenote yet\n"),
         (["race", "--on-error", "explode"], "error: argument --on-error: invalid choice: 'explode'"),
