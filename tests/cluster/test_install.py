@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster import install
 from pacenote.cluster.distribution import NodePaths, find_distribution
 from pacenote.cluster.install import MARKER, assemble
 from pacenote.cluster.java import Java
@@ -61,7 +60,7 @@ def test_copies_where_links_do_not_work(lock: Lock, tmp_path: Path, monkeypatch:
     def no_links(*_: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr(install.os, "link", no_links)
+    monkeypatch.setattr("os.link", no_links)
     assert (build(lock, tmp_path) / "lib" / "core-1.0.jar").read_bytes() == b"core"
 
 

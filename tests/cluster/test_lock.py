@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.cluster.cluster import absent_modules
 from pacenote.cluster.distribution import ModuleRecipe, Root, find_distribution
 from pacenote.cluster.lock import Lock, dump_lock, find_lock, parse_lock, save_lock
 from pacenote.cluster.maven import Artifact
@@ -139,6 +140,7 @@ def test_a_new_version_is_resolved_fetched_and_noted(server: Server, tmp_path: P
     assert [jar.name for jar in more.artifacts] == ["more-client", "own"]
     assert more.extends == ("base",)
     assert all(jar.sha256 and jar.size for jar in lock.artifacts())
+    assert absent_modules(TwoModules(), lock) == ("gone",)
     assert parse_lock(dump_lock(lock), "x") == lock
 
 

@@ -116,6 +116,15 @@ def test_a_taken_port_is_given_up_after_three(
     assert nothing_left(place)
 
 
+def test_a_taken_port_that_was_asked_for_is_not_tried_again(
+    fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(EngineError, match="Address already in use"):
+        start_node(replace(spec, settings={"http.port": 1}), fake("port"), place, log)
+    assert log.read_text().count("engine says port") == 1
+
+
 def test_a_port_taken_in_between_is_replaced(
     fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,8 +192,9 @@ from pacenote.cluster.java import Java
 from pacenote.cluster.node import Install, NodeSpec, start_node
 from pacenote.cluster.place import find_place
 tmp = Path({tmp!r})
+place = find_place(tmp / "home", root=False)
 install = Install(FakeEngine("healthy"), tmp, Java(tmp / "java", "21", "", frozenset(), "test"))
-node = start_node(NodeSpec("fake", "1", heap="128m"), install, find_place(tmp / "home", root=False), tmp / "log")
+node = start_node(NodeSpec("fake", "1", heap="128m"), install, place, tmp / "log")
 sys.stdout.write(str(node.pid)); sys.stdout.flush()
 time.sleep(60)
 """

@@ -211,9 +211,18 @@ def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Inst
     if lock is None:
         lock = _new_lock(distribution, version, Source(place.jars, request.maven_mirror), progress)
         save_lock(lock, place.locks)
+    # Told at every start: a track that fails for want of a module should not be a riddle.
+    if absent := absent_modules(distribution, lock):
+        progress(f"{distribution.name} {version} comes without {', '.join(absent)}: not published", 0, 0)
     fetch(lock.artifacts(), place.jars, mirror=request.maven_mirror, progress=progress)
     folder = assemble(distribution, lock, place.jars, place.installs)
     return Install(distribution, folder, reachable_java(java, place))
+
+
+def absent_modules(distribution: Distribution, lock: Lock) -> tuple[str, ...]:
+    """The modules this version should have, but the repository does not hold."""
+    present = {module.name for module in lock.modules}
+    return tuple(each.folder for each in distribution.recipes(lock.version) if each.folder not in present)
 
 
 def _new_lock(distribution: Distribution, version: str, source: Source, progress: Progress) -> Lock:

@@ -57,7 +57,7 @@ def telling_lines(text: str) -> tuple[str, ...]:
     """Up to two lines that say why: a known trouble, else the last cause and the last trouble, else the last
     line.
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip().rstrip(";") for line in text.splitlines() if line.strip()]
     for sign, _ in _KNOWN:
         found = next((line for line in lines if sign in line), None)
         if found is not None:

@@ -226,7 +226,9 @@ class Node:
             if trouble is None:
                 self.start_seconds = time.monotonic() - begun
                 return
-            if attempt == PORT_TRIES or engine_log.PORT_TAKEN not in str(trouble):
+            # A port the user chose is taken for good.
+            hopeless = attempt == PORT_TRIES or "http.port" in self.spec.settings
+            if hopeless or engine_log.PORT_TAKEN not in str(trouble):
                 raise trouble
             self._end_process()
 

@@ -148,15 +148,12 @@ class _Resolver:
                 f"{root} cannot be resolved from the Maven repository {self._repository.url}",
                 hint="check that this version exists; " + NETWORK_HINT,
             ) from None
-        return [root, *sorted((_artifact(each) for each in transitive), key=lambda jar: jar.file_name)]
+        # A classifier marks native code for one platform (netty's QUIC); engines do without where it is missing.
+        plain = (each for each in transitive if not each.classifier and each.type == "jar")
+        return [root, *sorted((_artifact(each) for each in plain), key=lambda jar: jar.file_name)]
 
 
 def _artifact(dependency: Any) -> Artifact:
-    if dependency.classifier or dependency.type != "jar":
-        raise EngineError(
-            f"{dependency.groupId}:{dependency.artifactId} is not a plain jar; Pacenote cannot assemble it",
-            hint="use another version of the engine",
-        )
     return Artifact(dependency.groupId, dependency.artifactId, dependency.version)
 
 
