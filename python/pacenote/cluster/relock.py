@@ -148,7 +148,7 @@ class _Resolver:
                 f"{root} cannot be resolved from the Maven repository {self._repository.url}",
                 hint="check that this version exists; " + NETWORK_HINT,
             ) from None
-        # A classifier marks native code for one platform (netty's QUIC); engines do without where it is missing.
+        # A classifier marks native code for one platform (netty's QUIC), which engines can do without.
         plain = (each for each in transitive if not each.classifier and each.type == "jar")
         return [root, *sorted((_artifact(each) for each in plain), key=lambda jar: jar.file_name)]
 
