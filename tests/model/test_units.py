@@ -1,0 +1,72 @@
+"""Quantities and how they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.units import Rate, format_bytes, format_count, format_seconds, split_by_weight
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"), [("10 docs/s", 10, "docs"), ("0.5 ops/s", 0.5, "ops"), (" 3 pages/s ", 3, "pages")]
+)
+def test_rates(text: str, value: float, unit: str) -> None:
+    assert Rate.parse(text) == Rate(value, unit)
+
+
+@pytest.mark.parametrize("text", ["", "10", "10 docs", "docs/s", "-1 docs/s", "10docs/s", "1 a b/s"])
+def test_what_is_no_rate(text: str) -> None:
+    with pytest.raises(ValueError, match="is no rate"):
+        Rate.parse(text)
+
+
+def test_a_rate_is_written_as_it_is_read() -> None:
+    assert str(Rate(2.5, "docs")) == "2.5 docs/s"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**30, "1.0 GiB"), (3 * 2**40, "3.0 TiB"), (-2048, "-2.0 KiB")],
+)
+def test_bytes(value: float, text: str) -> None:
+    assert format_bytes(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 s"), (0.00025, "250 µs"), (0.0125, "12.5 ms"), (3.21, "3.21 s"), (60, "1 min"), (125, "2 min 5 s")],
+)
+def test_seconds(value: float, text: str) -> None:
+    assert format_seconds(value) == text
+
+
+def test_counts() -> None:
+    assert format_count(1, "index", "indices") == "1 index"
+    assert format_count(2, "index", "indices") == "2 indices"
+    assert format_count(1_000_000, "document") == "1,000,000 documents"
+
+
+@pytest.mark.parametrize(
+    ("total", "weights", "parts"),
+    [
+        (10, (1, 1), (5, 5)),
+        (3, (1, 1), (2, 1)),
+        (10, (1, 2, 7), (1, 2, 7)),
+        (100, (1, 0, 9999), (1, 1, 98)),
+        (1, (1, 1, 1), (1, 0, 0)),
+        (0, (3, 4), (0, 0)),
+        (5, (0, 0), (0, 0)),
+        (5, (), ()),
+    ],
+)
+def test_splitting(total: int, weights: tuple[int, ...], parts: tuple[int, ...]) -> None:
+    assert split_by_weight(total, weights) == parts
+
+
+def test_the_split_always_adds_up() -> None:
+    weights = (2_708_746, 9_697_882, 13_053_463, 17_647_279, 10_716_760, 11_961_342, 181_463_624)
+    for total in (7, 8, 1000, 999_999, 1_000_000, sum(weights)):
+        parts = split_by_weight(total, weights)
+        assert sum(parts) == total
+        assert 0 not in parts
+    assert split_by_weight(sum(weights), weights) == weights

@@ -1,0 +1,54 @@
+"""Compiling one operation in a small track."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
+from pacenote.model.work import Request, Requests
+from pacenote.operations.base import Compiled, Context, compile_operation
+from pacenote.operations.registry import resolve_type
+
+BODY = {"settings": {"a": 1, "b": 1}, "mappings": {}}
+LIBRARY = Corpus(
+    "library",
+    (
+        Documents("one.json.gz", document_count=10, target_index="books"),
+        Documents("two.json", document_count=5, target_index="films"),
+    ),
+)
+STREAMS = Corpus("streams", (Documents("s.json", document_count=3, target_data_stream="events"),))
+MIXED = Corpus("mixed", (Documents("m.json", document_count=2, includes_action_and_meta_data=True),))
+BOOKS = (Index("books", BODY),)
+
+
+def track(**fields: Any) -> Track:
+    base = {"name": "t", "root": Path("/t"), "challenges": (Challenge("c", ()),), "indices": BOOKS}
+    return Track(**{**base, **fields})
+
+
+def compiled(kind: str, in_track: Track | None = None, **params: Any) -> Compiled:
+    """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
+    named = {key.replace("_", "-"): value for key, value in params.items()}
+    operation = Operation("op", kind, named, place=("operations", 0))
+    context = Context(in_track or track(), lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7))
+    return compile_operation(resolve_type(kind), operation, context)
+
+
+def requests(kind: str, in_track: Track | None = None, **params: Any) -> tuple[Request, ...]:
+    """The requests of an operation."""
+    work = compiled(kind, in_track, **params).work
+    assert isinstance(work, Requests)
+    return work.requests
+
+
+def refused(kind: str, in_track: Track | None = None, **params: Any) -> tuple[str, ...]:
+    """The problems of an operation."""
+    with pytest.raises(TrackError) as caught:
+        compiled(kind, in_track, **params)
+    assert caught.value.message == f'operation "op" ({kind}) cannot be run'
+    return caught.value.problems

@@ -1,0 +1,96 @@
+"""`bulk`: which files, which requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, refused, track
+
+from pacenote.model.work import Bulk, BulkFile
+from pacenote.operations.base import Compiled
+
+EVERYTHING = track(corpora=(LIBRARY, STREAMS, MIXED))
+
+
+def bulk(**params: Any) -> Bulk:
+    work = compiled("bulk", EVERYTHING, **{"bulk_size": 100, **params}).work
+    assert isinstance(work, Bulk)
+    return work
+
+
+def test_the_whole_track_by_default() -> None:
+    work = bulk()
+    assert work.files == (
+        BulkFile("/d/library/one.json", 7, '{"index":{"_index":"books"}}'),
+        BulkFile("/d/library/two.json", 7, '{"index":{"_index":"films"}}'),
+        BulkFile("/d/streams/s.json", 7, '{"create":{"_index":"events"}}'),
+        BulkFile("/d/mixed/m.json", 7, None),
+    )
+    assert (work.path, work.bulk_size, work.share, work.looped, work.timeout_ms) == ("/_bulk", 100, 1.0, False, None)
+    assert work.headers == (("content-type", "application/x-ndjson"),)
+
+
+def test_work_is_counted_in_documents_and_the_source_is_finite() -> None:
+    result = compiled("bulk", EVERYTHING, bulk_size=100)
+    assert result == Compiled(result.work, weight=100, unit="docs", finite=True)
+    assert not compiled("bulk", EVERYTHING, bulk_size=100, looped=True).finite
+
+
+@pytest.mark.parametrize(
+    ("params", "files"),
+    [
+        ({"corpora": "streams"}, ["s"]),
+        ({"corpora": ["library", "mixed"]}, ["one", "two", "m"]),
+        ({"indices": ["films"]}, ["two"]),
+        ({"indices": "books"}, ["one"]),
+        ({"data-streams": ["events"]}, ["s"]),
+    ],
+)
+def test_filters(params: dict[str, Any], files: list[str]) -> None:
+    assert [file.path.split("/")[-1].removesuffix(".json") for file in bulk(**params).files] == files
+
+
+def test_query_and_headers() -> None:
+    work = bulk(
+        pipeline="p q", refresh="wait_for", timeout="30s", request_params={"require_alias": True},
+        headers={"Content-Type": "application/json"}, opaque_id="x", request_timeout=2,
+    )  # fmt: skip
+    assert work.path == "/_bulk?require_alias=true&pipeline=p%20q&timeout=30s&refresh=wait_for"
+    assert work.headers == (("content-type", "application/json"), ("x-opaque-id", "x"))
+    assert work.timeout_ms == 2000
+
+
+@pytest.mark.parametrize(("refresh", "text"), [(True, "true"), (False, "false"), ("true", "true")])
+def test_refresh(refresh: object, text: str) -> None:
+    assert bulk(refresh=refresh).path == f"/_bulk?refresh={text}"
+
+
+@pytest.mark.parametrize(("percentage", "share"), [(100, 1.0), (50, 0.5), (0.01, 0.0001)])
+def test_ingest_percentage(percentage: float, share: float) -> None:
+    assert bulk(ingest_percentage=percentage).share == pytest.approx(share)
+
+
+def test_what_has_no_effect_is_accepted() -> None:
+    assert bulk(detailed_results=True, batch_size=200, **{"#COMMENT": "x"}) == bulk()
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ({"bulk_size": None}, "operations[0].bulk-size is missing"),
+        ({"bulk_size": 0}, "operations[0].bulk-size is 0, must be at least 1"),
+        ({"bulk_size": "5000"}, 'operations[0].bulk-size is "5000", must be a whole number'),
+        ({"batch_size": 150}, "operations[0].batch-size is 150, must be a multiple of bulk-size, which is 100"),
+        ({"corpora": "libary"}, 'operations[0].corpora names "libary", which is no corpus of the track (did you'),
+        ({"indices": ["x"]}, "operations[0] has no documents to index; corpora of the track: \"library\""),
+        ({"ingest_percentage": 0}, "operations[0].ingest-percentage is 0, must be more than 0"),
+        ({"ingest_percentage": 101}, "operations[0].ingest-percentage is 101, must be at most 100"),
+        ({"refresh": "maybe"}, 'operations[0].refresh is "maybe", must be one of true, wait_for, false'),
+        ({"looped": "often"}, 'operations[0].looped is "often", must be true or false'),
+        ({"conflicts": "random"}, "operations[0].conflicts is not supported yet"),
+        ({"ingest_doc_count": 5}, "operations[0].ingest-doc-count is not supported yet"),
+    ],
+)
+def test_problems(params: dict[str, Any], problem: str) -> None:
+    assert any(found.startswith(problem) for found in refused("bulk", EVERYTHING, **{"bulk_size": 100, **params}))

@@ -1,0 +1,222 @@
+"""Every other operation type: its requests, its checks, its weights, its problems."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from operations.compiling import compiled, refused, requests, track
+
+from pacenote.model.track import DataStream, Index
+from pacenote.model.work import (
+    CheckCondition,
+    CheckEmpty,
+    CheckHealth,
+    CheckSearch,
+    CheckStatus,
+    HealthStatus,
+    Poll,
+    Request,
+    Sleep,
+)
+
+JSON = (("content-type", "application/json"),)
+TWO = track(indices=(Index("a", {"settings": {"x": 1, "y": 1}}), Index("b")))
+STREAM = track(indices=(), data_streams=(DataStream("s"),))
+NOTHING = track(indices=())
+
+
+def test_sleep() -> None:
+    assert compiled("sleep", duration=0.5).work == Sleep(0.5)
+    assert refused("sleep") == ("operations[0].duration is missing",)
+    assert refused("sleep", duration=-1) == ("operations[0].duration is -1, must be at least 0",)
+
+
+def test_refresh() -> None:
+    assert requests("refresh") == (Request("POST", "/_refresh"),)
+    assert requests("refresh", index="a,b")[0].path == "/a,b/_refresh"
+
+
+def test_search() -> None:
+    (request,) = requests("search", body={"query": {"match_all": {}}})
+    body = '{"query":{"match_all":{}}}'
+    assert request == Request("POST", "/books/_search", JSON, body, check=CheckSearch())
+
+
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        ({"index": "logs-*"}, "/logs-*/_search"),
+        ({"index": ["a", "b"]}, "/a,b/_search"),
+        ({"data-stream": "s"}, "/s/_search"),
+        ({"cache": True}, "/books/_search?request_cache=true"),
+        ({"cache": False}, "/books/_search?request_cache=false"),
+        ({"results-per-page": 100}, "/books/_search?size=100"),
+        ({"request-params": {"preference": "_local"}}, "/books/_search?preference=_local"),
+        ({"detailed-results": True, "response-compression-enabled": False}, "/books/_search"),
+        ({"pages": None}, "/books/_search"),
+    ],
+)
+def test_search_paths(params: dict[str, Any], path: str) -> None:
+    assert requests("search", body={}, **params)[0].path == path
+
+
+def test_search_takes_the_only_data_stream() -> None:
+    assert requests("search", STREAM, body={})[0].path == "/s/_search"
+
+
+def test_a_body_written_as_text_goes_out_as_it_is() -> None:
+    assert requests("search", body='{ "size": 1 }')[0].body == '{ "size": 1 }'
+
+
+def test_search_problems() -> None:
+    assert refused("search", TWO) == (
+        "operations[0].index is missing, and the track has no single index or data stream to search",
+        "operations[0].body is missing",
+    )
+    assert refused("search", body=[1]) == ("operations[0].body must be an object",)
+    (problem,) = refused("search", body={}, pages=25)
+    assert problem.startswith("operations[0].pages is not supported yet: scrolling")
+
+
+def test_raw_request() -> None:
+    (request,) = requests("raw-request", path="/_cat/nodes", request_params={"v": True})
+    assert request == Request("GET", "/_cat/nodes?v=true", ignored_weight=1)
+
+
+def test_raw_request_with_everything() -> None:
+    (request,) = requests(
+        "raw-request", path="/a?b=1", method="put", body={"é": 1}, ignore=[404, 409], headers={"A": "b"},
+        request_params={"c": 2},
+    )  # fmt: skip
+    assert request == Request(
+        "PUT", "/a?b=1&c=2", (("a", "b"), *JSON), '{"é":1}', ignore=(404, 409), ignored_weight=1
+    )
+
+
+def test_raw_request_bodies_by_line() -> None:
+    headers = {"content-type": "application/x-ndjson"}
+    (request,) = requests("raw-request", path="/_msearch", headers=headers, body=[{}, {"size": 1}])
+    assert (request.body, request.headers) == ('{}\n{"size":1}\n', (("content-type", "application/x-ndjson"),))
+
+
+def test_raw_request_problems() -> None:
+    assert refused("raw-request", path="a", method="JUMP", ignore=["x"]) == (
+        'operations[0].path is "a", must start with /',
+        'operations[0].method is "JUMP", must be one of GET, POST, PUT, DELETE, HEAD',
+        'operations[0].ignore is ["x"], must be an HTTP status or a list of them',
+    )
+    assert refused("raw-request") == ("operations[0].path is missing",)
+
+
+def test_create_index_creates_all_of_the_track() -> None:
+    first, second = requests("create-index", TWO)
+    assert first == Request("PUT", "/a", JSON, '{"settings":{"x":1,"y":1}}')
+    assert second == Request("PUT", "/b")
+    assert compiled("create-index", TWO).weight == 2
+
+
+def test_create_index_merges_settings_shallowly() -> None:
+    first, second = requests("create-index", TWO, settings={"y": 2, "z": {"d": 1}})
+    assert json.loads(first.body or "") == {"settings": {"x": 1, "y": 2, "z": {"d": 1}}}
+    assert json.loads(second.body or "") == {"settings": {"y": 2, "z": {"d": 1}}}
+    assert TWO.indices[0].body == {"settings": {"x": 1, "y": 1}}
+
+
+def test_create_index_by_name() -> None:
+    assert [request.path for request in requests("create-index", TWO, index="b")] == ["/b"]
+    explicit = requests("create-index", NOTHING, index="n", body={"mappings": {}})
+    assert explicit == (Request("PUT", "/n", JSON, '{"mappings":{}}'),)
+
+
+def test_create_index_problems() -> None:
+    assert refused("create-index", NOTHING) == ("operations[0].index is missing, and the track declares no indices",)
+    (problem,) = refused("create-index", track(indices=(Index("books"),)), index="bokks")
+    assert problem.endswith('names "bokks", which the track does not declare (did you mean "books"?)')
+
+
+def test_delete_index() -> None:
+    expected = Request("DELETE", "/a", ignore=(404,))
+    assert requests("delete-index", TWO) == (expected, replace(expected, path="/b"))
+    assert requests("delete-index", TWO, index="x", only_if_exists=False) == (Request("DELETE", "/x"),)
+
+
+@pytest.mark.parametrize("name", ["logs-*", "_all", "a,b*"])
+def test_delete_index_allows_wildcards_before_and_takes_it_back_after(name: str) -> None:
+    before, delete, after = requests("delete-index", index=name, request_params={"timeout": "1m"})
+    assert (before.method, before.path, before.weight) == ("PUT", "/_cluster/settings", 0)
+    assert before.body == '{"transient":{"action.destructive_requires_name":false}}'
+    assert after.body == '{"transient":{"action.destructive_requires_name":null}}'
+    assert (delete.path, delete.weight) == (f"/{name}?timeout=1m", 1)
+
+
+def test_delete_index_problem() -> None:
+    assert refused("delete-index", NOTHING) == ("operations[0].index is missing, and the track declares no indices",)
+
+
+def test_force_merge() -> None:
+    assert requests("force-merge") == (Request("POST", "/books/_forcemerge"),)
+    assert requests("force-merge", TWO, max_num_segments=1)[0].path == "/a,b/_forcemerge?max_num_segments=1"
+    assert requests("force-merge", STREAM)[0].path == "/s/_forcemerge"
+    assert requests("force-merge", NOTHING)[0].path == "/_forcemerge"
+    assert requests("force-merge", index="x", max_num_segments=-1)[0].path == "/x/_forcemerge?max_num_segments=-1"
+
+
+@pytest.mark.parametrize(("params", "period"), [({}, 10.0), ({"poll_period": 0.5}, 0.5)])
+def test_force_merge_polling(params: dict[str, Any], period: float) -> None:
+    start, wait = requests("force-merge", mode="polling", **params)
+    assert start == Request("POST", "/books/_forcemerge?wait_for_completion=false")
+    assert wait == Request(
+        "GET", "/_tasks?actions=*forcemerge*", check=CheckEmpty("nodes"), weight=0, poll=Poll(period)
+    )
+
+
+def test_force_merge_problem() -> None:
+    expected = ('operations[0].mode is "later", must be one of blocking, polling',)
+    assert refused("force-merge", mode="later") == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "check"),
+    [
+        ({}, CheckHealth(None, False)),
+        ({"wait_for_status": "green"}, CheckHealth(HealthStatus.GREEN, False)),
+        ({"wait_for_no_relocating_shards": "true"}, CheckHealth(None, True)),
+        ({"wait_for_status": "red", "wait_for_no_relocating_shards": False}, CheckHealth(HealthStatus.RED, False)),
+    ],
+)
+def test_cluster_health(wanted: dict[str, Any], check: CheckHealth) -> None:
+    assert requests("cluster-health", request_params=wanted)[0].check == check
+
+
+def test_cluster_health_path_and_problem() -> None:
+    (request,) = requests("cluster-health", index="logs-*", request_params={"wait_for_status": "green"})
+    assert (request.method, request.path) == ("GET", "/_cluster/health/logs-*?wait_for_status=green")
+    assert refused("cluster-health", request_params={"wait_for_status": "blue"}) == (
+        'operations[0].request-params.wait_for_status is "blue", must be one of red, yellow, green',
+    )
+
+
+def test_index_stats() -> None:
+    assert requests("index-stats") == (Request("GET", "/_stats", check=CheckStatus()),)
+    condition = {"path": "_all.total.merges.current", "expected-value": 0}
+    (request,) = requests("index-stats", index="_all", condition=condition)
+    assert request == Request("GET", "/_all/_stats", check=CheckCondition("_all.total.merges.current", "0"))
+
+
+@pytest.mark.parametrize(("expected", "text"), [(True, "true"), ("x", "x"), (None, "null"), (1.5, "1.5")])
+def test_index_stats_compares_text(expected: object, text: str) -> None:
+    (request,) = requests("index-stats", condition={"path": "p", "expected-value": expected})
+    assert request.check == CheckCondition("p", text)
+
+
+def test_index_stats_problems() -> None:
+    assert refused("index-stats", condition={"a": 1}) == (
+        "operations[0].condition.path is missing",
+        "operations[0].condition.expected-value is missing",
+    )
+    assert refused("index-stats", condition={"path": "p", "expected-value": []}) == (
+        "operations[0].condition.expected-value must be a single value",
+    )

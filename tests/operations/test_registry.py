@@ -1,0 +1,75 @@
+"""Finding operation types."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pacenote
+from pacenote.errors import TrackError
+from pacenote.operations.base import included_in_report
+from pacenote.operations.registry import RALLY_TYPES, find_type, known_types, resolve_type
+
+TYPES = (
+    "bulk", "cluster-health", "create-index", "delete-index", "force-merge", "index-stats", "raw-request",
+    "refresh", "search", "sleep",
+)  # fmt: skip
+
+
+def test_all_types_are_found_by_walking_the_package() -> None:
+    assert set(TYPES) <= set(known_types())
+    assert set(known_types()) <= RALLY_TYPES
+    assert len(RALLY_TYPES) == 60
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_type_is_found_by_its_name(name: str) -> None:
+    assert resolve_type(name).name == name
+
+
+@pytest.mark.parametrize("name", ["registry", "base", "request", "raw_request", "", "no such", "a.b", "../x"])
+def test_modules_that_are_no_types(name: str) -> None:
+    assert find_type(name) is None
+
+
+def test_a_type_of_rally_that_comes_later() -> None:
+    with pytest.raises(TrackError, match='"esql" is known to Rally but cannot be run by Pacenote yet'):
+        resolve_type("esql")
+
+
+def test_an_unknown_type_suggests_types_and_operations() -> None:
+    with pytest.raises(TrackError) as caught:
+        resolve_type("serch", ["search-all"])
+    assert caught.value.message.startswith('"serch" is neither an operation of the track nor an operation type')
+    assert '"search"' in caught.value.message
+    with pytest.raises(TrackError, match='did you mean "index-append"'):
+        resolve_type("index-apend", ["index-append"])
+
+
+def test_only_what_is_needed_is_imported() -> None:
+    code = (
+        "import sys; from pacenote.operations.registry import resolve_type; resolve_type('sleep');"
+        "assert 'pacenote.operations.bulk' not in sys.modules; assert 'jinja2' not in sys.modules"
+    )
+    python = str(Path(pacenote.__path__[0]).parent)
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": python})
+
+
+def test_what_a_report_shows() -> None:
+    assert included_in_report(find_type("search"), {})
+    assert included_in_report(None, {})
+    assert not included_in_report(find_type("refresh"), {})
+    assert included_in_report(find_type("refresh"), {"include-in-reporting": True})
+    assert not included_in_report(find_type("search"), {"include-in-reporting": False})
+    assert not included_in_report(find_type("search"), {"include-in-reporting": "false"})
+
+
+def test_parameter_sources_are_refused_by_name() -> None:
+    from operations.compiling import refused
+
+    assert refused("bulk", param_source="mine") == (
+        "operations[0].param-source is not supported yet: parameter sources written in Python come later",
+    )
