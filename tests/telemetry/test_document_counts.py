@@ -17,7 +17,7 @@ def test_indices_are_counted_after_a_refresh():
     assert counts == {"logs": 7, "a/b": 7}
     assert problems == (
         "documents of index 'gone' could not be counted: HTTP 404 for /gone/_refresh",
-        "documents of index 'half' could not be counted: 1 shards failed",
+        "documents of index 'half' could not be counted: 1 shard failed",
     )
     assert asked[:2] == ["/logs/_refresh", "/logs/_count"]
     assert asked[-1] == "/a%2Fb/_count"

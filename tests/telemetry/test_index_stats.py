@@ -102,7 +102,7 @@ def test_an_empty_cluster_has_zeros():
 
 def test_failed_shards_are_told():
     assert observe(reply(), reply(failed=2)).errors == (
-        "index-stats: 2 shards did not answer and are not counted",
+        "index-stats: 2 shards did not answer: figures leave them out",
     )
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
 from pacenote.telemetry.device import Get
+from pacenote.units import format_count
 
 
 def count_documents(get: Get, indices: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...]]:
@@ -29,5 +30,7 @@ def count_documents(get: Get, indices: Iterable[str]) -> tuple[dict[str, int], t
         if isinstance(count, int) and not failed:
             counts[index] = count
         else:
-            problems.append(f"documents of index '{index}' could not be counted: {failed} shards failed")
+            problems.append(
+                f"documents of index '{index}' could not be counted: {format_count(failed, 'shard')} failed"
+            )
     return counts, tuple(problems)

@@ -19,6 +19,7 @@ from typing import Any
 
 from pacenote.model.race import ShardSpread
 from pacenote.telemetry.device import Get, Reading
+from pacenote.units import format_count
 
 _PATH = (
     "/_all/_stats/docs,store,indexing,merge,refresh,flush,translog,segments"
@@ -141,4 +142,4 @@ def _total(shards: Sequence[Mapping[str, Any]], field: tuple[str, str]) -> int |
 
 def _shard_failures(reply: Mapping[str, Any]) -> tuple[str, ...]:
     failed = reply.get("_shards", {}).get("failed", 0)
-    return (f"{failed} shards did not answer and are not counted",) if failed else ()
+    return (f"{format_count(failed, 'shard')} did not answer: figures leave them out",) if failed else ()
