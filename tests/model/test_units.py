@@ -8,7 +8,8 @@ from pacenote.units import Rate, format_bytes, format_count, format_seconds, spl
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "unit"), [("10 docs/s", 10, "docs"), ("0.5 ops/s", 0.5, "ops"), (" 3 pages/s ", 3, "pages")]
+    ("text", "value", "unit"),
+    [("10 docs/s", 10, "docs"), ("0.5 ops/s", 0.5, "ops"), (" 3 pages/s ", 3, "pages")],
 )
 def test_rates(text: str, value: float, unit: str) -> None:
     assert Rate.parse(text) == Rate(value, unit)
@@ -26,7 +27,14 @@ def test_a_rate_is_written_as_it_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**30, "1.0 GiB"), (3 * 2**40, "3.0 TiB"), (-2048, "-2.0 KiB")],
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1536, "1.5 KiB"),
+        (2**30, "1.0 GiB"),
+        (3 * 2**40, "3.0 TiB"),
+        (-2048, "-2.0 KiB"),
+    ],
 )
 def test_bytes(value: float, text: str) -> None:
     assert format_bytes(value) == text
@@ -34,7 +42,14 @@ def test_bytes(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0 s"), (0.00025, "250 µs"), (0.0125, "12.5 ms"), (3.21, "3.21 s"), (60, "1 min"), (125, "2 min 5 s")],
+    [
+        (0, "0 s"),
+        (0.00025, "250 µs"),
+        (0.0125, "12.5 ms"),
+        (3.21, "3.21 s"),
+        (60, "1 min"),
+        (125, "2 min 5 s"),
+    ],
 )
 def test_seconds(value: float, text: str) -> None:
     assert format_seconds(value) == text

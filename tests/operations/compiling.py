@@ -35,7 +35,9 @@ def compiled(kind: str, in_track: Track | None = None, **params: Any) -> Compile
     """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
     named = {key.replace("_", "-"): value for key, value in params.items()}
     operation = Operation("op", kind, named, place=("operations", 0))
-    context = Context(in_track or track(), lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7))
+    context = Context(
+        in_track or track(), lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7)
+    )
     return compile_operation(resolve_type(kind), operation, context)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, refused, track
 
+from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, refused, track
 from pacenote.model.work import Bulk, BulkFile
 from pacenote.operations.base import Compiled
 
@@ -27,7 +27,13 @@ def test_the_whole_track_by_default() -> None:
         BulkFile("/d/streams/s.json", 7, '{"create":{"_index":"events"}}'),
         BulkFile("/d/mixed/m.json", 7, None),
     )
-    assert (work.path, work.bulk_size, work.share, work.looped, work.timeout_ms) == ("/_bulk", 100, 1.0, False, None)
+    assert (work.path, work.bulk_size, work.share, work.looped, work.timeout_ms) == (
+        "/_bulk",
+        100,
+        1.0,
+        False,
+        None,
+    )
     assert work.headers == (("content-type", "application/x-ndjson"),)
 
 
@@ -81,9 +87,15 @@ def test_what_has_no_effect_is_accepted() -> None:
         ({"bulk_size": None}, "operations[0].bulk-size is missing"),
         ({"bulk_size": 0}, "operations[0].bulk-size is 0, must be at least 1"),
         ({"bulk_size": "5000"}, 'operations[0].bulk-size is "5000", must be a whole number'),
-        ({"batch_size": 150}, "operations[0].batch-size is 150, must be a multiple of bulk-size, which is 100"),
-        ({"corpora": "libary"}, 'operations[0].corpora names "libary", which is no corpus of the track (did you'),
-        ({"indices": ["x"]}, "operations[0] has no documents to index; corpora of the track: \"library\""),
+        (
+            {"batch_size": 150},
+            "operations[0].batch-size is 150, must be a multiple of bulk-size, which is 100",
+        ),
+        (
+            {"corpora": "libary"},
+            'operations[0].corpora names "libary", which is no corpus of the track (did you',
+        ),
+        ({"indices": ["x"]}, 'operations[0] has no documents to index; corpora of the track: "library"'),
         ({"ingest_percentage": 0}, "operations[0].ingest-percentage is 0, must be more than 0"),
         ({"ingest_percentage": 101}, "operations[0].ingest-percentage is 101, must be at most 100"),
         ({"refresh": "maybe"}, 'operations[0].refresh is "maybe", must be one of true, wait_for, false'),
@@ -93,4 +105,6 @@ def test_what_has_no_effect_is_accepted() -> None:
     ],
 )
 def test_problems(params: dict[str, Any], problem: str) -> None:
-    assert any(found.startswith(problem) for found in refused("bulk", EVERYTHING, **{"bulk_size": 100, **params}))
+    assert any(
+        found.startswith(problem) for found in refused("bulk", EVERYTHING, **{"bulk_size": 100, **params})
+    )

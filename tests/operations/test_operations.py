@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operations.compiling import compiled, refused, requests, track
 
+from operations.compiling import compiled, refused, requests, track
 from pacenote.model.track import DataStream, Index
 from pacenote.model.work import (
     CheckCondition,
@@ -99,7 +99,10 @@ def test_raw_request_with_everything() -> None:
 def test_raw_request_bodies_by_line() -> None:
     headers = {"content-type": "application/x-ndjson"}
     (request,) = requests("raw-request", path="/_msearch", headers=headers, body=[{}, {"size": 1}])
-    assert (request.body, request.headers) == ('{}\n{"size":1}\n', (("content-type", "application/x-ndjson"),))
+    assert (request.body, request.headers) == (
+        '{}\n{"size":1}\n',
+        (("content-type", "application/x-ndjson"),),
+    )
 
 
 def test_raw_request_problems() -> None:
@@ -132,7 +135,9 @@ def test_create_index_by_name() -> None:
 
 
 def test_create_index_problems() -> None:
-    assert refused("create-index", NOTHING) == ("operations[0].index is missing, and the track declares no indices",)
+    assert refused("create-index", NOTHING) == (
+        "operations[0].index is missing, and the track declares no indices",
+    )
     (problem,) = refused("create-index", track(indices=(Index("books"),)), index="bokks")
     assert problem.endswith('names "bokks", which the track does not declare (did you mean "books"?)')
 
@@ -153,7 +158,9 @@ def test_delete_index_allows_wildcards_before_and_takes_it_back_after(name: str)
 
 
 def test_delete_index_problem() -> None:
-    assert refused("delete-index", NOTHING) == ("operations[0].index is missing, and the track declares no indices",)
+    assert refused("delete-index", NOTHING) == (
+        "operations[0].index is missing, and the track declares no indices",
+    )
 
 
 def test_force_merge() -> None:
@@ -161,7 +168,10 @@ def test_force_merge() -> None:
     assert requests("force-merge", TWO, max_num_segments=1)[0].path == "/a,b/_forcemerge?max_num_segments=1"
     assert requests("force-merge", STREAM)[0].path == "/s/_forcemerge"
     assert requests("force-merge", NOTHING)[0].path == "/_forcemerge"
-    assert requests("force-merge", index="x", max_num_segments=-1)[0].path == "/x/_forcemerge?max_num_segments=-1"
+    assert (
+        requests("force-merge", index="x", max_num_segments=-1)[0].path
+        == "/x/_forcemerge?max_num_segments=-1"
+    )
 
 
 @pytest.mark.parametrize(("params", "period"), [({}, 10.0), ({"poll_period": 0.5}, 0.5)])
@@ -184,7 +194,10 @@ def test_force_merge_problem() -> None:
         ({}, CheckHealth(None, False)),
         ({"wait_for_status": "green"}, CheckHealth(HealthStatus.GREEN, False)),
         ({"wait_for_no_relocating_shards": "true"}, CheckHealth(None, True)),
-        ({"wait_for_status": "red", "wait_for_no_relocating_shards": False}, CheckHealth(HealthStatus.RED, False)),
+        (
+            {"wait_for_status": "red", "wait_for_no_relocating_shards": False},
+            CheckHealth(HealthStatus.RED, False),
+        ),
     ],
 )
 def test_cluster_health(wanted: dict[str, Any], check: CheckHealth) -> None:

@@ -43,7 +43,9 @@ def test_a_type_of_rally_that_comes_later() -> None:
 def test_an_unknown_type_suggests_types_and_operations() -> None:
     with pytest.raises(TrackError) as caught:
         resolve_type("serch", ["search-all"])
-    assert caught.value.message.startswith('"serch" is neither an operation of the track nor an operation type')
+    assert caught.value.message.startswith(
+        '"serch" is neither an operation of the track nor an operation type'
+    )
     assert '"search"' in caught.value.message
     with pytest.raises(TrackError, match='did you mean "index-append"'):
         resolve_type("index-apend", ["index-append"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from operations.compiling import compiled, refused, requests
 
+from operations.compiling import compiled, refused, requests
 from pacenote.model.work import NO_RETRY, Requests, Retry
 from pacenote.operations.request import clean_path, path_of, scalar_text, with_query
 
@@ -43,7 +43,10 @@ def test_common_problems_come_out_together() -> None:
     ("params", "retry"),
     [
         ({}, Retry(0, False, 0.5, True, False)),
-        ({"retries": 3, "retry-wait-period": 2, "retry-on-timeout": False}, Retry(3, False, 2.0, False, False)),
+        (
+            {"retries": 3, "retry-wait-period": 2, "retry-on-timeout": False},
+            Retry(3, False, 2.0, False, False),
+        ),
         ({"retry-on-error": True}, Retry(0, False, 0.5, True, True)),
         ({"retry-until-success": True}, Retry(0, True, 0.5, True, True)),
         ({"retry-wait-period": 0}, Retry(0, False, 0.0, True, False)),

@@ -34,6 +34,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 def folder(root: Path, files: dict[str, str]) -> TrackSource:
     """A track folder of these files."""
+    root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

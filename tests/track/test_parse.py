@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from track.builders import NOW, document, folder, load, problems
 
 from pacenote.errors import TrackError
 from pacenote.model.track import Parallel, Task
 from pacenote.track.load import load_track
 from pacenote.units import Rate
+from track.builders import NOW, document, folder, load, problems
 
 OPERATION = {"name": "read", "operation-type": "search", "body": {}}
 TWO = [{"name": "a", "operation": "read"}, {"name": "b", "operation": "read"}]
@@ -40,18 +40,24 @@ ROOT_RULES: list[tuple[dict[str, Any], str]] = [
     ({"indices": ["a"]}, 'indices[0] is "a", must be an object'),
     ({"indices": [{"body": None}]}, "indices[0].name is missing"),
     ({"indices": [{"name": "a", "types": ["doc"]}]}, "indices[0].types is not supported"),
-    ({"indices": [{"name": "a", "body": "no.json"}]}, "indices[0].body names \"no.json\""),
+    ({"indices": [{"name": "a", "body": "no.json"}]}, 'indices[0].body names "no.json"'),
     ({"indices": [{"name": "a", "body": ""}]}, "indices[0].body is empty"),
     ({"data_streams": [{"name": "s"}]}, "data-streams cannot be used beside indices"),
     ({"templates": [{"name": "t"}]}, "templates[0].template is missing"),
-    ({"composable_templates": [{"name": "t", "template": "x"}]}, "composable-templates[0].index-pattern is missing"),
+    (
+        {"composable_templates": [{"name": "t", "template": "x"}]},
+        "composable-templates[0].index-pattern is missing",
+    ),
     ({"component_templates": [{}]}, "component-templates[0].name is missing"),
     ({"dependencies": [1]}, "dependencies is [1], must be a string or a list of strings"),
     ({"operations": [{"name": "x"}]}, "operations[0].operation-type is missing"),
     ({"operations": [{"operation-type": "search"}]}, "operations[0].name is missing"),
     ({"operations": [OPERATION, OPERATION]}, 'operations[1].name is "read" for the second time'),
     ({"operations": [{**OPERATION, "type": "doc"}]}, "operations[0].type is not supported"),
-    ({"schedule": [{"operation": {**OPERATION, "type": "d"}}]}, "schedule[0].operation.type is not supported"),
+    (
+        {"schedule": [{"operation": {**OPERATION, "type": "d"}}]},
+        "schedule[0].operation.type is not supported",
+    ),
     ({"schedule": [{"operation": {"name": "x"}}]}, "schedule[0].operation.operation-type is missing"),
     ({"schedule": None}, "the document needs exactly one of challenges, challenge and schedule, has none"),
 ]
@@ -66,12 +72,22 @@ CORPUS_RULES: list[tuple[dict[str, Any], str]] = [
     ({"corpora": [corpus({**FILE, "target-type": "d"})]}, "documents[0].target-type is not supported"),
     ({"corpora": [corpus(FILE, **{"target-type": "d"})]}, "corpora[0].target-type is not supported"),
     ({"corpora": [corpus(FILE, **{"source-format": "csv"})]}, 'source-format is "csv", must be one of bulk'),
-    ({"corpora": [corpus({**FILE, "target-data-stream": "s"})]}, "target-data-stream cannot be used: the track"),
-    ({"corpora": [corpus(FILE)], "indices": TWO_INDICES}, "documents[0].target-index is missing: the track has"),
+    (
+        {"corpora": [corpus({**FILE, "target-data-stream": "s"})]},
+        "target-data-stream cannot be used: the track",
+    ),
+    (
+        {"corpora": [corpus(FILE)], "indices": TWO_INDICES},
+        "documents[0].target-index is missing: the track has",
+    ),
     ({"corpora": [corpus(FILE, generator={"name": "g"})]}, "corpora[0].generator.documents is missing"),
     ({"corpora": [corpus(FILE, generator={"documents": 1})]}, "corpora[0].generator.name is missing"),
     (
-        {"corpora": [corpus({**FILE, "target-index": "i"})], "indices": None, "data_streams": [{"name": "s"}]},
+        {
+            "corpora": [corpus({**FILE, "target-index": "i"})],
+            "indices": None,
+            "data_streams": [{"name": "s"}],
+        },
         "target-index cannot be used: the track declares data streams",
     ),
     (
@@ -107,15 +123,24 @@ TASK_RULES: list[tuple[dict[str, Any], str]] = [
     ({"warmup-time-period": -1}, "schedule[0].warmup-time-period is -1, must be at least 0"),
     ({"warmup-iterations": 1, "time-period": 1}, "schedule[0] mixes warmup-iterations with time-period"),
     ({"warmup-time-period": 1, "iterations": 1}, "schedule[0] mixes warmup-time-period with iterations"),
-    ({"target-throughput": 1, "target-interval": 1}, "target-interval cannot be used beside target-throughput"),
+    (
+        {"target-throughput": 1, "target-interval": 1},
+        "target-interval cannot be used beside target-throughput",
+    ),
     ({"target-throughput": "fast"}, 'target-throughput is "fast", must be a number'),
     ({"target-throughput": -1}, "target-throughput is -1, must be a number"),
     ({"target-throughput": [1]}, "target-throughput is [1], must be a number"),
     ({"target-interval": "x"}, 'target-interval is "x", must be a number of seconds'),
     ({"ramp-up-time-period": 1}, "schedule[0] has a ramp-up-time-period, which needs a warmup-time-period"),
-    ({"ramp-up-time-period": 2, "warmup-time-period": 1}, "warmup-time-period is 1.0 s, shorter than ramp-up"),
+    (
+        {"ramp-up-time-period": 2, "warmup-time-period": 1},
+        "warmup-time-period is 1.0 s, shorter than ramp-up",
+    ),
     ({"ramp-up-time-period": 2, "iterations": 1}, "schedule[0] mixes ramp-up-time-period with iterations"),
-    ({"ignore-response-error-level": "fatal"}, 'ignore-response-error-level is "fatal", must be one of non-fatal'),
+    (
+        {"ignore-response-error-level": "fatal"},
+        'ignore-response-error-level is "fatal", must be one of non-fatal',
+    ),
     ({"tags": 3}, "schedule[0].tags is 3, must be a string or a list of strings"),
     ({"operation": 3}, "schedule[0].operation is 3, must be a string"),
 ]
@@ -125,10 +150,19 @@ PARALLEL_RULES: list[tuple[dict[str, Any], str]] = [
     (parallel(), "schedule[0].parallel.tasks is empty"),
     (parallel(parallel(*TWO)), "schedule[0].parallel.tasks[0].parallel cannot stand inside another"),
     (parallel(*TWO, clients=0), "schedule[0].parallel.clients is 0"),
-    (parallel(*TWO, **{"completed-by": "bb"}), 'completed-by names "bb", which is none of its tasks (did you mean "b"?)'),
-    (parallel({**TWO[0], "ramp-up-time-period": 1, "warmup-time-period": 1}), "ramp-up-time-period is only allowed on"),
+    (
+        parallel(*TWO, **{"completed-by": "bb"}),
+        'completed-by names "bb", which is none of its tasks (did you mean "b"?)',
+    ),
+    (
+        parallel({**TWO[0], "ramp-up-time-period": 1, "warmup-time-period": 1}),
+        "ramp-up-time-period is only allowed on",
+    ),
     (parallel(TWO[0], TWO[0]), 'schedule[0].parallel.tasks[1] is the second task "a" of the challenge'),
-    (parallel({**TWO[0], "iterations": 1}, **{"warmup-time-period": 1}), "tasks[0] mixes warmup-time-period with iter"),
+    (
+        parallel({**TWO[0], "iterations": 1}, **{"warmup-time-period": 1}),
+        "tasks[0] mixes warmup-time-period with iter",
+    ),
 ]
 
 
@@ -172,21 +206,25 @@ def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path
     with pytest.raises(TrackError) as caught:
         load_track(folder(tmp_path, files), {"clients": 0}, NOW)
     assert caught.value.message.endswith("has 5 problems")
-    assert [problem.split(" (track.json rendered, line ") for problem in caught.value.problems] == [
+    places = [problem.split(" (track.json rendered, line ") for problem in caught.value.problems]
+    rule = 'must be a number of at least 0 or a text such as "10 docs/s"'
+    assert places == [
         ["version is 1, only version 2 of the format exists", "1, near track.json:1)"],
         ["operations[1].operation-type is missing", "5, near o.json:3)"],
         ["schedule[0].clients is 0, must be at least 1", "8, near track.json:5)"],
         ["schedule[1].time-period is 0, must be more than 0", "10, near track.json:8)"],
-        [
-            'schedule[1].target-throughput is "x", must be a number of at least 0 or a text such as "10 docs/s"',
-            "10, near track.json:8)",
-        ],
+        [f'schedule[1].target-throughput is "x", {rule}', "10, near track.json:8)"],
     ]
 
 
 def test_a_track_that_is_no_object(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=r"track\.json: a track is a JSON object, this is \[1\]"):
         load_track(folder(tmp_path, {"track.json": "[1]"}), {}, NOW)
+
+
+def test_numbers_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(TrackError, match=r"track\.json rendered holds NaN, which is no number in JSON"):
+        load_track(folder(tmp_path, {"track.json": '{"a": NaN}'}), {}, NOW)
 
 
 def test_the_whole_model(tmp_path: Path) -> None:
@@ -231,7 +269,12 @@ def test_a_parallel_element_hands_down_its_bounds(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=[{"name": "both", **parallel(*tasks, clients=1, **bounds)}])
     element = track.default_challenge.schedule[0]
     assert isinstance(element, Parallel)
-    assert (element.name, element.clients, element.completed_by, element.client_count) == ("both", 1, "any", 1)
+    assert (element.name, element.clients, element.completed_by, element.client_count) == (
+        "both",
+        1,
+        "any",
+        1,
+    )
     assert [task.time_period for task in element.tasks] == [10.0, 7.0]
     assert [task.ramp_up_time_period for task in element.tasks] == [3.0, 3.0]
 
@@ -251,7 +294,9 @@ def test_target_rates(tmp_path: Path, value: Any, expected: Rate | None) -> None
 def test_operations_by_name_inline_and_by_type(tmp_path: Path) -> None:
     inline = {"operation-type": "sleep", "duration": 1}
     track = load(tmp_path, schedule=[{"operation": "read"}, {"operation": inline}, {"operation": "refresh"}])
-    found = [(task.name, task.operation.type, task.operation.place) for task in track.default_challenge.tasks()]
+    found = [
+        (task.name, task.operation.type, task.operation.place) for task in track.default_challenge.tasks()
+    ]
     assert found == [
         ("read", "search", ("operations", 0)),
         ("sleep", "sleep", ("schedule", 1, "operation")),
@@ -279,9 +324,16 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
         "track.json": json.dumps(
             document(
                 indices=[{"name": "i", "body": "i.json"}],
-                templates=[{"name": "t", "index-pattern": "t*", "template": "t.json", "template-path": "deep.er"}],
+                templates=[
+                    {"name": "t", "index-pattern": "t*", "template": "t.json", "template-path": "deep.er"}
+                ],
                 composable_templates=[
-                    {"name": "c", "index-pattern": "c*", "template": "t.json", "delete-matching-indices": False}
+                    {
+                        "name": "c",
+                        "index-pattern": "c*",
+                        "template": "t.json",
+                        "delete-matching-indices": False,
+                    }
                 ],
                 component_templates=[{"name": "p", "template": "t.json"}],
             )
@@ -292,7 +344,10 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
     track = load_track(folder(tmp_path, files), {"n": 4}, NOW)
     assert track.indices[0].body == {"settings": {"n": 4}}
     assert track.templates[0].body == {"x": 1}
-    assert (track.composable_templates[0].pattern, track.composable_templates[0].delete_matching_indices) == ("c*", False)
+    assert (track.composable_templates[0].pattern, track.composable_templates[0].delete_matching_indices) == (
+        "c*",
+        False,
+    )
     assert track.component_templates[0].body == {"deep": {"er": {"x": 1}}}
 
 
@@ -301,7 +356,10 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
     [
         ("{", 'indices[0].body names "i.json", which rendered is no valid JSON'),
         ("[]", 'indices[0].body names "i.json", which holds [], must hold an object'),
-        ("{{ 1 / 0 }}", 'indices[0].body names "i.json": i.json, line 1: cannot be rendered: ZeroDivisionError'),
+        (
+            "{{ 1 / 0 }}",
+            'indices[0].body names "i.json": i.json, line 1: cannot be rendered: ZeroDivisionError',
+        ),
     ],
 )
 def test_bad_bodies(tmp_path: Path, body: str, expected: str) -> None:

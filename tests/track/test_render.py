@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from track.builders import NOW, folder
 
 from pacenote.errors import TrackError
 from pacenote.track.dates import days_ago, get_end_date, get_start_date
 from pacenote.track.load import load_track, render_track
 from pacenote.track.render import Renderer, RenderOptions
 from pacenote.track.splice import splice
+from track.builders import NOW, folder
 
 IMPORT = '{% import "rally.helpers" as rally with context %}'
 
@@ -79,7 +79,9 @@ def test_bodies_have_parameters_and_helpers_but_no_now_no_filters_no_files(tmp_p
 
     assert body("{{ shards }}{{ build_flavor }}{{ now }}") == "3default"
     assert body('{{ rally.collect(parts="part.json") }}') == "p"
-    assert body('{% import "rally.helpers" as rally %}{{ rally.exists_set_param("a", 1, comma=False) }}').strip()
+    assert body(
+        '{% import "rally.helpers" as rally %}{{ rally.exists_set_param("a", 1, comma=False) }}'
+    ).strip()
     with pytest.raises(TrackError, match=r"body\.json, line 1.*days_ago"):
         body("{{ 1 | days_ago(2) }}")
     with pytest.raises(TrackError, match=r'there is no file "part\.json"'):
@@ -98,7 +100,9 @@ def test_bodies_have_parameters_and_helpers_but_no_now_no_filters_no_files(tmp_p
         ("{% include 'bad.json' %}", "bad.json, line 1: is no valid template", "unexpected"),
     ],
 )
-def test_errors_name_the_fragment_and_its_line(tmp_path: Path, fragment: str, place: str, reason: str) -> None:
+def test_errors_name_the_fragment_and_its_line(
+    tmp_path: Path, fragment: str, place: str, reason: str
+) -> None:
     track = '{\n{{ rally.collect(parts="ops/*.json") }}\n}'
     with pytest.raises(TrackError) as caught:
         render(tmp_path, track, ops__a="1\n2\n3", ops__b=fragment, inc="x\n{{ gone.field }}", bad="{{ ) }}")

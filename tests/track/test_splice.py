@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from track.builders import folder
 
 from pacenote.errors import TrackError
 from pacenote.track.splice import splice
+from track.builders import folder
 
 COLLECT = '{{ rally.collect(parts="PATTERN") }}'
 
@@ -23,7 +23,12 @@ def text_of(root: Path, files: dict[str, str]) -> str:
 
 
 def test_fragments_are_sorted_and_joined_by_comma_and_line_break(tmp_path: Path) -> None:
-    files = {"track.json": f"[{collect('ops/*.json')}]", "ops/b.json": "2", "ops/a.json": "1", "ops/c.txt": "3"}
+    files = {
+        "track.json": f"[{collect('ops/*.json')}]",
+        "ops/b.json": "2",
+        "ops/a.json": "1",
+        "ops/c.txt": "3",
+    }
     assert text_of(tmp_path, files) == "[1,\n2]"
 
 
@@ -48,10 +53,19 @@ def test_benchmark_collect_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "other",
-    ["{{rally.collect(parts=\"a.json\")}}", "{{ rally.collect(parts='a.json') }}", '{{- rally.collect(parts="a.json") }}'],
+    [
+        '{{rally.collect(parts="a.json")}}',
+        "{{ rally.collect(parts='a.json') }}",
+        '{{- rally.collect(parts="a.json") }}',
+    ],
 )
 def test_other_spellings_are_left_to_the_macro(tmp_path: Path, other: str) -> None:
     assert text_of(tmp_path, {"track.json": other, "a.json": "x"}) == other
+
+
+def test_folders_may_have_names_that_look_like_patterns(tmp_path: Path) -> None:
+    files = {"track.json": collect("[a]/*.json") + collect("x[1]/p.json"), "a/p.json": "p", "x1/p.json": "q"}
+    assert text_of(tmp_path / "my[1]track", files) == "pq"
 
 
 def test_two_collects_on_one_line(tmp_path: Path) -> None:

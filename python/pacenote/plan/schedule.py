@@ -35,10 +35,11 @@ def _interval_s(task: Task, rate: Rate, compiled: Compiled, problems: Problems) 
         return compiled.weight / rate.value
     if rate.unit == OPS:
         return 1 / rate.value
+    unit = compiled.unit
+    known = f"{unit}/s" if unit == OPS else f"{unit}/s, or {OPS}/s to count requests"
     problems.add(
         (*task.place, "target-throughput"),
-        f"is in {rate.unit}/s, but operation {quoted(task.operation.name)} counts {compiled.unit}; "
-        f"write {compiled.unit}/s, or ops/s to count requests",
+        f"is in {rate.unit}/s, but operation {quoted(task.operation.name)} counts {unit}; write {known}",
     )
     return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from pacenote.errors import TrackError
 from pacenote.model.reader import Problem, shown
@@ -39,7 +39,7 @@ class Rendered:
     def parsed(self) -> dict[str, Any]:
         """The JSON object. Raises `TrackError` with an excerpt when the text is none."""
         try:
-            data = json.loads(self.text)
+            data = json.loads(self.text, parse_constant=self._no_number)
         except json.JSONDecodeError as cause:
             raise self._no_json(cause) from cause
         if not isinstance(data, dict):
@@ -75,6 +75,10 @@ class Rendered:
             if len(text) >= _TELLING and len(written.get(text, ())) == 1:
                 return written[text][0]
         return None
+
+    def _no_number(self, name: str) -> NoReturn:
+        # Python reads NaN and Infinity, no engine does.
+        raise TrackError(f"{self._entry} rendered holds {name}, which is no number in JSON")
 
     def _no_json(self, cause: json.JSONDecodeError) -> TrackError:
         place = self._place(cause.lineno, self._written())

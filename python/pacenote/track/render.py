@@ -15,6 +15,7 @@ from typing import Any
 import jinja2
 import jinja2.defaults
 import jinja2.meta
+
 from pacenote.errors import TrackError
 from pacenote.model.names import near, quoted
 from pacenote.track.dates import DATE_FILTERS
@@ -129,7 +130,7 @@ class Renderer:
         return (self._source.read(path), str(path), lambda: True) if path.is_file() else None
 
     def _glob(self, pattern: str) -> list[str]:
-        found = self._source.glob(str(self._source.root / pattern))
+        found = self._source.glob(self._source.root, pattern)
         return [self._source.shown(path) for path in found]
 
     def _explained(self, assembled: Assembled, cause: Exception) -> TrackError:
@@ -183,7 +184,7 @@ def _load_helpers(name: str) -> tuple[str, str, Callable[[], bool]] | None:
     return (_HELPERS, _HELPER_FILE, lambda: True) if name in _HELPER_NAMES else None
 
 
-# Without globals: Jinja counts a global as declared, and the parameters in question are globals when rendering.
+# Without globals: Jinja counts a global as declared, and when rendering, parameters are globals.
 _ANALYSIS = jinja2.Environment()
 _ANALYSIS.filters.update(DATE_FILTERS)
 

@@ -28,9 +28,11 @@ class TrackSource:
         """The text of one file of the track. Raises `TrackError` when it cannot be read."""
         return read_text(path)
 
-    def glob(self, pattern: str) -> list[Path]:
-        """Files that match a pattern given as an absolute path, sorted; none is fine."""
-        return [Path(name) for name in sorted(glob.glob(pattern)) if os.path.isfile(name)]
+    def glob(self, folder: Path, pattern: str) -> list[Path]:
+        """Files that match a pattern seen from a folder, sorted; none is fine."""
+        found = sorted(glob.glob(pattern, root_dir=folder))
+        paths = [Path(os.path.normpath(folder / name)) for name in found]
+        return [path for path in paths if path.is_file()]
 
     def shown(self, path: Path) -> str:
         """A path as messages show it: relative to the folder of the track."""

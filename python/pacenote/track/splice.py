@@ -10,7 +10,6 @@ helpers.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -98,9 +97,10 @@ def _pieces(source: TrackSource, file: Path, above: tuple[Path, ...]) -> Iterato
 
 
 def _collected(source: TrackSource, file: Path, pattern: str, above: tuple[Path, ...]) -> Iterator[Piece]:
-    fragments = source.glob(os.path.normpath(file.parent / pattern))
-    for index, fragment in enumerate(fragments):
-        if index:
-            last = fragments[index - 1]
-            yield Piece(_SEPARATOR, last, source.read(last).count("\n") + 1)
-        yield from _pieces(source, fragment, above)
+    last: Piece | None = None
+    for fragment in source.glob(file.parent, pattern):
+        if last is not None:
+            yield Piece(_SEPARATOR, last.file, last.line + last.text.count("\n"))
+        for piece in _pieces(source, fragment, above):
+            last = piece
+            yield piece

@@ -1,0 +1,57 @@
+//! The documents that Python writes are the ones this crate reads: `tests/plan/test_golden.py` keeps them.
+
+use std::path::{Path, PathBuf};
+
+use pacenote_plan::{Plan, Work};
+
+#[test]
+fn a_document_of_every_variant_is_understood_and_survives_the_round_trip() {
+    let text = document("every-variant.json");
+    let plan = Plan::from_json(&text).unwrap();
+    let again = serde_json::to_string(&plan).unwrap();
+    assert_eq!(Plan::from_json(&again).unwrap(), plan);
+}
+
+/// Each variant of each enum is there, so that a renamed one cannot go unnoticed.
+#[test]
+fn no_variant_is_missing() {
+    let text = document("every-variant.json");
+    let work = ["bulk", "requests", "sleep"];
+    let checks = ["status", "search", "health", "condition", "empty"];
+    let paces = ["unpaced", "deterministic", "poisson"];
+    let ends = ["iterations", "time", "task", "any"];
+    for kind in [&work[..], &checks[..], &paces[..], &ends[..]].concat() {
+        assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "no {kind}");
+    }
+}
+
+#[test]
+fn the_bundled_track_indexes_a_million_documents_with_four_clients() {
+    let plan = Plan::from_json(&document("http_logs.json")).unwrap();
+    let mut files = plan.tasks.iter().filter_map(|task| match &task.work {
+        Work::Bulk(bulk) => Some(bulk.files.iter().map(|file| file.documents).sum::<u64>()),
+        _ => None,
+    });
+    assert_eq!(files.next(), Some(1_000_000));
+    assert_eq!(plan.clients(), 4);
+}
+
+#[test]
+fn every_document_is_understood() {
+    let mut seen = 0;
+    for entry in golden().read_dir().unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let plan = Plan::from_json(&document(&name));
+        assert!(plan.is_ok(), "{name}: {plan:?}");
+        seen += 1;
+    }
+    assert!(seen >= 2, "no golden documents: have they moved?");
+}
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plan/golden")
+}
+
+fn document(name: &str) -> String {
+    std::fs::read_to_string(golden().join(name)).unwrap_or_default()
+}

@@ -1,0 +1,54 @@
+"""Planning a small track."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Parallel, Task, Track
+from pacenote.plan.build import PlanContext, PlanSettings, build_plan
+from pacenote.plan.document import Host, Plan, PlannedTask
+
+SEARCH = Operation("find", "search", {"body": {}})
+BULK = Operation("append", "bulk", {"bulk-size": 100})
+LOOPED = Operation("endless", "bulk", {"bulk-size": 100, "looped": True})
+NAP = Operation("nap", "sleep", {"duration": 1})
+SETTINGS = PlanSettings(race_id="r", seed=7, hosts=(Host("http", "127.0.0.1", 9200),))
+LIBRARY = Corpus("library", (Documents("books.json", document_count=1000, target_index="books"),))
+
+
+def task(name: str, operation: Operation = SEARCH, **fields: Any) -> Task:
+    """A task that stands where its name says."""
+    return Task(name, operation, place=(name,), **fields)
+
+
+def track(*schedule: Task | Parallel) -> Track:
+    """A track with one challenge of this schedule."""
+    return Track(
+        name="t",
+        root=Path("/t"),
+        challenges=(Challenge("c", schedule, default=True),),
+        indices=(Index("books"),),
+        corpora=(LIBRARY,),
+        operations=(SEARCH, BULK),
+    )
+
+
+def plan(*schedule: Task | Parallel) -> Plan:
+    """The plan of a schedule."""
+    return build_plan(track(*schedule), None, SETTINGS, PlanContext())
+
+
+def planned(one: Task) -> PlannedTask:
+    """One task as planned."""
+    return plan(one).tasks[0]
+
+
+def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
+    """The problems of a schedule."""
+    with pytest.raises(TrackError) as caught:
+        plan(*schedule)
+    return caught.value.problems

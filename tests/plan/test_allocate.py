@@ -1,0 +1,68 @@
+"""The allocation matrix."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.model.track import Parallel, Task
+from pacenote.plan.allocate import allocate
+from pacenote.plan.document import CompletedByAny, CompletedByTask, Step
+from plan.planning import task
+
+Rows = dict[int, list[tuple[int, int]]]
+
+
+def rows(step: Step) -> Rows:
+    return {slot.client: [(share.task, share.client) for share in slot.allocations] for slot in step.slots}
+
+
+A, B, C, WIDE = task("a", clients=2), task("b"), task("c"), task("wide", clients=4)
+
+
+@pytest.mark.parametrize(
+    ("element", "expected"),
+    [
+        (B, {0: [(0, 0)]}),
+        (A, {0: [(0, 0)], 1: [(0, 1)]}),
+        (Parallel((A, B)), {0: [(0, 0)], 1: [(0, 1)], 2: [(1, 0)]}),
+        (Parallel((A, B, C), clients=2), {0: [(0, 0), (1, 0)], 1: [(0, 1), (2, 0)]}),
+        (Parallel((A, B, C), clients=3), {0: [(0, 0), (2, 0)], 1: [(0, 1)], 2: [(1, 0)]}),
+        (Parallel((WIDE,), clients=2), {0: [(0, 0), (0, 2)], 1: [(0, 1), (0, 3)]}),
+        (Parallel((A, B), clients=1), {0: [(0, 0), (0, 1), (1, 0)]}),
+        (Parallel((A,), clients=8), {0: [(0, 0)], 1: [(0, 1)]}),
+    ],
+)
+def test_who_runs_what(element: Task | Parallel, expected: Rows) -> None:
+    (step,) = allocate([element])
+    assert rows(step) == expected
+
+
+def test_steps_follow_the_schedule_and_number_tasks_through() -> None:
+    steps = allocate([B, Parallel((A, C), completed_by="c"), task("d")])
+    assert [step.name for step in steps] == ["b", "a, c", "d"]
+    assert rows(steps[1]) == {0: [(1, 0)], 1: [(1, 1)], 2: [(2, 0)]}
+    assert steps[1].completed_by == CompletedByTask(2)
+    assert rows(steps[2]) == {0: [(3, 0)]}
+
+
+def test_completed_by_any() -> None:
+    (step,) = allocate([Parallel((A, B), completed_by="any")])
+    assert step.completed_by == CompletedByAny()
+
+
+def test_names_of_parallel_elements() -> None:
+    many = tuple(task(name) for name in "abcde")
+    assert [step.name for step in allocate([Parallel(many), Parallel(many, name="mine")])] == [
+        "a, b, c and 2 more",
+        "mine",
+    ]
+
+
+def test_every_client_of_every_task_is_allocated_exactly_once() -> None:
+    tasks = tuple(task(f"t{clients}", clients=clients) for clients in range(1, 8))
+    for clients in (None, *range(1, 30)):
+        (step,) = allocate([Parallel(tasks, clients=clients)])
+        shares = [share for row in rows(step).values() for share in row]
+        expected = [(number, client) for number, one in enumerate(tasks) for client in range(one.clients)]
+        assert sorted(shares) == expected
+        assert max(rows(step)) < (clients or 28)

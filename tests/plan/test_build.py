@@ -1,0 +1,118 @@
+"""Whole plans: what they hold, and all problems at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+import pytest
+
+from pacenote.errors import TrackError, UsageError
+from pacenote.model.track import Corpus, Documents, Operation, Parallel
+from pacenote.model.work import Bulk, BulkFile
+from pacenote.plan.build import PlanContext, build_plan
+from pacenote.plan.corpora import needed_documents
+from pacenote.plan.document import OnError
+from plan.planning import BULK, LIBRARY, NAP, SEARCH, SETTINGS, plan, planned, refused, task, track
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_a_task_as_planned() -> None:
+    one = planned(task("t", NAP, clients=3, tolerates_errors=True, warmup_time_period=4.0, time_period=1.0,
+                       ramp_up_time_period=2.0))  # fmt: skip
+    assert (one.name, one.operation, one.operation_type, one.clients) == ("t", "nap", "sleep", 3)
+    assert (one.ramp_up_s, one.unit, one.tolerates_errors) == (2.0, "ops", True)
+
+
+def test_the_prepared_files_are_used() -> None:
+    context = PlanContext(
+        lambda corpus, documents: (PurePath("/data", corpus.name, documents.document_file), 42)
+    )
+    work = build_plan(track(task("t", BULK)), "c", SETTINGS, context).tasks[0].work
+    assert isinstance(work, Bulk)
+    assert work.files == (BulkFile("/data/library/books.json", 42, '{"index":{"_index":"books"}}'),)
+
+
+def test_before_preparation_the_declared_counts_are_used() -> None:
+    work = planned(task("t", BULK)).work
+    assert isinstance(work, Bulk)
+    assert work.files[0] == BulkFile("library/books.json", 1000, '{"index":{"_index":"books"}}')
+
+
+def test_all_problems_of_all_tasks_come_out_together() -> None:
+    bad = Operation("bad", "bulk", {"bulk-size": 0, "refresh": "x"}, place=("operations", 3))
+    found = refused(
+        task("one", bad),
+        task("again", bad),
+        task("two", Operation("serch", "serch")),
+        task("three", Operation("q", "esql")),
+        task("four", schedule="mine"),
+    )
+    assert [problem.split(",")[0] for problem in found] == [
+        "operations[3].bulk-size is 0",
+        'operations[3].refresh is "x"',
+        '"serch" is neither an operation of the track nor an operation type (did you mean "search"?)',
+        'operation type "esql" is known to Rally but cannot be run by Pacenote yet',
+        'four.schedule is "mine"',
+    ]
+
+
+def test_the_message_says_how_many_problems_where() -> None:
+    with pytest.raises(TrackError) as caught:
+        plan(task("a", Operation("q", "esql")), task("b", schedule="mine"))
+    assert caught.value.message == 'challenge "c" of track "t" has 2 problems'
+    with pytest.raises(TrackError) as caught:
+        plan(task("a", Operation("q", "esql")))
+    assert caught.value.message.startswith('challenge "c" of track "t": operation type "esql"')
+
+
+def test_operations_that_are_not_scheduled_may_be_anything() -> None:
+    unknown = replace(track(task("t")), operations=(Operation("x", "from-a-plugin"),))
+    assert build_plan(unknown, None, SETTINGS, PlanContext()).tasks
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_has_64_bits(seed: int) -> None:
+    with pytest.raises(UsageError, match=f"the seed is {seed}"):
+        build_plan(track(task("t")), None, replace(SETTINGS, seed=seed), PlanContext())
+
+
+def test_only_needed_files_are_prepared() -> None:
+    other = Corpus("other", (Documents("x.json"), Documents("y.json", target_index="films")))
+    subject = replace(
+        track(task("a", Operation("o", "bulk", {"indices": ["films"]})), task("b", SEARCH)),
+        corpora=(LIBRARY, other),
+    )
+    assert needed_documents(subject, subject.default_challenge) == ((other, other.documents[1]),)
+    everything = replace(track(task("a", BULK), task("b", BULK)), corpora=(LIBRARY, other))
+    assert len(needed_documents(everything, everything.default_challenge)) == 3
+    assert needed_documents(track(task("b")), track(task("b")).default_challenge) == ()
+
+
+def test_equal_plans_are_equal_texts() -> None:
+    schedule = (task("a", BULK), Parallel((task("b"), task("c", NAP)), completed_by="c"))
+    assert plan(*schedule).to_json() == plan(*schedule).to_json()
+
+
+def test_on_error_and_headers_cross() -> None:
+    settings = replace(
+        SETTINGS, on_error=OnError.CONTINUE_ON_NETWORK, headers=(("authorization", "Basic c2VjcmV0"),)
+    )
+    document = json.loads(build_plan(track(task("t")), None, settings, PlanContext()).to_json())
+    assert document["driver"] == {"threads": 0, "on_error": "continue-on-network"}
+    assert document["target"]["headers"] == [["authorization", "Basic c2VjcmV0"]]
+
+
+def test_what_is_stored_holds_no_credentials() -> None:
+    secret = Operation(
+        "s", "search", {"body": {}, "headers": {"Authorization": "ApiKey c2VjcmV0"}, "opaque-id": "me"}
+    )
+    settings = replace(SETTINGS, headers=(("authorization", "Basic c2VjcmV0"),))
+    made = build_plan(track(task("t", secret)), None, settings, PlanContext())
+    assert "c2VjcmV0" in made.to_json()
+    public = made.to_public_json()
+    assert "c2VjcmV0" not in public
+    assert '["x-opaque-id","me"]' in public
+    assert json.loads(public)["target"]["headers"] == [["authorization", "<hidden>"]]

@@ -1,0 +1,82 @@
+"""Plans in words, for a dry run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pacenote.model.track import Operation, Parallel
+from pacenote.plan.explain import ClientLine, explain
+from pacenote.units import Rate
+from plan.planning import BULK, LOOPED, NAP, plan, task
+
+
+def test_steps_tasks_and_clients() -> None:
+    parallel = Parallel((task("a", clients=2), task("b", NAP)), clients=2, completed_by="b")
+    first, second = explain(plan(parallel, task("c")))
+    assert (first.name, first.completed_by) == ("a, b", "b")
+    assert [line.name for line in first.tasks] == ["a", "b"]
+    assert first.clients == (ClientLine(0, ("a[0]", "b")), ClientLine(1, ("a[1]",)))
+    assert (second.name, second.completed_by, second.clients) == ("c", "", (ClientLine(0, ("c",)),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "pace", "bound"),
+    [
+        ({}, "as fast as possible", "1 iteration"),
+        (
+            {"target_throughput": Rate(50.0), "warmup_iterations": 100, "iterations": 1000},
+            "50/s",
+            "100 + 1,000 iterations",
+        ),
+        ({"target_interval": 30.0, "time_period": 90.0}, "one every 30 s", "1 min 30 s"),
+        (
+            {
+                "target_throughput": Rate(2.0),
+                "schedule": "poisson",
+                "warmup_time_period": 5.0,
+                "time_period": 9.0,
+            },
+            "2/s at random (poisson)",
+            "5 s warm-up, 9 s",
+        ),
+    ],
+)
+def test_paces_and_bounds(fields: dict[str, Any], pace: str, bound: str) -> None:
+    (step,) = explain(plan(task("t", **fields)))
+    assert (step.tasks[0].pace, step.tasks[0].bound) == (pace, bound)
+
+
+def test_until_the_source_or_another_task_ends() -> None:
+    both = (task("a", BULK), task("b", LOOPED, warmup_time_period=1.0))
+    (step,) = explain(plan(Parallel(both, completed_by="any")))
+    assert step.completed_by == "any task"
+    assert [line.bound for line in step.tasks] == [
+        "until all documents are sent",
+        "1 s warm-up, until another task completes the step",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "requests"),
+    [
+        (NAP, ("waits 1 s",)),
+        (BULK, ("POST /_bulk 100 of 1,000 documents in 1 file",)),
+        (
+            Operation("o", "bulk", {"bulk-size": 5, "ingest-percentage": 50}),
+            ("POST /_bulk 5 of 1,000 documents in 1 file, 0.5 of it",),
+        ),
+        (Operation("o", "search", {"body": {}}), ("POST /books/_search 2 B body",)),
+        (
+            Operation("o", "force-merge", {"mode": "polling"}),
+            (
+                "POST /books/_forcemerge?wait_for_completion=false",
+                "GET /_tasks?actions=*forcemerge*, every 10 s until done",
+            ),
+        ),
+    ],
+)
+def test_requests(operation: Operation, requests: tuple[str, ...]) -> None:
+    (step,) = explain(plan(task("t", operation)))
+    assert step.tasks[0].requests == requests
