@@ -1,1 +1,51 @@
-//! Placeholder while the skeleton is laid.
+//! Runs a plan: requests on the wire, judged and recorded.
+//!
+//! [`Race::start`] takes a [`pacenote_plan::Plan`] and a folder and runs by itself; the caller waits for [`Event`]s,
+//! asks for [`Progress`] and may stop it. Nothing of the caller lies between two requests.
+//!
+//! # Threads
+//!
+//! | thread | does |
+//! | --- | --- |
+//! | workers, one per core | each runs its clients on a runtime of its own; a client keeps its connection for the whole race |
+//! | control | sends the workers from step to step; a step begins when every client is ready, and ends with its last |
+//! | collector | merges what the workers recorded, writes the race folder, hands over results and progress |
+//!
+//! # Layout
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `race.rs` | [`Race`]: start, wait, stop |
+//! | `control.rs` | the schedule, step by step |
+//! | `collect.rs` | the collector's thread |
+//! | `worker.rs` | one thread: its clients, its recorder |
+//! | `drive.rs` | the measured loop of one client |
+//! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
+//! | `bound.rs` | when a task ends |
+//! | `source/` | what an operation sends: bulks of a corpus, prepared requests, nothing |
+//! | `http/` | HTTP/1.1 |
+//! | `judge.rs`, `scan.rs` | is this reply a success |
+//! | `step.rs`, `shared.rs` | what threads share while a step runs, and over the whole race |
+//! | `error.rs` | [`DriveError`] |
+
+mod alarm;
+mod bound;
+mod collect;
+mod control;
+mod drive;
+mod error;
+pub mod http;
+mod judge;
+mod outcome;
+mod pacer;
+mod race;
+mod scan;
+mod shared;
+mod source;
+mod step;
+mod worker;
+
+pub use error::DriveError;
+pub use pacenote_record::{TaskResult, recover_series};
+pub use race::{Progress, Race, Summary, ThreadSummary};
+pub use shared::Event;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::RecordError;
-use crate::recorder::{Delivery, Outgoing};
+use crate::recorder::{Delivery, Spare};
 use crate::samples_file::SamplesFile;
 use crate::series_file::SeriesFile;
 use crate::summary::{TaskProgress, TaskResult};
@@ -83,7 +83,7 @@ impl Collector {
     /// # Errors
     ///
     /// When a file cannot be written.
-    pub fn receive(&mut self, delivery: Delivery, way: &Outgoing) -> Result<Option<TaskEnd>, RecordError> {
+    pub fn receive(&mut self, delivery: Delivery, spare: &Spare) -> Result<Option<TaskEnd>, RecordError> {
         match delivery {
             Delivery::Begin { task, threads, started_ns } => {
                 let totals = Totals::new(task, self.tasks[task as usize].clone())?;
@@ -92,7 +92,7 @@ impl Collector {
             Delivery::Window(window) => self.add(*window)?,
             Delivery::Samples(samples) => {
                 self.samples.append(&samples, &self.tasks)?;
-                way.give_back(samples);
+                spare.give_back(samples);
             }
             Delivery::Errors(task, errors) => {
                 if let Some(running) = self.running.get_mut(&task) {

@@ -43,35 +43,47 @@ pub enum Delivery {
     },
 }
 
-/// The way from recorders to the collector, and of empty buffers back.
+/// The way from recorders to the collector.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     sender: Sender<Delivery>,
-    spare: Arc<Mutex<Vec<Vec<Sample>>>>,
+    spare: Spare,
 }
+
+/// Emptied sample buffers, on their way back to recorders. Locked once per buffer, not per sample.
+#[derive(Debug, Clone, Default)]
+pub struct Spare(Arc<Mutex<Vec<Vec<Sample>>>>);
 
 impl Outgoing {
     /// A way that ends in the given channel.
     #[must_use]
     pub fn new(sender: Sender<Delivery>) -> Self {
-        Self { sender, spare: Arc::default() }
+        Self { sender, spare: Spare::default() }
+    }
+
+    /// Where the collector gives buffers back.
+    #[must_use]
+    pub fn spare(&self) -> Spare {
+        self.spare.clone()
     }
 
     /// Hands a delivery over. When nobody listens any more the race is over and there is nothing to record.
     pub fn send(&self, delivery: Delivery) {
         let _ = self.sender.send(delivery);
     }
+}
 
-    /// Gives an emptied buffer back for further use.
+impl Spare {
+    /// Gives a buffer back for further use.
     pub fn give_back(&self, mut buffer: Vec<Sample>) {
         buffer.clear();
-        if let Ok(mut spare) = self.spare.lock() {
+        if let Ok(mut spare) = self.0.lock() {
             spare.push(buffer);
         }
     }
 
-    fn take_buffer(&self) -> Vec<Sample> {
-        let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
+    fn take(&self) -> Vec<Sample> {
+        let spare = self.0.lock().ok().and_then(|mut spare| spare.pop());
         spare.unwrap_or_else(|| Vec::with_capacity(BATCH))
     }
 }
@@ -96,7 +108,7 @@ impl Recorder {
     /// A recorder that delivers to `outgoing`.
     #[must_use]
     pub fn new(outgoing: Outgoing) -> Self {
-        let samples = outgoing.take_buffer();
+        let samples = outgoing.spare.take();
         Self { outgoing, open: Vec::new(), samples }
     }
 
@@ -159,7 +171,7 @@ impl Recorder {
         if self.samples.is_empty() {
             return;
         }
-        let full = std::mem::replace(&mut self.samples, self.outgoing.take_buffer());
+        let full = std::mem::replace(&mut self.samples, self.outgoing.spare.take());
         self.outgoing.send(Delivery::Samples(full));
     }
 }

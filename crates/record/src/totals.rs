@@ -95,15 +95,21 @@ impl Totals {
         self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
     }
 
-    /// Work by second inside the window. A time-based window counts all work that ended in it, whenever begun, so that
-    /// what is under way at its beginning makes up for what is under way at its end; otherwise measured operations
-    /// count. Seconds that the window only touches are in the mean alone.
+    /// Work by second inside the window.
+    ///
+    /// A window of whole seconds counts all work that ended in it, whenever begun, so that what is under way at its
+    /// beginning makes up for what is under way at its end; any other counts the work of measured operations. Seconds
+    /// that a window only touches are in the mean alone.
     fn throughput(&self) -> Option<Throughput> {
         let (begin, end) = self.window_ns();
-        let kind = usize::from(self.info.warmup_ns.is_none());
-        let until = self.planned_end_ns().map_or(end / SECOND + 1, |end| end.div_ceil(SECOND));
-        let total: u64 =
-            self.work.range(begin / SECOND..until.max(begin / SECOND)).map(|(_, work)| work[kind]).sum();
+        let planned = self.planned_end_ns();
+        let aligned = self.info.warmup_ns.is_some()
+            && begin % SECOND == 0
+            && planned.is_none_or(|end| end % SECOND == 0);
+        let kind = usize::from(!aligned);
+        let until = planned.filter(|_| aligned).map_or(u64::MAX, |end| end / SECOND);
+        let seconds_in = (begin / SECOND).min(until)..until;
+        let total: u64 = self.work.range(seconds_in).map(|(_, work)| work[kind]).sum();
         if total == 0 || end <= begin {
             return None;
         }

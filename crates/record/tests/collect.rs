@@ -80,7 +80,7 @@ impl Race {
     fn result(&mut self) -> TaskResult {
         let mut ended = None;
         while let Ok(delivery) = self.inbox.try_recv() {
-            ended = ended.or(self.collector.receive(delivery, &self.way).unwrap());
+            ended = ended.or(self.collector.receive(delivery, &self.way.spare()).unwrap());
         }
         ended.expect("the task should have ended").result
     }
@@ -193,7 +193,7 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
         recorder.tick();
     }
     while let Ok(delivery) = race.inbox.try_recv() {
-        race.collector.receive(delivery, &race.way).unwrap();
+        race.collector.receive(delivery, &race.way.spare()).unwrap();
     }
     let folder = race.folder;
     // Killed: nothing is closed, and the last line is torn.

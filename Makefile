@@ -1,0 +1,58 @@
+# Everything runs in .venv; every target makes sure that it is there and fits the lock file.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: race test unit engine lint fmt bench lock clean
+
+## Assemble a real OpenSearch, index a million documents, query them, report.
+race: $(VENV)/.built
+	$(BIN)/pacenote race --track=http_logs $(RACE)
+
+## Everything that CI tests: Rust, Python, and races against a real engine.
+test: unit engine
+
+## Tests without an engine.
+unit: $(VENV)/.built
+	cargo test --workspace --quiet
+	$(BIN)/pytest -m "not engine" --durations=10
+
+## Tests that start a real engine.
+engine: $(VENV)/.built
+	$(BIN)/pytest -m engine --durations=10
+
+lint: $(VENV)/.built
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fmt: $(VENV)/.ready
+	cargo fmt --all
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+## Ratios that we hold ourselves to; see benchmarks/README.md.
+bench: $(VENV)/.built
+	$(BIN)/python benchmarks/run.py
+
+## Renew the lock of Python packages after a change of pyproject.toml.
+lock: $(VENV)/.ready
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --quiet --upgrade --output-file requirements.lock
+
+$(VENV)/.ready: requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
+	touch $@
+
+$(VENV)/.built: $(VENV)/.ready $(CORE_SOURCES) pyproject.toml
+	$(BIN)/maturin develop --release --quiet
+	touch $@
+
+clean:
+	rm -rf $(VENV) target

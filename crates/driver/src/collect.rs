@@ -1,0 +1,92 @@
+//! The collector's thread: merges recordings, writes the race folder, hands over results and progress.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{Bound, Pace, Plan, Work};
+use pacenote_record::{Collector, Delivery, RecordError, Spare, TaskInfo};
+
+use crate::shared::{Event, Shared};
+use crate::source::planned_bulks;
+
+/// How often progress is renewed.
+const RENEW: Duration = Duration::from_millis(200);
+
+/// Collects until every recorder is gone. Returns how many samples were written.
+///
+/// # Errors
+///
+/// When the race folder cannot be written; the race is then aborted, and what follows is thrown away.
+pub fn collect(
+    mut collector: Collector,
+    inbox: &Receiver<Delivery>,
+    spare: &Spare,
+    shared: &Arc<Shared>,
+) -> Result<u64, RecordError> {
+    let mut renewed = Instant::now();
+    loop {
+        match inbox.recv_timeout(RENEW) {
+            Ok(delivery) => {
+                if let Err(error) = take(&mut collector, delivery, spare, shared) {
+                    shared.abort(error.to_string());
+                    while inbox.recv().is_ok() {}
+                    return Err(error);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if renewed.elapsed() >= RENEW {
+            renewed = Instant::now();
+            shared.progress().tasks = collector.progress(shared.elapsed_ns(renewed));
+        }
+    }
+    shared.progress().tasks.clear();
+    collector.close()
+}
+
+fn take(
+    collector: &mut Collector,
+    delivery: Delivery,
+    spare: &Spare,
+    shared: &Shared,
+) -> Result<(), RecordError> {
+    if let Some(end) = collector.receive(delivery, spare)? {
+        shared.publish(Event::TaskFinished(Box::new(end.result)));
+    }
+    Ok(())
+}
+
+/// What the collector has to know of the plan's tasks.
+pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
+    let info = |task: &pacenote_plan::Task| {
+        let clients = u64::from(task.clients);
+        let (warmup_ns, end_ns, counted) = match task.bound {
+            Bound::Iterations { warmup, measured } => (None, None, Some((warmup + measured) * clients)),
+            Bound::Time { warmup_s, measured_s } => {
+                (Some(ns(warmup_s)), measured_s.map(|measured_s| ns(warmup_s + measured_s)), None)
+            }
+        };
+        let operations = counted.or_else(|| match &task.work {
+            Work::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
+            _ => None,
+        });
+        TaskInfo {
+            task: task.name.clone(),
+            operation: task.operation.clone(),
+            operation_type: task.operation_type.clone(),
+            unit: task.unit.clone(),
+            clients: task.clients,
+            paced: !matches!(task.pace, Pace::Unpaced {}),
+            warmup_ns,
+            end_ns,
+            operations,
+        }
+    };
+    plan.tasks.iter().map(info).collect()
+}
+
+fn ns(seconds: f64) -> u64 {
+    u64::try_from(Duration::from_secs_f64(seconds).as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,111 @@
+//! Request heads, built once per request template and host.
+
+use pacenote_plan::Host;
+
+/// Why a head cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeadError {
+    /// A header would break out of its line. Its value is not shown, it may be secret.
+    #[error("the header {0:?} has a line break or a control character")]
+    Header(String),
+    /// The request line is not one line of printable characters.
+    #[error("the request line {0:?} has a blank or a control character in its path")]
+    Line(String),
+}
+
+/// A request head; only the length of the body changes from request to request.
+#[derive(Debug, Clone)]
+pub struct Head {
+    bytes: Vec<u8>,
+    fixed: usize,
+    /// A reply to HEAD has no body, whatever its headers say.
+    bodiless_reply: bool,
+}
+
+impl Head {
+    /// A head for `method` and `path` (without the host's prefix).
+    ///
+    /// # Errors
+    ///
+    /// [`HeadError`] when a part would change the shape of the request.
+    pub fn new<'a>(
+        host: &Host,
+        method: &str,
+        path: &str,
+        headers: impl Iterator<Item = &'a (String, String)>,
+    ) -> Result<Self, HeadError> {
+        let line = format!("{method} {}{path} HTTP/1.1\r\n", host.path);
+        if [method, path, host.path.as_str()]
+            .iter()
+            .any(|part| part.bytes().any(|byte| byte <= b' ' || byte == 127))
+        {
+            return Err(HeadError::Line(format!("{method} {}{path}", host.path)));
+        }
+        let mut bytes = line.into_bytes();
+        let name = if host.host.contains(':') { format!("[{}]", host.host) } else { host.host.clone() };
+        bytes.extend_from_slice(format!("host: {name}:{}\r\nuser-agent: pacenote\r\n", host.port).as_bytes());
+        for (name, value) in headers {
+            let broken = |text: &str| text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 127);
+            if name.is_empty() || broken(name) || name.contains([' ', ':']) || broken(value) {
+                return Err(HeadError::Header(name.clone()));
+            }
+            bytes.extend_from_slice(format!("{}: {value}\r\n", name.to_ascii_lowercase()).as_bytes());
+        }
+        let fixed = bytes.len();
+        Ok(Self { bytes, fixed, bodiless_reply: method == "HEAD" })
+    }
+
+    /// The whole head for a body of `length` bytes. Allocates nothing once it has been called.
+    pub fn for_body(&mut self, length: usize) -> &[u8] {
+        self.bytes.truncate(self.fixed);
+        if length > 0 {
+            self.bytes.extend_from_slice(b"content-length: ");
+            self.bytes.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+            self.bytes.extend_from_slice(b"\r\n");
+        }
+        self.bytes.extend_from_slice(b"\r\n");
+        &self.bytes
+    }
+
+    /// Whether the reply has no body whatever its headers say.
+    #[must_use]
+    pub fn bodiless_reply(&self) -> bool {
+        self.bodiless_reply
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pacenote_plan::Scheme;
+
+    use super::*;
+
+    fn host() -> Host {
+        Host { scheme: Scheme::Http, host: "::1".into(), port: 9200, path: "/es".into() }
+    }
+
+    fn head(path: &str, headers: &[(&str, &str)]) -> Result<Head, HeadError> {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Head::new(&host(), "POST", path, headers.iter())
+    }
+
+    #[test]
+    fn the_length_is_written_anew_for_every_body() {
+        let mut head = head("/_bulk", &[("Content-Type", "application/x-ndjson")]).unwrap();
+        let text = |head: &mut Head, length| String::from_utf8(head.for_body(length).to_vec()).unwrap();
+        let with = text(&mut head, 12);
+        assert!(with.starts_with("POST /es/_bulk HTTP/1.1\r\nhost: [::1]:9200\r\n"), "{with}");
+        assert!(with.ends_with("content-type: application/x-ndjson\r\ncontent-length: 12\r\n\r\n"), "{with}");
+        assert!(!text(&mut head, 0).contains("content-length"));
+    }
+
+    #[test]
+    fn nothing_can_break_out_of_its_line_and_secrets_stay_hidden() {
+        let error = head("/", &[("authorization", "secret\r\nx: y")]).unwrap_err();
+        assert_eq!(error, HeadError::Header("authorization".into()));
+        assert!(!error.to_string().contains("secret"));
+        assert!(head("/a b", &[]).is_err());
+        assert!(head("/", &[("a b", "c")]).is_err());
+    }
+}

@@ -1,0 +1,336 @@
+//! Is this reply a success? Decided after the clock has stopped.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use pacenote_plan::{Check, HealthStatus, Request};
+use pacenote_record::ErrorClass;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::outcome::{Failure, Verdict};
+use crate::scan::{Fields, number, truth};
+
+/// Different reasons kept of one bulk; documents beyond them are counted with the last.
+const MOST_REASONS: usize = 8;
+
+/// Judges the reply to a prepared request.
+pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
+    if request.ignore.contains(&status) {
+        return Verdict::success(request.ignored_weight, -1);
+    }
+    if !is_good(status) {
+        return refused(status, body);
+    }
+    let verdict = match &request.check {
+        Check::Status {} => Verdict::success(request.weight, -1),
+        Check::Search {} => search(body, request.weight),
+        Check::Bulk {} => bulk(body, request.weight),
+        Check::Health { status, no_relocating_shards } => health(body, *status, *no_relocating_shards),
+        Check::Condition { path, expected } => condition(body, path, expected),
+        Check::Empty { path } => empty(body, path),
+    };
+    // Conditions do not know what they are worth.
+    if verdict.is_success() { Verdict { accepted: request.weight, ..verdict } } else { verdict }
+}
+
+/// Judges the reply to a bulk of so many documents.
+pub fn judge_bulk(status: u16, body: &[u8], documents: u64) -> Verdict {
+    let verdict = if is_good(status) { bulk(body, documents) } else { refused(status, body) };
+    let rejected = if verdict.is_success() || verdict.class == ErrorClass::BulkItem {
+        verdict.rejected
+    } else {
+        documents
+    };
+    Verdict { rejected, ..verdict }
+}
+
+fn is_good(status: u16) -> bool {
+    (200..300).contains(&status)
+}
+
+/// An HTTP status that is no success, with what the engine says about it.
+fn refused(status: u16, body: &[u8]) -> Verdict {
+    let (kind, reason) = match serde_json::from_slice::<Value>(body) {
+        Ok(reply) => match &reply["error"] {
+            Value::String(reason) => (String::new(), reason.clone()),
+            Value::Object(error) => (text(error.get("type")), text(error.get("reason"))),
+            _ => (String::new(), shorten(body)),
+        },
+        Err(_) => (String::new(), shorten(body)),
+    };
+    Verdict::failure(ErrorClass::HttpStatus, status, &kind, reason)
+}
+
+fn text(value: Option<&Value>) -> String {
+    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn shorten(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
+}
+
+fn search(body: &[u8], weight: u64) -> Verdict {
+    let (mut took_ms, mut timed_out, mut failed) = (-1, None, None);
+    for (key, value) in Fields::of(body) {
+        match key {
+            b"took" => took_ms = number(value).unwrap_or(-1),
+            b"timed_out" => timed_out = truth(value),
+            b"_shards" => {
+                failed =
+                    Fields::of(value).find(|(key, _)| *key == b"failed").and_then(|(_, value)| number(value));
+            }
+            _ => {}
+        }
+        if took_ms >= 0 && timed_out.is_some() && failed.is_some() {
+            break;
+        }
+    }
+    let verdict = match (failed, timed_out) {
+        (Some(failed), _) if failed > 0 => shard_failure(body, failed),
+        (_, Some(true)) => {
+            let reason =
+                format!("the search timed out in the engine after {took_ms} ms, its hits are incomplete");
+            Verdict::failure(ErrorClass::SearchTimeout, 200, "", reason)
+        }
+        _ => Verdict::success(weight, took_ms),
+    };
+    Verdict { took_ms, ..verdict }
+}
+
+fn shard_failure(body: &[u8], failed: i64) -> Verdict {
+    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
+    let cause = &reply["_shards"]["failures"][0]["reason"];
+    let reason = format!("{failed} shards failed: {}", text(cause.get("reason")));
+    Verdict::failure(ErrorClass::ShardFailure, 200, &text(cause.get("type")), reason)
+}
+
+fn bulk(body: &[u8], documents: u64) -> Verdict {
+    let (mut took_ms, mut errors) = (-1, None);
+    for (key, value) in Fields::of(body) {
+        match key {
+            b"took" => took_ms = number(value).unwrap_or(-1),
+            b"errors" => errors = truth(value),
+            _ => {}
+        }
+        if took_ms >= 0 && errors.is_some() {
+            break;
+        }
+    }
+    match errors {
+        Some(false) => Verdict::success(documents, took_ms),
+        Some(true) => Verdict { took_ms, ..rejections(body, documents) },
+        None => Verdict::failure(
+            ErrorClass::Protocol,
+            200,
+            "",
+            "the reply to a bulk does not say `errors`".into(),
+        ),
+    }
+}
+
+#[derive(Deserialize)]
+struct BulkReply<'a> {
+    #[serde(borrow)]
+    items: Vec<BTreeMap<Cow<'a, str>, Item<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(default)]
+    status: u16,
+    #[serde(borrow)]
+    error: Option<ItemError<'a>>,
+}
+
+#[derive(Deserialize)]
+struct ItemError<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    reason: Option<Cow<'a, str>>,
+}
+
+/// Counts the rejected documents of a bulk and groups them by their reasons.
+fn rejections(body: &[u8], documents: u64) -> Verdict {
+    let Ok(reply) = serde_json::from_slice::<BulkReply>(body) else {
+        let reason = "the reply to a bulk says `errors` but its items are not understood".into();
+        return Verdict { rejected: documents, ..Verdict::failure(ErrorClass::Protocol, 200, "", reason) };
+    };
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut rejected = 0;
+    let items = reply.items.iter().flat_map(BTreeMap::values);
+    for (item, error) in items.filter_map(|item| item.error.as_ref().map(|error| (item, error))) {
+        rejected += 1;
+        let known = failures.iter().position(|known| known.status == item.status && known.kind == error.kind);
+        let position = known.unwrap_or_else(|| {
+            if failures.len() < MOST_REASONS {
+                failures.push(first_of_kind(item.status, error, failures.len() + 1 == MOST_REASONS));
+            }
+            failures.len() - 1
+        });
+        failures[position].count += 1;
+    }
+    Verdict {
+        class: ErrorClass::BulkItem,
+        accepted: documents.saturating_sub(rejected),
+        rejected,
+        took_ms: -1,
+        failures,
+    }
+}
+
+/// A reason that no document has been counted for yet. The last one that is kept stands for all others.
+fn first_of_kind(status: u16, error: &ItemError, last: bool) -> Failure {
+    let kind = if last { "other" } else { &error.kind };
+    let reason = error.reason.as_deref().unwrap_or_default();
+    Failure { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 0 }
+}
+
+fn health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> Verdict {
+    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
+    let status = serde_json::from_value::<HealthStatus>(reply["status"].clone()).ok();
+    let relocating = reply["relocating_shards"].as_u64().unwrap_or(0);
+    let reached = wanted.is_none_or(|wanted| status.is_some_and(|status| status >= wanted));
+    if reached && !(no_relocating_shards && relocating > 0) {
+        return Verdict::success(1, -1);
+    }
+    let reason = format!("health is {}, {relocating} shards are relocating", scalar(&reply["status"]));
+    Verdict::failure(ErrorClass::Condition, 200, "", reason)
+}
+
+fn condition(body: &[u8], path: &str, expected: &str) -> Verdict {
+    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
+    let actual = scalar(at(&reply, path));
+    if actual == expected {
+        return Verdict::success(1, -1);
+    }
+    Verdict::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
+}
+
+fn empty(body: &[u8], path: &str) -> Verdict {
+    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
+    let is_empty = match at(&reply, path) {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        other => other.is_null(),
+    };
+    if is_empty {
+        return Verdict::success(1, -1);
+    }
+    Verdict::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
+}
+
+fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+    path.split('.').fold(value, |value, key| &value[key])
+}
+
+/// A value as text: strings without quotes, everything else as in JSON.
+fn scalar(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(check: Check) -> Request {
+        Request {
+            method: "GET".into(),
+            path: "/".into(),
+            headers: vec![],
+            body: None,
+            check,
+            ignore: vec![404],
+            weight: 5,
+            ignored_weight: 2,
+            timeout_ms: None,
+            poll: None,
+        }
+    }
+
+    fn class(check: Check, body: &str) -> ErrorClass {
+        judge(&request(check), 200, body.as_bytes()).class
+    }
+
+    #[test]
+    fn the_status_decides_first() {
+        let status = request(Check::Status {});
+        assert_eq!(judge(&status, 201, b""), Verdict::success(5, -1));
+        assert_eq!(judge(&status, 404, b""), Verdict::success(2, -1));
+        let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
+        let verdict = judge(&status, 429, body);
+        assert_eq!((verdict.class, verdict.accepted), (ErrorClass::HttpStatus, 0));
+        assert_eq!((verdict.failures[0].kind.as_str(), verdict.failures[0].status), ("rejected", 429));
+        assert_eq!(judge(&status, 502, b"<html>Bad Gateway").failures[0].reason, "<html>Bad Gateway");
+    }
+
+    #[test]
+    fn a_search_fails_with_its_shards_and_its_time() {
+        let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
+        let verdict = judge(&request(Check::Search {}), 200, good.as_bytes());
+        assert_eq!(verdict, Verdict::success(5, 7));
+        let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,
+            "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
+        let verdict = judge(&request(Check::Search {}), 200, failed.as_bytes());
+        assert_eq!((verdict.class, verdict.took_ms), (ErrorClass::ShardFailure, 7));
+        assert_eq!(verdict.failures[0].kind, "script_exception");
+        let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
+        assert_eq!(class(Check::Search {}, late), ErrorClass::SearchTimeout);
+        assert_eq!(class(Check::Search {}, r#"{"hits": {}}"#), ErrorClass::None);
+    }
+
+    #[test]
+    fn rejected_documents_are_counted_by_reason() {
+        let body = r#"{"errors": true, "took": 3, "items": [
+            {"index": {"status": 201}},
+            {"index": {"status": 429, "error": {"type": "rejected", "reason": "full"}}},
+            {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
+            {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
+        let verdict = judge_bulk(200, body.as_bytes(), 4);
+        assert_eq!((verdict.class, verdict.accepted, verdict.rejected), (ErrorClass::BulkItem, 1, 3));
+        assert_eq!(verdict.took_ms, 3);
+        let counts: Vec<_> =
+            verdict.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
+        assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
+        assert_eq!(judge_bulk(200, br#"{"took":1,"errors":false,"items":["#, 9), Verdict::success(9, 1));
+        assert_eq!(judge_bulk(413, b"", 9).rejected, 9);
+        assert_eq!(judge_bulk(200, b"{}", 9).class, ErrorClass::Protocol);
+    }
+
+    #[test]
+    fn reasons_of_one_bulk_are_bounded_and_none_is_lost() {
+        let item = |n: usize| {
+            format!(r#"{{"index": {{"status": 400, "error": {{"type": "t{n}", "reason": "r"}}}}}}"#)
+        };
+        let items: Vec<_> = (0..50).map(item).collect();
+        let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
+        let verdict = judge_bulk(200, body.as_bytes(), 50);
+        assert_eq!(verdict.failures.len(), MOST_REASONS);
+        assert_eq!(verdict.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
+    }
+
+    #[test]
+    fn conditions_are_compared_as_text() {
+        let check = |expected: &str| Check::Condition {
+            path: "_all.total.merges.current".into(),
+            expected: expected.into(),
+        };
+        let body = r#"{"_all": {"total": {"merges": {"current": 0}}}}"#;
+        assert_eq!(class(check("0"), body), ErrorClass::None);
+        assert_eq!(class(check("1"), body), ErrorClass::Condition);
+        let idle = Check::Empty { path: "nodes".into() };
+        assert_eq!(class(idle.clone(), r#"{"nodes": {}}"#), ErrorClass::None);
+        assert_eq!(class(idle.clone(), "{}"), ErrorClass::None);
+        assert_eq!(class(idle, r#"{"nodes": {"a": 1}}"#), ErrorClass::Condition);
+    }
+
+    #[test]
+    fn health_is_reached_from_below() {
+        let check = |status| Check::Health { status, no_relocating_shards: true };
+        let body = r#"{"status": "yellow", "relocating_shards": 0}"#;
+        assert_eq!(class(check(Some(HealthStatus::Yellow)), body), ErrorClass::None);
+        assert_eq!(class(check(Some(HealthStatus::Green)), body), ErrorClass::Condition);
+        assert_eq!(class(check(None), r#"{"status": "red", "relocating_shards": 2}"#), ErrorClass::Condition);
+    }
+}

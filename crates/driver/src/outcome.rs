@@ -1,0 +1,81 @@
+//! What became of one operation.
+
+use std::time::Instant;
+
+use pacenote_record::ErrorClass;
+
+/// What a reply, or its absence, means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// [`ErrorClass::None`] for a success.
+    pub class: ErrorClass,
+    /// Parts that succeeded; for a bulk its documents.
+    pub accepted: u64,
+    /// Parts that failed.
+    pub rejected: u64,
+    /// What the engine says it took, in milliseconds; -1 if it did not say.
+    pub took_ms: i64,
+    /// Why it failed; empty for a success.
+    pub failures: Vec<Failure>,
+}
+
+/// A reason for a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// HTTP status, or a document's; 0 if there is none.
+    pub status: u16,
+    /// The engine's error type, or the system's name for it.
+    pub kind: String,
+    /// The reason in the engine's words.
+    pub reason: String,
+    /// How often.
+    pub count: u64,
+}
+
+impl Verdict {
+    /// A success of so much work.
+    pub fn success(accepted: u64, took_ms: i64) -> Self {
+        Self { class: ErrorClass::None, accepted, rejected: 0, took_ms, failures: Vec::new() }
+    }
+
+    /// A failure for one reason.
+    pub fn failure(class: ErrorClass, status: u16, kind: &str, reason: String) -> Self {
+        let failure = Failure { status, kind: kind.to_owned(), reason, count: 1 };
+        Self { class, accepted: 0, rejected: 0, took_ms: -1, failures: vec![failure] }
+    }
+
+    /// Whether everything succeeded.
+    pub fn is_success(&self) -> bool {
+        self.class == ErrorClass::None
+    }
+}
+
+/// One operation, from its first request to its last reply.
+#[derive(Debug)]
+pub struct Outcome {
+    /// When the first request of the last attempt was handed to the kernel.
+    pub sent: Instant,
+    /// When the last byte of the last reply had arrived.
+    pub done: Instant,
+    /// What it means.
+    pub verdict: Verdict,
+    /// HTTP status of the last reply, 0 if there was none.
+    pub status: u16,
+    /// Requests on the wire.
+    pub requests: u32,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+}
+
+impl Outcome {
+    /// An operation that had nothing to do.
+    pub fn nothing() -> Self {
+        let now = Instant::now();
+        let verdict = Verdict::success(0, -1);
+        Self { sent: now, done: now, verdict, status: 0, requests: 0, retries: 0, bytes_out: 0, bytes_in: 0 }
+    }
+}

@@ -1,0 +1,155 @@
+//! When operations of one client are due.
+
+use pacenote_plan::{Pace, Task};
+
+/// The schedule of one client of a task, in nanoseconds since the task began.
+///
+/// The clients of a task share its rate: client i of n is shifted by i intervals and fires every n intervals, so that
+/// their union is evenly spaced and no two fire together. During ramp-up a client's schedule starts when the client
+/// does; it never has anything to catch up with.
+#[derive(Debug, Clone)]
+pub struct Pacer {
+    start_ns: f64,
+    period_ns: f64,
+    arrivals: Arrivals,
+}
+
+#[derive(Debug, Clone)]
+enum Arrivals {
+    Unpaced,
+    Even { next: u64 },
+    Poisson { at_ns: f64, random: SplitMix },
+}
+
+impl Pacer {
+    /// The schedule of client `client` of `task`; `seed` fixes random arrivals.
+    pub fn new(task: &Task, client: u32, seed: u64) -> Self {
+        let (number, clients) = (f64::from(client), f64::from(task.clients));
+        let ramp_ns = task.ramp_up_s * 1e9 * number / clients;
+        match task.pace {
+            Pace::Unpaced {} => Self { start_ns: ramp_ns, period_ns: 0.0, arrivals: Arrivals::Unpaced },
+            Pace::Deterministic { interval_s } => Self {
+                start_ns: ramp_ns + interval_s * 1e9 * number,
+                period_ns: interval_s * 1e9 * clients,
+                arrivals: Arrivals::Even { next: 0 },
+            },
+            Pace::Poisson { interval_s } => Self {
+                start_ns: ramp_ns,
+                period_ns: interval_s * 1e9 * clients,
+                arrivals: Arrivals::Poisson { at_ns: 0.0, random: SplitMix(seed ^ u64::from(client) << 32) },
+            },
+        }
+    }
+
+    /// When the client starts, nanoseconds since the task began: only later than 0 while ramping up.
+    pub fn start_ns(&self) -> u64 {
+        match self.arrivals {
+            Arrivals::Unpaced => whole(self.start_ns),
+            _ => 0,
+        }
+    }
+
+    /// When the next operation is due; `None`: as soon as the previous one has ended.
+    pub fn next_due_ns(&mut self) -> Option<u64> {
+        match &mut self.arrivals {
+            Arrivals::Unpaced => None,
+            Arrivals::Even { next } => {
+                // Multiplied, not added up, so that rounding does not make the schedule drift.
+                let due = self.start_ns + self.period_ns * *next as f64;
+                *next += 1;
+                Some(whole(due))
+            }
+            Arrivals::Poisson { at_ns, random } => {
+                *at_ns += self.period_ns * random.exponential();
+                Some(whole(self.start_ns + *at_ns))
+            }
+        }
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a schedule is positive and ends within years"
+)]
+fn whole(ns: f64) -> u64 {
+    ns as u64
+}
+
+/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014): enough for arrival times, and the same for ever.
+#[derive(Debug, Clone)]
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Exponentially distributed with mean 1, by inversion; 53 bits, never 0 so that the logarithm exists.
+    fn exponential(&mut self) -> f64 {
+        let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        -uniform.ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pacenote_plan::{Bound, Work};
+
+    use super::*;
+
+    fn task(pace: Pace, clients: u32, ramp_up_s: f64) -> Task {
+        Task {
+            name: "t".into(),
+            operation: "t".into(),
+            operation_type: "search".into(),
+            clients,
+            pace,
+            bound: Bound::Iterations { warmup: 0, measured: 1 },
+            ramp_up_s,
+            unit: "ops".into(),
+            tolerates_errors: false,
+            work: Work::Sleep { seconds: 0.0 },
+        }
+    }
+
+    #[test]
+    fn clients_interleave_evenly_and_never_meet() {
+        let task = task(Pace::Deterministic { interval_s: 0.01 }, 4, 0.0);
+        let mut all: Vec<u64> = (0..4)
+            .flat_map(|client| {
+                let mut pacer = Pacer::new(&task, client, 1);
+                (0..100).map(move |_| pacer.next_due_ns().unwrap()).collect::<Vec<_>>()
+            })
+            .collect();
+        all.sort_unstable();
+        let expected: Vec<u64> = (0..400).map(|number| number * 10_000_000).collect();
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn a_client_that_starts_late_has_nothing_to_catch_up_with() {
+        let mut last = Pacer::new(&task(Pace::Deterministic { interval_s: 0.1 }, 2, 10.0), 1, 1);
+        assert_eq!(last.next_due_ns(), Some(5_100_000_000));
+        let unpaced = Pacer::new(&task(Pace::Unpaced {}, 2, 10.0), 1, 1);
+        assert_eq!(unpaced.start_ns(), 5_000_000_000);
+    }
+
+    #[test]
+    fn random_arrivals_have_the_wanted_mean_and_repeat_with_the_seed() {
+        let task = task(Pace::Poisson { interval_s: 0.01 }, 2, 0.0);
+        let arrivals = |seed| {
+            let mut pacer = Pacer::new(&task, 0, seed);
+            (0..20_000).map(|_| pacer.next_due_ns().unwrap()).collect::<Vec<_>>()
+        };
+        let one = arrivals(7);
+        assert_eq!(one, arrivals(7));
+        assert_ne!(one, arrivals(8));
+        let mean_s = one[19_999] as f64 / 1e9 / 20_000.0;
+        assert!((mean_s - 0.02).abs() < 0.0006, "{mean_s}");
+    }
+}

@@ -1,0 +1,227 @@
+//! A race from outside: start it, wait for it, stop it.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{Plan, Scheme};
+use pacenote_record::{Collector, Outgoing, Spare, TaskProgress};
+use serde::Serialize;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::collect::{collect, task_infos};
+use crate::control::Crew;
+use crate::error::DriveError;
+use crate::shared::{Event, Shared, StopLevel};
+use crate::worker::{Worker, thread_cpu_ns};
+
+/// A running race.
+#[derive(Debug)]
+pub struct Race {
+    shared: Arc<Shared>,
+    /// Dropped last; joined so that no thread outlives its race.
+    control: Option<JoinHandle<()>>,
+}
+
+/// Where a race stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct Progress {
+    /// The present step, from 1.
+    pub step: usize,
+    /// All steps.
+    pub steps: usize,
+    /// Seconds since the first step began.
+    pub elapsed_s: f64,
+    /// Running tasks.
+    pub tasks: Vec<TaskProgress>,
+}
+
+/// How a race ended.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Summary {
+    /// One per worker.
+    pub threads: Vec<ThreadSummary>,
+    /// Samples on disk.
+    pub samples: u64,
+    /// From the first step's beginning to the end of the race, seconds.
+    pub wall_s: f64,
+    /// The caller stopped it.
+    pub stopped: bool,
+    /// A failure ended it, and which.
+    pub aborted: Option<String>,
+    /// The driver itself could not go on, and why.
+    pub error: Option<String>,
+}
+
+/// What a worker thread used.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ThreadSummary {
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// Lifetime, seconds.
+    pub wall_s: f64,
+}
+
+impl Race {
+    /// Starts a plan; its recording goes to `folder`, which exists.
+    ///
+    /// # Errors
+    ///
+    /// When the plan asks for something unsupported, or threads or files cannot be created.
+    pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
+        supported(&plan)?;
+        let plan = Arc::new(plan);
+        let workers = worker_count(&plan);
+        let shared = Arc::new(Shared::new(workers));
+        shared.progress().steps = plan.steps.len();
+        let collector = Collector::new(folder, task_infos(&plan))?;
+        let (sender, inbox) = channel();
+        let outgoing = Outgoing::new(sender);
+        let crew = hire(&plan, &shared, workers, &outgoing)?;
+        let (theirs, spare) = (Arc::clone(&shared), outgoing.spare());
+        let control = spawn("pacenote-control", move || {
+            let collecting = collect_aside(collector, inbox, spare, &theirs);
+            let summary = run(crew, &plan, &theirs, outgoing, collecting);
+            theirs.publish(Event::Finished(Box::new(summary)));
+        })?;
+        Ok(Self { shared, control: Some(control) })
+    }
+
+    /// What has happened since the last call; waits up to `patience` for something to happen.
+    #[must_use]
+    pub fn wait(&self, patience: Duration) -> Vec<Event> {
+        self.shared.wait(patience)
+    }
+
+    /// Where the race stands.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let elapsed_s = self.shared.elapsed_ns(Instant::now()) as f64 / 1e9;
+        let progress = self.shared.progress();
+        let step = (progress.step + 1).min(progress.steps);
+        Progress { step, steps: progress.steps, elapsed_s, tasks: progress.tasks.clone() }
+    }
+
+    /// Ends the race: nothing new begins. What is under way may end, or is dropped if `abandon` says so.
+    pub fn stop(&self, abandon: bool) {
+        self.shared.stop(if abandon { StopLevel::Abandon } else { StopLevel::Finish });
+    }
+}
+
+impl Drop for Race {
+    fn drop(&mut self) {
+        self.stop(true);
+        if let Some(control) = self.control.take() {
+            let _ = control.join();
+        }
+    }
+}
+
+type Collecting = Result<JoinHandle<Result<u64, pacenote_record::RecordError>>, DriveError>;
+
+fn collect_aside(
+    collector: Collector,
+    inbox: std::sync::mpsc::Receiver<pacenote_record::Delivery>,
+    spare: Spare,
+    shared: &Arc<Shared>,
+) -> Collecting {
+    let shared = Arc::clone(shared);
+    spawn("pacenote-collect", move || collect(collector, &inbox, &spare, &shared))
+}
+
+/// Runs all steps, then sends everybody home and sums up.
+fn run(
+    crew: Crew,
+    plan: &Arc<Plan>,
+    shared: &Arc<Shared>,
+    outgoing: Outgoing,
+    collecting: Collecting,
+) -> Summary {
+    let mut error = crew.run(plan, shared, &outgoing).err();
+    let stopped = shared.stop_level() != StopLevel::Run && shared.aborted().is_none();
+    if error.is_some() {
+        shared.stop(StopLevel::Abandon);
+    }
+    let threads = crew.dismiss().map_err(|died| error.get_or_insert(died)).unwrap_or_default();
+    drop(outgoing);
+    let collected = collecting.and_then(|thread| {
+        let joined = thread.join().map_err(|_| DriveError::ThreadDied("the collector panicked".into()));
+        joined.and_then(|result| result.map_err(DriveError::from))
+    });
+    let samples = collected.map_err(|failed| error.get_or_insert(failed)).unwrap_or_default();
+    Summary {
+        threads,
+        samples,
+        wall_s: shared.elapsed_ns(Instant::now()) as f64 / 1e9,
+        stopped,
+        aborted: shared.aborted(),
+        error: error.map(|error| error.to_string()),
+    }
+}
+
+fn supported(plan: &Plan) -> Result<(), DriveError> {
+    match plan.target.hosts.iter().find(|host| host.scheme == Scheme::Https) {
+        Some(host) => {
+            Err(DriveError::Unsupported(format!("https is not supported yet ({}:{})", host.host, host.port)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// One worker per core, never more than clients.
+fn worker_count(plan: &Plan) -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let wanted = match plan.driver.threads {
+        0 => cores,
+        threads => threads as usize,
+    };
+    wanted.min(plan.clients() as usize).max(1)
+}
+
+fn hire(
+    plan: &Arc<Plan>,
+    shared: &Arc<Shared>,
+    workers: usize,
+    outgoing: &Outgoing,
+) -> Result<Crew, DriveError> {
+    let (answers, reports) = channel();
+    let (mut orders, mut threads) = (Vec::new(), Vec::new());
+    for index in 0..workers {
+        let (sender, receiver) = unbounded_channel();
+        orders.push(sender);
+        let worker = Worker {
+            place: (index, workers),
+            plan: Arc::clone(plan),
+            shared: Arc::clone(shared),
+            orders: receiver,
+            reports: answers.clone(),
+            outgoing: outgoing.clone(),
+        };
+        threads.push(spawn(&format!("pacenote-drive-{index}"), move || live(worker))?);
+    }
+    Ok(Crew { orders, reports, threads })
+}
+
+/// The life of a worker thread.
+fn live(worker: Worker) -> Result<ThreadSummary, DriveError> {
+    let born = Instant::now();
+    // Timers of this thread are to ring on time, not when it suits the kernel; a refusal only costs precision.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| DriveError::System { what: "a runtime", source })?;
+    tokio::task::LocalSet::new().block_on(&runtime, worker.run());
+    Ok(ThreadSummary { cpu_s: thread_cpu_ns() as f64 / 1e9, wall_s: born.elapsed().as_secs_f64() })
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, DriveError> {
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(body).map_err(|source| DriveError::System { what: "a thread", source })
+}

@@ -1,0 +1,95 @@
+//! What an operation sends. A source prepares the next operation off the clock and then carries it out.
+
+mod bulk;
+mod requests;
+
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{Plan, Task, Work};
+use pacenote_record::ErrorClass;
+
+use crate::alarm::unless_stopped;
+use crate::drive::Desk;
+use crate::error::DriveError;
+use crate::outcome::{Outcome, Verdict};
+use crate::worker::Link;
+
+use bulk::BulkSource;
+pub use bulk::{DataFiles, planned_bulks};
+use requests::RequestSource;
+
+/// The source of one client's share of a task.
+#[derive(Debug)]
+pub enum Source {
+    /// Posts documents.
+    Bulk(Box<BulkSource>),
+    /// Sends prepared requests.
+    Requests(Box<RequestSource>),
+    /// Waits.
+    Sleep(Duration),
+}
+
+impl Source {
+    /// Prepares everything that need not be done on the clock.
+    ///
+    /// # Errors
+    ///
+    /// When a request cannot be written as HTTP or data cannot be read.
+    pub fn new(plan: &Plan, task: &Task, client: u32, site: Site) -> Result<Self, DriveError> {
+        Ok(match &task.work {
+            Work::Bulk(bulk) => {
+                Self::Bulk(Box::new(BulkSource::new(plan, task, bulk, (client, site.host), site.files)?))
+            }
+            Work::Requests { requests, retry } => {
+                Self::Requests(Box::new(RequestSource::new(plan, task, (requests, *retry), site.host)?))
+            }
+            Work::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
+        })
+    }
+
+    /// Prepares the next operation. Returns `false` when there is none.
+    pub fn prepare(&mut self) -> bool {
+        match self {
+            Self::Bulk(bulk) => bulk.prepare(),
+            Self::Requests(_) | Self::Sleep(_) => true,
+        }
+    }
+
+    /// Carries the prepared operation out.
+    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
+        match self {
+            Self::Bulk(bulk) => bulk.execute(link).await,
+            Self::Requests(requests) => requests.execute(link, desk).await,
+            Self::Sleep(duration) => sleep(*duration, desk).await,
+        }
+    }
+}
+
+/// Where a source is to be used.
+#[derive(Debug, Clone, Copy)]
+pub struct Site<'a> {
+    /// Position of the client's host in the plan.
+    pub host: usize,
+    /// The data files of the step.
+    pub files: &'a DataFiles,
+}
+
+async fn sleep(duration: Duration, desk: &Desk<'_>) -> Outcome {
+    let sent = Instant::now();
+    let slept = unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await;
+    let verdict = if slept {
+        Verdict::success(1, -1)
+    } else {
+        Verdict::failure(ErrorClass::Condition, 0, "", "the race was stopped while the task slept".into())
+    };
+    Outcome {
+        sent,
+        done: Instant::now(),
+        verdict,
+        status: 0,
+        requests: 0,
+        retries: 0,
+        bytes_out: 0,
+        bytes_in: 0,
+    }
+}

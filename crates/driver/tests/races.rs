@@ -1,0 +1,223 @@
+//! Whole races against a real socket: what was sent, and what is said about it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use pacenote_record::EndedBy;
+use serde_json::json;
+use support::{Server, bulk_task, good, plan, reply, request, request_task, run, run_with, step};
+
+#[test]
+fn every_document_is_posted_exactly_once_whatever_the_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    let lines: Vec<String> = (0..1003).map(|number| format!("{{\"n\": {number}}}")).collect();
+    fs::write(&file, lines.join("\n")).unwrap();
+    let server = Server::start(|_, _| Some(good()));
+    let race = run(&plan(server.port, &[bulk_task("index", 5, &file, 1003)]));
+    let mut posted = BTreeSet::new();
+    for seen in server.seen() {
+        assert_eq!(seen.line, "POST /_bulk HTTP/1.1");
+        assert!(seen.headers.contains(&"x-test: yes".to_owned()));
+        let text = String::from_utf8(seen.body).unwrap();
+        let all: Vec<&str> = text.lines().collect();
+        for pair in all.chunks(2) {
+            assert_eq!(pair[0], r#"{"index":{"_index":"logs"}}"#);
+            assert!(posted.insert(pair[1].to_owned()), "{} was posted twice", pair[1]);
+        }
+    }
+    assert_eq!(posted, lines.into_iter().collect());
+    let result = race.task("index");
+    assert_eq!((result.work.done, result.error_rate, result.ended_by), (1003, 0.0, EndedBy::Source));
+    assert_eq!(result.accounting.operations, server.seen().len() as u64);
+    assert_eq!(race.summary.samples, result.accounting.operations);
+    assert_eq!((race.summary.aborted, race.summary.error, race.summary.stopped), (None, None, false));
+}
+
+#[test]
+fn a_client_keeps_its_connection_from_task_to_task() {
+    let server = Server::start(|_, _| Some(good()));
+    let race = run(&plan(server.port, &[request_task("one", 3, 5), request_task("two", 2, 5)]));
+    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!((server.seen().len(), connections.len()), (25, 3));
+    assert_eq!(race.tasks.iter().map(|task| task.task.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert!(race.task("one").latency.is_none());
+    assert!((race.task("one").service_time.as_ref().unwrap().count - 15) == 0);
+}
+
+#[test]
+fn a_server_that_closes_after_each_reply_is_no_error_and_nothing_is_sent_twice() {
+    let server = Server::start(|_, _| {
+        Some(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}".to_vec())
+    });
+    let race = run(&plan(server.port, &[request_task("search", 1, 9)]));
+    assert_eq!(server.seen().len(), 9);
+    assert_eq!(race.task("search").accounting.succeeded, 9);
+}
+
+#[test]
+fn failures_are_counted_named_and_kept_out_of_the_good_ones() {
+    let server = Server::start(|_, before| {
+        let full = json!({"error": {"type": "rejected", "reason": "queue is full"}, "status": 429});
+        Some(if before % 3 == 2 { reply(429, &full) } else { good() })
+    });
+    let race = run(&plan(server.port, &[request_task("search", 1, 30)]));
+    let result = race.task("search");
+    // What is on the wire is what is recorded: no hidden retries.
+    assert_eq!(server.seen().len(), 30);
+    assert_eq!((result.accounting.operations, result.accounting.failed), (30, 10));
+    assert!((result.error_rate - 1.0 / 3.0).abs() < 1e-9);
+    assert_eq!(result.service_time.as_ref().unwrap().count, 20);
+    assert_eq!(result.failed_service_time.as_ref().unwrap().count, 10);
+    let error = &result.errors[0];
+    assert_eq!((error.error_class.as_str(), error.status, error.count), ("http-status", Some(429), 10));
+    assert_eq!(error.reason, "rejected: queue is full");
+    assert_eq!(result.work.done, 20);
+}
+
+#[test]
+fn a_schedule_sends_what_it_promises() {
+    let server = Server::start(|_, _| Some(good()));
+    let mut task = request_task("search", 2, 1);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["bound"] = json!({"kind": "time", "warmup_s": 0.2, "measured_s": 0.3});
+    let race = run(&plan(server.port, &[task]));
+    let result = race.task("search");
+    assert_eq!((result.accounting.warmup, result.accounting.normal), (20, 30));
+    assert_eq!((server.seen().len(), result.ended_by), (50, EndedBy::Time));
+    assert!((result.throughput.unwrap().mean - 100.0).abs() < 10.0, "{:?}", result.throughput);
+    assert_eq!(result.lateness.as_ref().unwrap().count, 30);
+    assert!(result.latency.is_some());
+}
+
+#[test]
+fn a_looped_bulk_runs_until_its_sibling_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    fs::write(&file, "{}\n".repeat(10)).unwrap();
+    let server = Server::start(|_, _| Some(good()));
+    let mut bulk = bulk_task("index", 1, &file, 10);
+    bulk["work"]["looped"] = true.into();
+    let tasks = [bulk, request_task("search", 1, 200)];
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([step(&tasks, &[0, 1])]);
+    plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
+    let race = run(&plan);
+    assert_eq!(race.task("search").accounting.normal, 200);
+    assert_eq!(race.task("index").ended_by, EndedBy::CompletedBy);
+    assert!(race.task("index").work.done > 10);
+}
+
+#[test]
+fn retries_are_those_the_operation_asks_for_and_are_counted() {
+    let server = Server::start(|_, before| {
+        let status = if before < 4 { "yellow" } else { "green" };
+        Some(reply(200, &json!({"status": status, "relocating_shards": 0})))
+    });
+    let mut task = request_task("health", 1, 1);
+    let check = json!({"kind": "health", "status": "green", "no_relocating_shards": true});
+    task["work"]["requests"][0]["check"] = check;
+    task["work"]["retry"]["until_success"] = true.into();
+    let race = run(&plan(server.port, &[task]));
+    let accounting = race.task("health").accounting;
+    assert_eq!(
+        (accounting.operations, accounting.failed, accounting.retried, accounting.requests),
+        (1, 0, 4, 5)
+    );
+}
+
+#[test]
+fn a_sequence_ends_with_its_first_failure_and_ignored_statuses_are_none() {
+    let server = Server::start(|seen, _| {
+        Some(if seen.line.contains("/gone") { reply(404, &json!({})) } else { reply(500, &json!({})) })
+    });
+    let mut task = request_task("delete", 1, 1);
+    let mut gone = request("DELETE", "/gone");
+    gone["ignore"] = json!([404]);
+    task["work"]["requests"] = json!([gone, request("DELETE", "/bad"), request("DELETE", "/never")]);
+    let race = run(&plan(server.port, &[task]));
+    let lines: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();
+    assert_eq!(lines, ["DELETE /gone HTTP/1.1", "DELETE /bad HTTP/1.1"]);
+    assert_eq!(race.task("delete").accounting.failed, 1);
+}
+
+#[test]
+fn nobody_there_ends_the_race_with_one_clear_sentence() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let race = run(&plan(port, &[request_task("search", 2, 5)]));
+    let error = race.summary.error.unwrap();
+    assert!(error.starts_with(&format!("cannot connect to 127.0.0.1:{port}")), "{error}");
+    let mut stubborn = plan(port, &[request_task("search", 1, 2)]);
+    stubborn["driver"]["on_error"] = "continue-on-network".into();
+    let race = run(&stubborn);
+    assert_eq!((race.summary.error.clone(), race.task("search").accounting.failed), (None, 2));
+    assert_eq!(race.task("search").errors[0].error_class, "connect");
+}
+
+#[test]
+fn abort_ends_the_race_at_the_first_failure_unless_the_task_tolerates_it() {
+    let server = Server::start(|_, _| Some(reply(500, &json!({}))));
+    let mut tolerant = request_task("tolerant", 1, 3);
+    tolerant["tolerates_errors"] = true.into();
+    let mut plan = plan(server.port, &[tolerant, request_task("strict", 1, 3), request_task("never", 1, 3)]);
+    plan["driver"]["on_error"] = "abort".into();
+    let race = run(&plan);
+    assert_eq!(race.task("tolerant").accounting.failed, 3);
+    assert_eq!((race.task("strict").accounting.failed, race.task("strict").ended_by), (1, EndedBy::Aborted));
+    assert_eq!(race.tasks.len(), 2);
+    assert_eq!(race.summary.aborted.unwrap(), "task strict failed (http-status)");
+}
+
+#[test]
+fn what_never_answered_is_counted_when_the_race_is_stopped() {
+    let server = Server::start(|_, before| (before < 4).then(good));
+    let race = run_with(&plan(server.port, &[request_task("search", 2, 1000)]), |race| {
+        while server.seen().len() < 6 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        race.stop(false);
+        race.stop(true);
+    });
+    let result = race.task("search");
+    let accounting = result.accounting;
+    assert_eq!((accounting.operations, accounting.succeeded, accounting.unanswered), (6, 4, 2));
+    assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
+}
+
+#[test]
+fn a_reply_that_takes_too_long_is_a_timeout() {
+    let server = Server::start(|_, before| (before > 0).then(good));
+    let mut task = request_task("search", 1, 2);
+    task["work"]["requests"][0]["timeout_ms"] = 50.into();
+    let race = run(&plan(server.port, &[task]));
+    let result = race.task("search");
+    assert_eq!((result.accounting.failed, result.accounting.succeeded), (1, 1));
+    assert_eq!(result.errors[0].error_class, "timeout");
+}
+
+#[test]
+fn clients_fewer_than_tasks_queue_up_and_all_tasks_run() {
+    let server = Server::start(|_, _| Some(good()));
+    let tasks = [request_task("one", 1, 4), request_task("two", 1, 6)];
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+        {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]}]}]);
+    let race = run(&plan);
+    assert_eq!((race.task("one").accounting.normal, race.task("two").accounting.normal), (4, 6));
+    assert!(race.task("two").started_s > race.task("one").started_s);
+}
+
+#[test]
+fn a_file_with_another_number_of_documents_is_refused_before_anything_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    fs::write(&file, "{}\n".repeat(10)).unwrap();
+    let server = Server::start(|_, _| Some(good()));
+    let race = run(&plan(server.port, &[bulk_task("index", 1, &file, 11)]));
+    assert!(race.summary.error.unwrap().ends_with("docs.json holds 10 documents, the plan says 11"));
+    assert!(server.seen().is_empty());
+}

@@ -1,0 +1,110 @@
+//! Making and unpacking corpora.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pacenote_corpus::{GenerateProgress, LineFile, Recipe, UnpackProgress};
+use pyo3::prelude::*;
+
+use crate::core_error;
+
+/// How often progress is told and Ctrl-C heard.
+const PULSE: Duration = Duration::from_millis(100);
+
+/// Name, documents and bytes of a generated file.
+type FileRow = (String, u64, u64);
+
+/// Calls back into Python now and then, and remembers what it raised.
+struct Pulse {
+    callback: Py<PyAny>,
+    last: Instant,
+    raised: Option<PyErr>,
+}
+
+impl Pulse {
+    fn new(callback: Py<PyAny>) -> Self {
+        Self { callback, last: Instant::now(), raised: None }
+    }
+
+    fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        if self.last.elapsed() < PULSE {
+            return ControlFlow::Continue(());
+        }
+        self.last = Instant::now();
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            self.callback.call1(py, (done, total)).map(|_| ())
+        });
+        match told {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(raised) => {
+                self.raised = Some(raised);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What Python raised comes before what the core made of it.
+    fn finish<T>(self, result: Result<T, pacenote_corpus::CorpusError>) -> PyResult<T> {
+        match self.raised {
+            Some(raised) => Err(raised),
+            None => result.map_err(core_error),
+        }
+    }
+}
+
+/// Names of the corpora that can be generated.
+#[pyfunction]
+pub fn generators() -> Vec<&'static str> {
+    pacenote_corpus::generate::names().collect()
+}
+
+/// Generates a corpus into `folder`. `progress(done, total)` is called with documents. Returns the version of the
+/// generator and its files as (name, documents, bytes).
+#[pyfunction]
+pub fn generate(
+    py: Python<'_>,
+    name: &str,
+    recipe: (u64, u64),
+    folder: PathBuf,
+    progress: Py<PyAny>,
+) -> PyResult<(u32, Vec<FileRow>)> {
+    let generator = pacenote_corpus::generator(name)
+        .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))?;
+    let (documents, seed) = recipe;
+    let mut pulse = Pulse::new(progress);
+    let made = py.detach(|| {
+        let mut tell = |at: GenerateProgress| pulse.tell(at.documents, at.documents_total);
+        pacenote_corpus::generate(generator, Recipe { documents, seed }, &folder, &mut tell)
+    });
+    let made = pulse.finish(made)?;
+    let files = made.files.into_iter().map(|file| (file.name, file.documents, file.bytes)).collect();
+    Ok((made.version, files))
+}
+
+/// Unpacks an archive into `folder`. `progress(done, total)` is called with bytes of the archive. Returns the path of
+/// the unpacked file and its length in bytes.
+#[pyfunction]
+pub fn unpack(
+    py: Python<'_>,
+    archive: PathBuf,
+    folder: PathBuf,
+    max_bytes: Option<u64>,
+    progress: Py<PyAny>,
+) -> PyResult<(PathBuf, u64)> {
+    let mut pulse = Pulse::new(progress);
+    let unpacked = py.detach(|| {
+        let mut tell = |at: UnpackProgress| pulse.tell(at.bytes_in, at.bytes_in_total);
+        pacenote_corpus::unpack(&archive, &folder, max_bytes, &mut tell)
+    });
+    let unpacked = pulse.finish(unpacked)?;
+    Ok((unpacked.path, unpacked.bytes))
+}
+
+/// Lines of an unpacked file; writes its `.offset` file if there is none that fits.
+#[pyfunction]
+pub fn count_lines(py: Python<'_>, file: PathBuf) -> PyResult<u64> {
+    let count = |file: &Path| LineFile::open(file).map(|lines| lines.lines());
+    py.detach(|| count(&file)).map_err(core_error)
+}

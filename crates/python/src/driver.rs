@@ -1,0 +1,67 @@
+//! Running a plan.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pacenote_driver::{Event, Race};
+use pacenote_plan::Plan;
+use pyo3::prelude::*;
+use serde::Serialize;
+
+use crate::core_error;
+
+/// An event as Python reads it: one key that says what it is.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Message<'a> {
+    TaskFinished(&'a pacenote_driver::TaskResult),
+    Finished(&'a pacenote_driver::Summary),
+}
+
+/// A running race. Ends with its last reference: what is under way is then dropped.
+#[pyclass(frozen)]
+pub struct Driver {
+    race: Race,
+}
+
+#[pymethods]
+impl Driver {
+    /// Starts a plan document; its recording goes to `folder`, which exists.
+    #[new]
+    fn new(py: Python<'_>, plan: &str, folder: PathBuf) -> PyResult<Self> {
+        let race = py.detach(|| {
+            let plan = Plan::from_json(plan).map_err(core_error)?;
+            Race::start(plan, &folder).map_err(core_error)
+        })?;
+        Ok(Self { race })
+    }
+
+    /// What has happened since the last call, as JSON documents; waits up to `seconds` for something to happen.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
+        let patience = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
+        let events = py.detach(|| self.race.wait(patience));
+        let text = |event: &Event| {
+            serde_json::to_string(&match event {
+                Event::TaskFinished(result) => Message::TaskFinished(result),
+                Event::Finished(summary) => Message::Finished(summary),
+            })
+        };
+        events.iter().map(|event| text(event).map_err(core_error)).collect()
+    }
+
+    /// Where the race stands, as a JSON document.
+    fn progress(&self) -> PyResult<String> {
+        serde_json::to_string(&self.race.progress()).map_err(core_error)
+    }
+
+    /// Ends the race: nothing new begins. What is under way may end, or is dropped if `abandon` says so.
+    fn stop(&self, abandon: bool) {
+        self.race.stop(abandon);
+    }
+}
+
+/// Completes `series.parquet` of a race that was killed; tells the number of rows, or nothing if there was no journal.
+#[pyfunction]
+pub fn recover_series(py: Python<'_>, folder: PathBuf) -> PyResult<Option<u64>> {
+    py.detach(|| pacenote_driver::recover_series(&folder)).map_err(core_error)
+}
