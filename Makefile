@@ -41,7 +41,7 @@ bench: $(VENV)/.built
 ## Renew the lock of Python packages after a change of pyproject.toml.
 lock: $(VENV)/.ready
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --quiet --upgrade --output-file requirements.lock
 
 $(VENV)/.ready: requirements.lock
