@@ -51,7 +51,7 @@ $(VENV)/.ready: requirements.lock
 	touch $@
 
 $(VENV)/.built: $(VENV)/.ready $(CORE_SOURCES) pyproject.toml
-	$(BIN)/maturin develop --release --quiet
+	$(BIN)/maturin develop --release --quiet >/dev/null
 	touch $@
 
 clean:

@@ -60,6 +60,17 @@ pub fn generators() -> Vec<&'static str> {
     pacenote_corpus::generate::names().collect()
 }
 
+/// Version of a generator: another one makes other bytes of the same recipe.
+#[pyfunction]
+pub fn generator_version(name: &str) -> PyResult<u32> {
+    Ok(find(name)?.version())
+}
+
+fn find(name: &str) -> PyResult<&'static dyn pacenote_corpus::Generator> {
+    pacenote_corpus::generator(name)
+        .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))
+}
+
 /// Generates a corpus into `folder`. `progress(done, total)` is called with documents. Returns the version of the
 /// generator and its files as (name, documents, bytes).
 #[pyfunction]
@@ -70,8 +81,7 @@ pub fn generate(
     folder: PathBuf,
     progress: Py<PyAny>,
 ) -> PyResult<(u32, Vec<FileRow>)> {
-    let generator = pacenote_corpus::generator(name)
-        .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))?;
+    let generator = find(name)?;
     let (documents, seed) = recipe;
     let mut pulse = Pulse::new(progress);
     let made = py.detach(|| {

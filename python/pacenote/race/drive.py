@@ -1,0 +1,133 @@
+"""Lets the Rust core drive a plan: listens to it, stores results as they come, and stops it on request.
+
+Nothing here lies between two requests: the core runs on threads of its own, and this loop only hears of what
+has happened.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pacenote import _core
+from pacenote.errors import DriverError
+from pacenote.model.race_request import RaceListener
+from pacenote.model.result import Progress, TaskResult
+from pacenote.store.local import RaceFolder
+
+PATIENCE_S = 0.2
+"""How long the core is listened to at a time; Ctrl-C is heard in between."""
+
+PROGRESS_S = 0.5
+"""How often progress is told."""
+
+GRACE_S = 2.0
+"""How long requests under way may take to end after Ctrl-C, before they are dropped as unanswered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """What came of driving a plan.
+
+    `summary` are the driver's own figures. `aborted` says which failure ended the race, `error` why the
+    driver itself could not go on; both empty when nothing did.
+    """
+
+    tasks: tuple[TaskResult, ...]
+    summary: Mapping[str, object] = field(default_factory=dict)
+    interrupted: bool = False
+    aborted: str = ""
+    error: str = ""
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the whole plan was driven."""
+        return not (self.interrupted or self.aborted)
+
+
+def drive(
+    plan: str, folder: RaceFolder, alive: Callable[[], str | None], listener: RaceListener
+) -> Drive:
+    """Drives a plan document to its end, whichever way it comes.
+
+    `alive` says why the engine is dead, None while it lives. Raises DriverError when the core cannot start,
+    StoreError when a result cannot be stored; the core has then stopped.
+    """
+    try:
+        driver = _core.Driver(plan, str(folder.path))
+    except _core.CoreError as error:
+        raise DriverError(str(error)) from None
+    return _Listening(driver, folder, alive, listener).to_the_end()
+
+
+class _Listening:
+    """One race that is listened to."""
+
+    def __init__(
+        self,
+        driver: _core.Driver,
+        folder: RaceFolder,
+        alive: Callable[[], str | None],
+        listener: RaceListener,
+    ) -> None:
+        self._driver = driver
+        self._folder = folder
+        self._alive = alive
+        self._listener = listener
+        self._tasks: list[TaskResult] = []
+        self._summary: dict[str, Any] | None = None
+        self._interrupted_at: float | None = None
+        self._died = ""
+        self._told_at = 0.0
+
+    def to_the_end(self) -> Drive:
+        while self._summary is None:
+            try:
+                self._listen()
+            except KeyboardInterrupt:
+                self._interrupt()
+        error = str(self._summary.pop("error", None) or "")
+        failure = str(self._summary.pop("aborted", None) or "")
+        return Drive(
+            tasks=tuple(self._tasks),
+            summary=self._summary,
+            interrupted=self._interrupted_at is not None,
+            aborted=self._died or error or failure,
+            error=self._died or error,
+        )
+
+    def _listen(self) -> None:
+        for message in self._driver.wait(PATIENCE_S):
+            self._take(json.loads(message))
+        now = time.monotonic()
+        if self._summary is None and now - self._told_at >= PROGRESS_S:
+            self._told_at = now
+            self._look_after_engine()
+            self._listener.progress(Progress.from_document(json.loads(self._driver.progress())))
+        if self._interrupted_at is not None and now - self._interrupted_at > GRACE_S:
+            self._driver.stop(True)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if "finished" in message:
+            self._summary = message["finished"]
+            return
+        result = TaskResult.from_document(message["task_finished"])
+        self._tasks.append(result)
+        self._folder.append(result)
+        self._listener.task_finished(result)
+
+    def _look_after_engine(self) -> None:
+        if not self._died and (reason := self._alive()) is not None:
+            self._died = reason
+            self._driver.stop(True)
+
+    def _interrupt(self) -> None:
+        """The first time requests under way may end, the second time nothing is waited for."""
+        again = self._interrupted_at is not None
+        if not again:
+            self._interrupted_at = time.monotonic()
+            self._listener.warning("stopping: requests under way may end; Ctrl-C again drops them")
+        self._driver.stop(again)

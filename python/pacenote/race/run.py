@@ -1,0 +1,232 @@
+"""A race from beginning to end: the table of contents.
+
+    load        the track, and a plan of what is declared, so that a mistake shows before anything is fetched
+    prepare     the data: found, unpacked or generated
+    provision   the engine: assembled and started, or found running
+    drive       the plan, stored task by task, watched
+    conclude    telemetry, document counts, verdict
+
+Whatever ends a race early, what was measured is stored and the engine is stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from pacenote.cluster.cars import compose_car
+from pacenote.cluster.cluster import Cluster, EmbeddedRequest, embedded_cluster, existing_cluster
+from pacenote.errors import DriverError, PacenoteError
+from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
+from pacenote.model.race_request import RaceListener, RaceRequest
+from pacenote.model.track import Challenge, Track
+from pacenote.model.verdict import judge
+from pacenote.operations.base import Engine, included_in_report
+from pacenote.operations.registry import find_type
+from pacenote.plan.build import PlanContext, PlanSettings, build_plan
+from pacenote.plan.document import Host, OnError, Plan, Target
+from pacenote.plan.explain import StepLines, explain
+from pacenote.race.corpora import PreparedCorpora, prepare
+from pacenote.race.describe import cluster_used, sha256_of
+from pacenote.race.documents import check_documents
+from pacenote.race.drive import Drive, drive
+from pacenote.store.local import RaceFolder, RaceStore
+from pacenote.telemetry.device import Devices
+from pacenote.telemetry.environment import read_environment
+from pacenote.telemetry.index_stats import IndexStats
+from pacenote.telemetry.jvm_stats import JvmStats
+from pacenote.track.load import load_track
+from pacenote.track.render import RenderOptions
+from pacenote.track.source import find_track, open_track
+
+
+def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
+    """What a race would do, step by step, from what the track declares. Raises TrackError."""
+    track, challenge = _load(request)
+    return explain(_plan(request, track, challenge, PlanContext()))
+
+
+def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
+    """Runs a race; returns its record with the verdict, also of one that was interrupted or aborted.
+
+    Raises PacenoteError when the race could not begin, KeyboardInterrupt when it was stopped before.
+    """
+    track, challenge = _load(request)
+    _plan(request, track, challenge, PlanContext())
+    existing = _existing(request)
+    corpora = prepare(track, challenge, request, listener.preparing)
+    plan = _plan(request, track, challenge, PlanContext(corpora.data_file, _engine(request)))
+    folder = RaceStore(request.home).create(_begin(request, track, challenge, corpora))
+    record = folder.read()
+    try:
+        with _stoppable(), existing or _embedded(request, folder, listener) as cluster:
+            record = _set_out(record, plan, cluster, folder)
+            listener.started(record)
+            record = _run(record, plan, cluster, folder, listener)
+    except BaseException as error:
+        folder.finish(_broken_off(folder.read(), error))
+        raise
+    listener.finished(record)
+    return record
+
+
+def _load(request: RaceRequest) -> tuple[Track, Challenge]:
+    source = open_track(request.track_path) if request.track_path else find_track(request.track or "")
+    options = RenderOptions(now=time.time(), ignore_unused=request.ignore_unused_track_params)
+    track = load_track(source, request.track_params, options)
+    return track, track.challenge(request.challenge)
+
+
+def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
+    """The plan without its target, which is known only when the engine runs."""
+    settings = PlanSettings(
+        race_id=request.race_id,
+        seed=request.seed,
+        hosts=(),
+        timeout_ms=round(request.timeout_s * 1000),
+        threads=request.driver_threads,
+        on_error=OnError(request.on_error),
+    )
+    return build_plan(track, challenge.name, settings, context)
+
+
+def _engine(request: RaceRequest) -> Engine:
+    if request.pipeline == "benchmark-only":
+        return Engine()
+    return Engine(request.distribution, request.distribution_version)
+
+
+def _existing(request: RaceRequest) -> Cluster | None:
+    """The cluster that somebody else runs; asked first of all, since it may not be there."""
+    if request.pipeline != "benchmark-only":
+        return None
+    return existing_cluster(request.target_hosts or ("127.0.0.1:9200",))
+
+
+def _embedded(request: RaceRequest, folder: RaceFolder, listener: RaceListener) -> Cluster:
+    jdk = request.runtime_jdk
+    wanted = EmbeddedRequest(
+        home=request.home,
+        artifacts=folder.artifacts,
+        distribution=request.distribution,
+        version=request.distribution_version,
+        car=compose_car(request.car, request.car_params),
+        runtime_jdk=None if jdk is None else str(jdk),
+        preserve=request.preserve_install,
+    )
+    return embedded_cluster(wanted, listener.preparing)
+
+
+def _begin(
+    request: RaceRequest, track: Track, challenge: Challenge, corpora: PreparedCorpora
+) -> RaceRecord:
+    """The record as far as it is known before there is an engine."""
+    provisioned = request.pipeline != "benchmark-only"
+    hidden = [
+        task.name
+        for task in challenge.tasks()
+        if not included_in_report(find_type(task.operation.type), task.operation.params)
+    ]
+    return RaceRecord(
+        race_id=request.race_id,
+        timestamp=datetime.now(UTC),
+        track=TrackUsed(track.name, None, request.track_params),
+        challenge=challenge.name,
+        pipeline=request.pipeline,
+        car=request.car if provisioned else ("external",),
+        car_params=request.car_params if provisioned else {},
+        user_tags=request.user_tags,
+        environment=read_environment(),
+        seed=request.seed,
+        max_error_rate=request.max_error_rate,
+        corpora=corpora.used,
+        unreported=tuple(hidden),
+    )
+
+
+def _set_out(record: RaceRecord, plan: Plan, cluster: Cluster, folder: RaceFolder) -> RaceRecord:
+    """Stores the plan as it will be driven, without what is secret in it."""
+    public = _aim(plan, cluster).to_public_json()
+    folder.write_plan(public)
+    info = cluster.info()
+    record = dataclasses.replace(
+        record,
+        cluster=cluster_used(info),
+        plan=PlanFile(folder.plan_json.name, sha256_of(public)),
+    )
+    folder.write(record)
+    return record
+
+
+def _aim(plan: Plan, cluster: Cluster) -> Plan:
+    hosts = tuple(Host(host.scheme, host.host, host.port, host.path) for host in cluster.hosts)
+    target = Target(hosts=hosts, headers=cluster.access.headers, timeout_ms=plan.target.timeout_ms)
+    return dataclasses.replace(plan, target=target)
+
+
+def _run(
+    record: RaceRecord, plan: Plan, cluster: Cluster, folder: RaceFolder, listener: RaceListener
+) -> RaceRecord:
+    """Drives the plan and concludes the race; the record is stored when this returns."""
+    get = cluster.rest().get
+    devices = Devices([IndexStats(get), JvmStats(get)])
+    devices.start()
+    # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
+    alive = cluster.alive if record.pipeline != "benchmark-only" else lambda: None
+    driven = drive(_aim(plan, cluster).to_json(), folder, alive, listener)
+    record = dataclasses.replace(
+        record,
+        tasks=driven.tasks,
+        driver=driven.summary,
+        interrupted=driven.interrupted,
+        aborted=driven.aborted,
+    )
+    if driven.ended_by_itself:
+        observed = devices.stop()
+        checks, problems = check_documents(plan, driven.tasks, get)
+        record = dataclasses.replace(
+            record,
+            system=observed.system,
+            telemetry=observed.values,
+            telemetry_errors=(*observed.errors, *problems),
+            documents=checks,
+        )
+    return _conclude(record, driven, folder)
+
+
+def _conclude(record: RaceRecord, driven: Drive, folder: RaceFolder) -> RaceRecord:
+    record = dataclasses.replace(record, complete=driven.ended_by_itself)
+    record = dataclasses.replace(record, verdict=judge(record))
+    folder.finish(record)
+    if driven.error and not driven.tasks:
+        # Nothing was measured: the race could not run, which is another thing than a void result.
+        raise DriverError(driven.error, hint=f"the engine's log is in {folder.artifacts}")
+    return record
+
+
+def _broken_off(record: RaceRecord, error: BaseException) -> RaceRecord:
+    """The record of a race that ended outside its measured part."""
+    if isinstance(error, KeyboardInterrupt):
+        record = dataclasses.replace(record, interrupted=True)
+    else:
+        text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
+        record = dataclasses.replace(record, aborted=record.aborted or text)
+    return dataclasses.replace(record, verdict=judge(record))
+
+
+@contextmanager
+def _stoppable() -> Generator[None, None, None]:
+    """A request to terminate ends the race as Ctrl-C does, so that the engine is stopped and results stay."""
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # Not in the main thread, where signals are not ours to handle.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
