@@ -79,7 +79,7 @@ fn uses_the_side_file_only_while_it_is_newer() {
     let wrong = format!("50000;{start}\n");
     fs::write(side(&path), &wrong).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().lines(), 60_001, "a newer table is believed");
-    let old = SystemTime::now() - Duration::from_secs(3600);
+    let old = SystemTime::now() - Duration::from_hours(1);
     File::options().write(true).open(side(&path)).unwrap().set_modified(old).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "an older one is not");
     assert_ne!(fs::read_to_string(side(&path)).unwrap(), wrong, "and is replaced");

@@ -81,6 +81,10 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             paced: !matches!(task.pace, Pace::Unpaced {}),
             warmup_ns,
             end_ns,
+            interval_ns: match task.pace {
+                Pace::Deterministic { interval_s } => Some(ns(interval_s)),
+                _ => None,
+            },
             operations,
         }
     };

@@ -34,6 +34,8 @@ pub struct TaskInfo {
     pub warmup_ns: Option<u64>,
     /// Planned end of a time-based task.
     pub end_ns: Option<u64>,
+    /// Time between two operations of an even schedule, `None` for any other.
+    pub interval_ns: Option<u64>,
     /// Operations of all clients, where that is known.
     pub operations: Option<u64>,
 }

@@ -79,14 +79,19 @@ impl Totals {
     /// Where the measured window begins and ends, nanoseconds since the task began.
     ///
     /// A task that ran its time has exactly the planned window; any other ends with its last measured reply. Without a
-    /// warm-up time the window begins with the first measured request.
+    /// warm-up time the window begins with the first measured request. The interval after the last operation of an even
+    /// schedule belongs to the window: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> (u64, u64) {
         let normal = &self.whole[SampleType::Normal.index()].counts;
         let last = normal.last_done_ns;
         match (self.info.warmup_ns, self.planned_end_ns()) {
             (Some(warmup), Some(end)) => (warmup, end),
             (Some(warmup), None) => (warmup, last.max(warmup)),
-            (None, _) => (normal.first_sent_ns.min(last), last),
+            (None, _) => {
+                let first = normal.first_sent_ns.min(last);
+                let scheduled = self.info.interval_ns.map_or(0, |interval| interval * normal.operations);
+                (first, last.max(first + scheduled))
+            }
         }
     }
 

@@ -26,6 +26,7 @@ fn info() -> TaskInfo {
         paced: false,
         warmup_ns: None,
         end_ns: None,
+        interval_ns: None,
         operations: None,
     }
 }
@@ -153,6 +154,21 @@ fn a_time_based_task_counts_the_work_of_its_window_alone() {
     let lateness = result.lateness.unwrap();
     assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
     assert!((result.latency.unwrap().max_ms - 250.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_even_schedule_that_is_kept_reads_as_its_rate() {
+    let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    for number in 0..100 {
+        let due = number * 5 * MS;
+        recorder.note(Sample { paced: true, due_ns: due, weight: 1, ..sample(due, due + MS) });
+    }
+    recorder.end(0, EndedBy::Iterations, 0, 0);
+    let result = race.result();
+    // 100 operations at 200 a second fill half a second, although the last one was sent after 0.495 s.
+    assert!((result.throughput.unwrap().mean - 200.0).abs() < 1e-9, "{:?}", result.throughput);
+    assert!((result.window_s - 0.5).abs() < 1e-9);
 }
 
 #[test]

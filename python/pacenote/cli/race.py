@@ -73,13 +73,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
         if getattr(options, name):
             console.warning(f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only")
-    race: Callable[[RaceRequest, RaceListener], RaceRecord] = importlib.import_module(
-        "pacenote.race.run"
-    ).race
+    running = importlib.import_module("pacenote.race.run")
+    if request.dry_run:
+        from pacenote.cli.matrix import matrix_text
+
+        console.result(matrix_text(running.dry_run(request)))
+        return 0
+    race: Callable[[RaceRequest, RaceListener], RaceRecord] = running.race
     with watch(console) as listener:
         record = race(request, listener)
-    if request.dry_run:
-        return 0
     show_report(record, options, console)
     if record.interrupted:
         return Interrupted.exit_code
@@ -238,5 +240,5 @@ def _add_race_options(parser: Parser) -> None:
         default=0,
         help="threads that send requests (default: one per core)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="prepare everything, send nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the steps of the race, send nothing")
     parser.add_argument("--quiet", action="store_true", help="show no progress; the report is still printed")

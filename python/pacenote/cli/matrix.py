@@ -1,0 +1,55 @@
+"""The allocation matrix as text: what `race --dry-run` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pacenote.plan.explain import ClientLine, StepLines, TaskLine
+
+
+def matrix_text(steps: Sequence[StepLines]) -> str:
+    """Every step with its tasks, their requests and the clients that run them."""
+    return "\n".join(line for number, step in enumerate(steps, 1) for line in _step(number, step)) + "\n"
+
+
+def _step(number: int, step: StepLines) -> Iterator[str]:
+    ending = f" (completed by {step.completed_by})" if step.completed_by else ""
+    yield f"step {number}: {step.name}{ending}"
+    for task in step.tasks:
+        yield from _task(task)
+    for clients, runs in _grouped(step.clients):
+        yield f"  {clients}: {' then '.join(runs)}"
+
+
+def _task(task: TaskLine) -> Iterator[str]:
+    operation = task.operation_type if task.operation == task.operation_type else f"{task.operation}, {task.operation_type}"
+    clients = "1 client" if task.clients == 1 else f"{task.clients} clients"
+    yield f"  {task.name} ({operation}): {clients}, {task.pace}, {task.bound}"
+    for request in task.requests:
+        yield f"    {request}"
+
+
+def _grouped(clients: Iterable[ClientLine]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Clients in a row that run shares of the same tasks are one line."""
+    group: list[ClientLine] = []
+    for line in clients:
+        if group and _tasks(line) != _tasks(group[0]):
+            yield _group(group)
+            group = []
+        group.append(line)
+    if group:
+        yield _group(group)
+
+
+def _group(group: Sequence[ClientLine]) -> tuple[str, tuple[str, ...]]:
+    first, last = group[0], group[-1]
+    if len(group) == 1:
+        return f"client {first.client}", first.runs
+    shares = tuple(
+        one if one == other else f"{one} … {other}" for one, other in zip(first.runs, last.runs, strict=True)
+    )
+    return f"clients {first.client}–{last.client}", shares
+
+
+def _tasks(line: ClientLine) -> tuple[str, ...]:
+    return tuple(run.partition("[")[0] for run in line.runs)
