@@ -5,7 +5,7 @@
 //! journal becomes the Parquet file.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -95,6 +95,8 @@ impl SeriesFile {
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        // Held until the race ends, however it ends: tells a running race from one that was killed.
+        journal.lock().map_err(|source| RecordError::file(&path, source))?;
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
@@ -109,21 +111,28 @@ impl SeriesFile {
     }
 
     /// Turns the journal into `series.parquet`.
-    pub fn close(mut self) -> Result<(), RecordError> {
-        self.journal.flush().map_err(|source| RecordError::file(&self.folder.join(JOURNAL), source))?;
-        recover(&self.folder).map(|_| ())
+    pub fn close(self) -> Result<(), RecordError> {
+        let Self { folder, mut journal } = self;
+        journal.flush().map_err(|source| RecordError::file(&folder.join(JOURNAL), source))?;
+        drop(journal);
+        recover(&folder).map(|_| ())
     }
 }
 
 /// Turns the journal of a race folder into `series.parquet` and removes it. A torn last line is left out. Returns the
-/// number of rows, or `None` when there is no journal.
+/// number of rows, or `None` when there is no journal or its race still runs.
 ///
 /// # Errors
 ///
 /// When the journal cannot be read or the file not be written; the journal then stays.
 pub fn recover(folder: &Path) -> Result<Option<u64>, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
-    if !journal.exists() {
+    let open = match File::open(&journal) {
+        Ok(open) => open,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(RecordError::file(&journal, source)),
+    };
+    if open.try_lock().is_err() {
         return Ok(None);
     }
     let part = folder.join(format!("{PARQUET}.part"));

@@ -212,8 +212,9 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
         race.collector.receive(delivery, &race.way.spare()).unwrap();
     }
     let folder = race.folder;
-    // Killed: nothing is closed, and the last line is torn.
-    std::mem::forget(race.collector);
+    assert_eq!(recover_series(folder.path()).unwrap(), None, "a race that runs is left alone");
+    // Killed: nothing is closed in order, and the last line is torn.
+    drop(race.collector);
     let journal = folder.path().join("series.jsonl");
     let mut text = fs::read_to_string(&journal).unwrap();
     text.push_str("{\"task\": \"ind");

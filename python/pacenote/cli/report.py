@@ -20,5 +20,11 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the report; 0 also for a void race, since the question was what it says. Raises StoreError."""
-    show_report(RaceStore().load(options.race), options, console)
+    folder = RaceStore().folder(options.race)
+    record = folder.read()
+    if not record.complete:
+        from pacenote.race.recover import recover
+
+        recover(folder)
+    show_report(record, options, console)
     return 0

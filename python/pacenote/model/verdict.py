@@ -10,9 +10,11 @@ from pacenote.model.race import RaceRecord, Verdict
 from pacenote.model.result import TaskResult
 
 LATENESS_SHARE = 0.10
-"""A paced task whose p99 lateness exceeds this share of its median service time measured the driver as
-well.
+"""A paced task whose lateness exceeds this share of its service time, median against median or p99 against
+p99, measured the driver as well.
 """
+
+_COMPARED = (50.0, 99.0)
 
 THREAD_CPU_SHARE = 0.80
 """A driver thread busier than this may have queued requests behind its own work."""
@@ -70,20 +72,12 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
 def _late(task: TaskResult) -> Iterator[str]:
     if not task.paced or task.lateness is None or task.service_time is None:
         return
-    late, typical = task.lateness.at(99.0), task.service_time.at(50.0)
-    if late is None or typical is None or not (late.supported and typical.supported):
-        return
-    if late.ms > LATENESS_SHARE * typical.ms:
-        yield (
-            f"task '{task.task}': p99 lateness {late.ms:.4g} ms is more than {LATENESS_SHARE * 100:.0f} % "
-            f"of the median service time {typical.ms:.4g} ms: requests did not leave when they were due"
-        )
-
-
-def _cpu_share(thread: object) -> float | None:
-    if not isinstance(thread, Mapping):
-        return None
-    cpu, wall = thread.get("cpu_s"), thread.get("wall_s")
-    if not isinstance(cpu, int | float) or not isinstance(wall, int | float) or wall <= 0:
-        return None
-    return cpu / wall
+    for q in _COMPARED:
+        late, typical = task.lateness.at(q), task.service_time.at(q)
+        if late is None or typical is None or not (late.supported and typical.supported):
+            continue
+        if late.ms > LATENESS_SHARE * typical.ms:
+            yield (
+                f"task '{task.task}': p{q:g} lateness {late.ms:.4g} ms is more than {LATENESS_SHARE * 100:.0f} % "
+                f"of the p{q:g} service time {typical.ms:.4g} ms: requests did not leave when they were due"
+            )

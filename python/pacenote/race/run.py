@@ -220,13 +220,18 @@ def _broken_off(record: RaceRecord, error: BaseException) -> RaceRecord:
 
 @contextmanager
 def _stoppable() -> Generator[None, None, None]:
-    """A request to terminate ends the race as Ctrl-C does, so that the engine is stopped and results stay."""
+    """A request to terminate ends the race as Ctrl-C does, so that the engine is stopped and results stay.
+
+    SIGINT is set too: a shell starts background jobs with it ignored, but whoever sends it means it.
+    """
+    signals = (signal.SIGINT, signal.SIGTERM)
     try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        before = [signal.signal(number, signal.default_int_handler) for number in signals]
     except ValueError:  # Not in the main thread, where signals are not ours to handle.
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,18 @@
+"""Completing what a killed race left in its folder."""
+
+from __future__ import annotations
+
+from pacenote import _core
+from pacenote.errors import StoreError
+from pacenote.store.local import RaceFolder
+
+
+def recover(folder: RaceFolder) -> bool:
+    """Turns the journal of per-second series into its Parquet file; says whether there was something to do.
+
+    A race that still runs is left alone. Raises StoreError when the folder cannot be written.
+    """
+    try:
+        return _core.recover_series(str(folder.path)) is not None
+    except _core.CoreError as error:
+        raise StoreError(str(error)) from None
