@@ -10,7 +10,8 @@
     ├── VoidRace              3  the race finished, but its numbers must not be used
     └── Interrupted         130  the user stopped the race; what was measured is kept
 
-A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither ever holds a secret.
+A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither ever holds
+a secret.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class UsageError(PacenoteError):
 
 
 class TrackError(PacenoteError):
-    """The track cannot be read, rendered or understood. `problems` holds every problem, each with its place."""
+    """The track cannot be read, rendered or understood. `problems` are all of them, each with its place."""
 
     def __init__(self, message: str, *, problems: tuple[str, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)

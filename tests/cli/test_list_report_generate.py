@@ -6,9 +6,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support.records import record, task
 
 from pacenote.store.local import RaceStore
+from support.records import record, task
 
 
 @pytest.fixture
@@ -103,8 +103,8 @@ def test_generating(run, monkeypatch, tmp_path):
     module = ModuleType("pacenote.race.corpora")
     module.generate = generate  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pacenote.race.corpora", module)
-    code, out, err = run("generate", "http_logs", "--documents=1000", "--seed=7", f"--output-path={tmp_path}")
+    code, out, err = run("generate", "http_logs", "--docs=1000", "--seed=7", f"--output-path={tmp_path}")
     assert (code, out, err) == (0, "", "generating http_logs …\n")
-    run("generate", "http_logs", "--documents=5")
+    run("generate", "http_logs", "--docs=5")
     assert calls == [("http_logs", 1000, 7, tmp_path), ("http_logs", 5, 42, Path())]
     assert run("generate", "http_logs")[0] == 2

@@ -3,12 +3,12 @@
 import io
 
 from rich.console import Console as RichConsole
-from support.records import record, task
 
 from pacenote.cli.console import Console
 from pacenote.cli.live import progress_table
 from pacenote.cli.progress import PlainListener, watch
 from pacenote.model.result import Progress, TaskProgress
+from support.records import record, task
 
 
 class Terminal(io.StringIO):

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.records import bulk, record, task
 
 from pacenote.model.result import Progress, TaskProgress
 from pacenote.store.local import RaceStore
+from support.records import bulk, record, task
 
 
 def request_of(run, fake_race, *arguments):
@@ -55,7 +55,9 @@ def test_everything_given(run, fake_race, tmp_path):
         *("--seed=7", "--driver-threads=3", "--corpus=generated", "--preserve-install", "--offline"),
     )
     assert (request.race_id, request.challenge, request.track_params) == ("r1", "fast", {"bulk_size": 5000})
-    assert request.ignore_unused_track_params and request.preserve_install and request.offline
+    assert request.ignore_unused_track_params
+    assert request.preserve_install
+    assert request.offline
     assert (request.distribution_version, request.car, request.car_params) == (
         "2.19.4",
         ("4gheap", "basic"),
@@ -166,9 +168,12 @@ def test_the_exit_code_says_what_became_of_it(run, fake_race, changes, code):
     assert "- Verdict: " in out
 
 
-def test_a_dry_run_has_no_report(run, fake_race):
-    fake_race(lambda request, listener: record(tasks=(), complete=False))
-    assert run("race", "--track=x", "--dry-run") == (0, "", "")
+def test_a_dry_run_shows_the_allocation_matrix_and_nothing_else(run, tmp_path):
+    code, out, err = run("race", "--track=http_logs", "--dry-run", "--track-params=bulk_indexing_clients:3")
+    assert (code, err) == (0, "")
+    assert "step 4: index-append\n  index-append (index-append, bulk): 3 clients, as fast as possible" in out
+    assert "  clients 0–2: index-append[0] … index-append[2]\n" in out
+    assert "    POST /_bulk 5,000 of 1,000,000 documents in 7 files\n" in out
 
 
 def talk(request, listener):

@@ -1,7 +1,4 @@
-"""A real OpenSearch: assembled, started, used, stopped, and gone with its owner.
-
-Needs the network once, for about 50 MB; PACENOTE_TEST_HOME names a home folder to keep them in between runs.
-"""
+"""A real OpenSearch: assembled, started, used, stopped, and gone with its owner."""
 
 from __future__ import annotations
 
@@ -24,16 +21,6 @@ from pacenote.cluster.registry import sweep
 pytestmark = pytest.mark.engine
 
 HEAP = {"heap_size": "512m"}
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    kept = os.environ.get("PACENOTE_TEST_HOME")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("home")
-    yield folder
-    if not kept:
-        # As root the engine may lie outside the home, where pytest does not clean up.
-        shutil.rmtree(find_place(folder).root)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +77,8 @@ def test_runs_on_loopback_as_nobody_special(cluster: EmbeddedCluster) -> None:
     status = Path(f"/proc/{cluster.node.pid}/status").read_text()
     uids = next(line.split()[1:] for line in status.splitlines() if line.startswith("Uid:"))
     groups = next(line.split()[1:] for line in status.splitlines() if line.startswith("Groups:"))
-    assert len(set(uids)) == 1 and uids[0] != "0"
+    assert len(set(uids)) == 1
+    assert uids[0] != "0"
     if os.geteuid() == 0:
         assert groups == []
     settings = cluster.rest().get("/_nodes/http,transport")["nodes"]
@@ -100,7 +88,8 @@ def test_runs_on_loopback_as_nobody_special(cluster: EmbeddedCluster) -> None:
         for kind in ("http", "transport")
         for each in node[kind]["bound_address"]
     ]
-    assert bound and all(address.startswith("127.0.0.1:") for address in bound)
+    assert bound
+    assert all(address.startswith("127.0.0.1:") for address in bound)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the node as another user")
@@ -147,4 +136,5 @@ def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path
         time.sleep(0.05)
     assert identify(pid) is None
     assert len(sweep(place)) == 1
-    assert not list(place.nodes.iterdir()) and not list(place.registry.iterdir())
+    assert not list(place.nodes.iterdir())
+    assert not list(place.registry.iterdir())

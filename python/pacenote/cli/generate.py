@@ -19,7 +19,9 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "name", metavar="NAME", help="what to generate, named like its track, for example http_logs"
     )
-    parser.add_argument("--docs", dest="documents", type=values.count, required=True, help="how many documents")
+    parser.add_argument(
+        "--docs", dest="documents", type=values.count, required=True, help="how many documents"
+    )
     parser.add_argument(
         "--seed", type=values.seed, default=42, help="same seed, same documents (default: 42)"
     )

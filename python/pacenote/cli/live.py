@@ -44,7 +44,7 @@ class LiveListener:
         """See `RaceListener`."""
         self._say(f"warning: {clean(text)}", style="yellow")
 
-    def finished(self, record: RaceRecord) -> None:
+    def finished(self, record: RaceRecord) -> None:  # noqa: ARG002  # told to every listener
         """See `RaceListener`."""
         self.close()
 

@@ -92,18 +92,16 @@ def _known_command(name: str) -> str:
 def _help() -> str:
     width = max(len(name) for name in COMMANDS)
     lines = [f"  {name:{width}}  {purpose}" for name, purpose in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: pacenote COMMAND [options]",
-            "",
-            "A benchmarking lab for Elasticsearch and OpenSearch.",
-            "",
-            *lines,
-            "",
-            "`pacenote COMMAND --help` shows the options of a command, `pacenote --version` the version.",
-            "",
-        ]
-    )
+    return "\n".join([
+        "usage: pacenote COMMAND [options]",
+        "",
+        "A benchmarking lab for Elasticsearch and OpenSearch.",
+        "",
+        *lines,
+        "",
+        "`pacenote COMMAND --help` shows the options of a command, `pacenote --version` the version.",
+        "",
+    ])
 
 
 def _explain(error: BaseException, console: Console, *, debug: bool) -> int:

@@ -22,7 +22,11 @@ def _step(number: int, step: StepLines) -> Iterator[str]:
 
 
 def _task(task: TaskLine) -> Iterator[str]:
-    operation = task.operation_type if task.operation == task.operation_type else f"{task.operation}, {task.operation_type}"
+    operation = (
+        task.operation_type
+        if task.operation == task.operation_type
+        else f"{task.operation}, {task.operation_type}"
+    )
     clients = "1 client" if task.clients == 1 else f"{task.clients} clients"
     yield f"  {task.name} ({operation}): {clients}, {task.pace}, {task.bound}"
     for request in task.requests:

@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         """Raises UsageError in place of printing the usage."""
         raise UsageError(message, hint=f"see `{self.prog} --help`")
 
-    def print_help(self, file: object = None) -> None:
+    def print_help(self, file: object = None) -> None:  # noqa: ARG002  # argparse passes it
         """Prints the help where results go."""
         self._console.result(self.format_help())
 

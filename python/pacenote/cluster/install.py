@@ -67,13 +67,13 @@ def _fill(build: Path, distribution: Distribution, lock: Lock, jars: Path) -> No
 
 def _put(build: Path, target: Path) -> None:
     try:
-        os.rename(build, target)
+        build.rename(target)
     except OSError:
         # Another race was first. Without its marker the folder was tampered with, and is replaced.
         if (target / MARKER).exists():
             return
         shutil.rmtree(target)
-        os.rename(build, target)
+        build.rename(target)
 
 
 def _folder(path: Path) -> Path:

@@ -206,7 +206,7 @@ def _copy(source: Path, target: Path) -> None:
                 path = Path(folder, name)
                 program = path.parent.name == "bin" or name in ("jspawnhelper", "jexec")
                 path.chmod(0o755 if program else 0o644)
-        os.rename(build, target)
+        build.rename(target)
     except OSError:
         if not target.exists():
             raise

@@ -88,7 +88,7 @@ def save_lock(lock: Lock, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part.write_text(dump_lock(lock), "utf-8")
-        os.replace(part, target)
+        part.replace(target)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     finally:

@@ -189,7 +189,7 @@ class Repository:
         part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
         try:
             found = self._receive(reply, part, artifact, meter)
-            os.replace(part, target)
+            part.replace(target)
         finally:
             part.unlink(missing_ok=True)
             reply.release_conn()

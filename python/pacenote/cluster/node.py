@@ -149,7 +149,7 @@ class Node:
     def _keep_logs(self) -> None:
         """Copy what the JVM wrote (GC log, recordings, crash reports) beside the engine's log."""
         try:
-            names = sorted(os.listdir(self.folder / "logs"))
+            names = sorted(path.name for path in (self.folder / "logs").iterdir())
         except OSError:
             return
         for name in names:

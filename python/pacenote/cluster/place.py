@@ -22,7 +22,7 @@ from pacenote.cluster.maven import disk_error, make_public_dir
 from pacenote.errors import EngineError
 
 # Kept across reboots, on a disk (unlike /tmp on many systems), and open to every user.
-_SHARED = Path("/var/tmp")
+_SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def note(place: Place, entry: Entry) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(json.dumps(document), "utf-8")
-        os.replace(part, target)
+        part.replace(target)
     except OSError as failure:
         raise disk_error(failure, target) from failure
 

@@ -81,3 +81,12 @@ def _late(task: TaskResult) -> Iterator[str]:
                 f"task '{task.task}': p{q:g} lateness {late.ms:.4g} ms is more than {LATENESS_SHARE * 100:.0f} % "
                 f"of the p{q:g} service time {typical.ms:.4g} ms: requests did not leave when they were due"
             )
+
+
+def _cpu_share(thread: object) -> float | None:
+    if not isinstance(thread, Mapping):
+        return None
+    cpu, wall = thread.get("cpu_s"), thread.get("wall_s")
+    if not isinstance(cpu, int | float) or not isinstance(wall, int | float) or wall <= 0:
+        return None
+    return cpu / wall

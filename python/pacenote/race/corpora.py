@@ -43,9 +43,7 @@ class PreparedCorpora:
         return file.path, file.documents
 
 
-def prepare(
-    track: Track, challenge: Challenge, request: RaceRequest, progress: Progress
-) -> PreparedCorpora:
+def prepare(track: Track, challenge: Challenge, request: RaceRequest, progress: Progress) -> PreparedCorpora:
     """Prepares the data that a challenge indexes, and nothing else.
 
     Raises CorpusError: data that is missing and cannot be generated, a broken archive, or another number of
@@ -96,9 +94,7 @@ class _Preparation:
         self._seed = request.seed
         self._progress = progress
 
-    def corpus(
-        self, corpus: Corpus, wanted: tuple[Documents, ...]
-    ) -> tuple[Origin, tuple[DataFile, ...]]:
+    def corpus(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> tuple[Origin, tuple[DataFile, ...]]:
         """The files of a corpus, by the choice of `--corpus`.
 
         Without a choice the declared data is used where it is there, and otherwise generated where the track

@@ -48,9 +48,7 @@ class Drive:
         return not (self.interrupted or self.aborted)
 
 
-def drive(
-    plan: str, folder: RaceFolder, alive: Callable[[], str | None], listener: RaceListener
-) -> Drive:
+def drive(plan: str, folder: RaceFolder, alive: Callable[[], str | None], listener: RaceListener) -> Drive:
     """Drives a plan document to its end, whichever way it comes.
 
     `alive` says why the engine is dead, None while it lives. Raises DriverError when the core cannot start,

@@ -121,9 +121,7 @@ def _embedded(request: RaceRequest, folder: RaceFolder, listener: RaceListener) 
     return embedded_cluster(wanted, listener.preparing)
 
 
-def _begin(
-    request: RaceRequest, track: Track, challenge: Challenge, corpora: PreparedCorpora
-) -> RaceRecord:
+def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: PreparedCorpora) -> RaceRecord:
     """The record as far as it is known before there is an engine."""
     provisioned = request.pipeline != "benchmark-only"
     hidden = [

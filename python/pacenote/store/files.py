@@ -34,11 +34,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-        with open(descriptor, "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -53,7 +53,7 @@ def append_line(path: Path, line: bytes) -> None:
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
-        with open(descriptor, "ab", buffering=0) as file:
+        with os.fdopen(descriptor, "ab", buffering=0) as file:
             before = os.fstat(descriptor).st_size
             try:
                 _write_all(descriptor, line + b"\n")

@@ -193,7 +193,7 @@ def _stamps(races: Path) -> dict[str, str]:
     with contextlib.suppress(OSError), os.scandir(races) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
-                status = os.stat(os.path.join(entry.path, "race.json"))
+                status = Path(entry.path, "race.json").stat()
                 stamps[entry.name] = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
     return stamps
 

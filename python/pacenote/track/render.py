@@ -36,17 +36,15 @@ _HELPERS = """\
 """
 _HELPER_NAMES = ("rally.helpers", "benchmark.helpers")
 _HELPER_FILE = "<helpers>"
-_NOT_PARAMETERS = frozenset(
-    {
-        "now",
-        "glob",
-        "build_flavor",
-        "serverless_operator",
-        "rally",
-        "benchmark",
-        *jinja2.defaults.DEFAULT_NAMESPACE,
-    }
-)
+_NOT_PARAMETERS = frozenset({
+    "now",
+    "glob",
+    "build_flavor",
+    "serverless_operator",
+    "rally",
+    "benchmark",
+    *jinja2.defaults.DEFAULT_NAMESPACE,
+})
 
 
 @dataclass(frozen=True, slots=True)

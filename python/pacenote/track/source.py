@@ -30,7 +30,7 @@ class TrackSource:
 
     def glob(self, folder: Path, pattern: str) -> list[Path]:
         """Files that match a pattern seen from a folder, sorted; none is fine."""
-        found = sorted(glob.glob(pattern, root_dir=folder))
+        found = sorted(glob.glob(pattern, root_dir=folder))  # noqa: PTH207  # Path.glob refuses absolute patterns
         paths = [Path(os.path.normpath(folder / name)) for name in found]
         return [path for path in paths if path.is_file()]
 

@@ -1,0 +1,25 @@
+"""One home for all tests that start an engine, so that it is fetched and assembled once.
+
+Needs the network once, for about 70 MB; PACENOTE_TEST_HOME names a home folder to keep them in between runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pacenote.cluster.place import find_place
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    kept = os.environ.get("PACENOTE_TEST_HOME")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("home")
+    yield folder
+    if not kept:
+        # As root the engine may lie outside the home, where pytest does not clean up.
+        shutil.rmtree(find_place(folder).root, ignore_errors=True)

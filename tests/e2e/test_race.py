@@ -1,0 +1,245 @@
+"""Races as a user starts them: the command, a real engine, the folder that is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from pacenote.cluster.cars import compose_car
+from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
+from pacenote.cluster.place import find_place
+from pacenote.cluster.process import identify
+
+pytestmark = pytest.mark.engine
+
+SMALL = "warmup_iterations:5,iterations:20,expensive_warmup_iterations:2,expensive_iterations:10"
+REAL_CORPUS = Path(__file__).parents[2].parent / "shared" / "data" / "http_logs-real-10k.json.gz"
+
+
+@dataclass
+class Pacenote:
+    """The command with a home of its own."""
+
+    home: Path
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "pacenote", *arguments]
+        environment = {**os.environ, "PACENOTE_HOME": str(self.home)}
+        return subprocess.Popen(
+            command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def race(self, race_id: str) -> dict[str, Any]:
+        return json.loads((self.home / "races" / race_id / "race.json").read_text())
+
+    def rows(self, race_id: str, name: str) -> list[dict[str, Any]]:
+        return pyarrow.parquet.read_table(self.home / "races" / race_id / f"{name}.parquet").to_pylist()
+
+    def node_pids(self) -> list[int]:
+        notes = sorted((find_place(self.home).root / "nodes").glob("*.json"))
+        notes += sorted((self.home / "nodes").glob("*.json"))
+        return [json.loads(note.read_text())["pid"] for note in dict.fromkeys(notes)]
+
+
+@pytest.fixture
+def pacenote(home: Path) -> Pacenote:
+    return Pacenote(home)
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    car = compose_car([], {"heap_size": "512m"})
+    with embedded_cluster(EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
+        yield running
+
+
+def embedded(race_id: str, *more: str, docs: int = 20_000) -> tuple[str, ...]:
+    return (
+        "race",
+        "--track=http_logs",
+        f"--race-id={race_id}",
+        f"--track-params=docs:{docs},{SMALL}",
+        "--car-params=heap_size:512m",
+        *more,
+    )
+
+
+def wait_for(condition: Callable[[], object], what: str) -> Any:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited 90 s for {what}")
+
+
+def indexing(pacenote: Pacenote, race_id: str) -> Callable[[], bool]:
+    """Whether bulks of the race have come back for at least a second."""
+    journal = pacenote.home / "races" / race_id / "series.jsonl"
+    return lambda: journal.exists() and '"index-append"' in journal.read_text()
+
+
+def tasks(race: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {task["task"]: task for task in race["tasks"]}
+
+
+def test_one_command_races_a_real_engine(pacenote: Pacenote) -> None:
+    ended = pacenote.run(*embedded("first"))
+    assert ended.returncode == 0, ended.stderr
+    race = pacenote.race("first")
+    # On a busy machine requests may leave late, which makes a race suspect, never void.
+    assert race["verdict"]["state"] in ("valid", "suspect")
+    assert all(task["error_rate"] == 0 for task in race["tasks"])
+    assert sum(check["counted"] for check in race["documents"]) == 20_000
+    assert all(check["counted"] == check["acknowledged"] for check in race["documents"])
+    assert len(race["documents"]) == 7
+    assert tasks(race)["index-append"]["work"] == {"done": 20_000, "failed": 0}
+    (corpus,) = race["corpora"]
+    assert (corpus["origin"], corpus["documents"], corpus["seed"]) == ("generated", 20_000, 42)
+    assert "generated, seed 42: not the public corpus" in ended.stdout
+    assert re.search(r"Mean Throughput \| +index-append", ended.stdout)
+    assert (pacenote.home / "races" / "first" / "artifacts" / "engine.log").stat().st_size > 0
+
+
+def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
+    race = pacenote.race("first")
+    samples, series = pacenote.rows("first", "samples"), pacenote.rows("first", "series")
+    operations = sum(task["accounting"]["operations"] for task in race["tasks"])
+    assert len(samples) == operations == sum(row["requests"] for row in series)
+    indexed = [row for row in samples if row["task"] == "index-append"]
+    assert sum(row["weight"] for row in indexed) == 20_000
+    assert all(row["due_ns"] <= row["sent_ns"] <= row["done_ns"] for row in samples)
+    assert {row["sample_type"] for row in samples if row["task"] == "term"} == {"warmup", "normal"}
+    plan = json.loads((pacenote.home / "races" / "first" / "plan.json").read_text())
+    assert [task["name"] for task in plan["tasks"]] == [task["task"] for task in race["tasks"]]
+
+
+def test_every_query_has_hits_on_the_generated_corpus(pacenote: Pacenote) -> None:
+    # A reply without hits is some 200 bytes; the smallest of ours carries documents or buckets.
+    samples = pacenote.rows("first", "samples")
+    for task in ("default", "term", "range", "200s-in-range", "400s-in-range", "desc_sort_timestamp"):
+        assert min(row["bytes_in"] for row in samples if row["task"] == task) > 1_000, task
+
+
+def test_a_second_race_finds_everything_prepared(pacenote: Pacenote) -> None:
+    ended = pacenote.run(*embedded("second"))
+    assert ended.returncode == 0, ended.stderr
+    assert "generating" not in ended.stderr
+    assert "downloading" not in ended.stderr
+    listed = pacenote.run("list", "races").stdout
+    assert listed.index("second") < listed.index("first")
+    again = pacenote.run("report", "second")
+    assert again.stdout == ended.stdout
+
+
+def test_the_real_corpus_on_a_cluster_that_runs_already(pacenote: Pacenote, cluster: EmbeddedCluster) -> None:
+    if not REAL_CORPUS.exists():
+        pytest.skip(f"the real corpus is not beside the repository: {REAL_CORPUS}")
+    ended = pacenote.run(
+        "race",
+        "--track=http_logs",
+        "--race-id=real",
+        f"--target-hosts={cluster.hosts[0].address}",
+        f"--track-params=corpus_file:{REAL_CORPUS},{SMALL}",
+    )
+    assert ended.returncode == 0, ended.stderr
+    race = pacenote.race("real")
+    assert race["pipeline"] == "benchmark-only"
+    assert [(check["index"], check["counted"]) for check in race["documents"]] == [("logs", 10_000)]
+    assert cluster.rest().get("/logs/_count")["count"] == 10_000
+    assert all(task["error_rate"] == 0 for task in race["tasks"])
+    assert cluster.alive() is None, "a cluster that is not ours is left running"
+
+
+def test_failing_requests_void_the_race_and_are_explained(
+    pacenote: Pacenote, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    search = {"operation-type": "search", "index": "nowhere", "body": {"query": {"match_all": {}}}}
+    schedule = [{"operation": search, "name": "lost", "iterations": 5}]
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    ended = pacenote.run(
+        "race",
+        f"--track-path={tmp_path}",
+        "--race-id=failing",
+        f"--target-hosts={cluster.hosts[0].address}",
+    )
+    assert ended.returncode == 3
+    assert "index_not_found_exception: no such index [nowhere]" in ended.stdout
+    assert "error rate 100 % is above the limit of 1 %" in ended.stdout
+    (error,) = pacenote.race("failing")["tasks"][0]["errors"]
+    assert (error["error_class"], error["status"], error["count"]) == ("http-status", 404, 5)
+
+
+def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(pacenote: Pacenote) -> None:
+    process = pacenote.start(*embedded("stopped", "--challenge=append-no-conflicts", docs=400_000))
+    try:
+        wait_for(indexing(pacenote, "stopped"), "bulks")
+        (pid,) = pacenote.node_pids()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert identify(pid) is None
+    assert pacenote.node_pids() == []
+    race = pacenote.race("stopped")
+    assert (race["interrupted"], race["complete"], race["verdict"]["state"]) == (True, False, "void")
+    result = tasks(race)["index-append"]
+    assert result["ended_by"] == "stopped"
+    assert 0 < result["work"]["done"] < 400_000
+    assert "interrupted" in out
+    stored = [row for row in pacenote.rows("stopped", "samples") if row["task"] == "index-append"]
+    assert sum(row["weight"] for row in stored) == result["work"]["done"]
+
+
+def test_an_engine_that_dies_is_named(pacenote: Pacenote) -> None:
+    process = pacenote.start(*embedded("bereft", docs=400_000))
+    try:
+        wait_for(indexing(pacenote, "bereft"), "bulks")
+        (pid,) = pacenote.node_pids()
+        os.kill(pid, signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 3, err
+    race = pacenote.race("bereft")
+    assert race["verdict"]["state"] == "void"
+    assert "kill" in race["aborted"].lower()
+    assert race["aborted"] in out
+    assert tasks(race)["index-append"]["work"]["done"] > 0
+
+
+def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> None:
+    process = pacenote.start(*embedded("killed", docs=400_000))
+    try:
+        wait_for(indexing(pacenote, "killed"), "bulks")
+        (pid,) = pacenote.node_pids()
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+    wait_for(lambda: identify(pid) is None, "the engine to go with its owner")
+    report = pacenote.run("report", "killed")
+    assert report.returncode == 0
+    assert "the race has not finished" in report.stdout
+    assert sum(row["weight"] for row in pacenote.rows("killed", "series")) > 0
+    # The next start sweeps away what is left.
+    ended = pacenote.run(*embedded("after", "--challenge=append-no-conflicts-index-only"))
+    assert ended.returncode == 0, ended.stderr
+    assert pacenote.node_pids() == []

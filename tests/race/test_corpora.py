@@ -1,0 +1,151 @@
+"""Finding, unpacking, counting and generating the data of a race, with real files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import CorpusError
+from pacenote.model.race_request import CorpusChoice, RaceRequest
+from pacenote.race.corpora import PreparedCorpora, generate, prepare
+from pacenote.track.load import load_track
+from pacenote.track.render import RenderOptions
+from pacenote.track.source import open_track
+
+
+class Folder:
+    """A track with one data file, and a home."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.track = tmp_path / "tiny"
+        self.home = tmp_path / "home"
+        self.data = self.home / "corpora" / "notes"
+        self.track.mkdir()
+        self.data.mkdir(parents=True)
+        self.said: list[str] = []
+
+    def prepare(self, documents: dict[str, object], choice: CorpusChoice | None = None) -> PreparedCorpora:
+        track = {
+            "version": 2,
+            "indices": [{"name": "notes"}],
+            "corpora": [{"name": "notes", "documents": [documents]}],
+            "schedule": [{"operation": {"operation-type": "bulk", "bulk-size": 10}}],
+        }
+        (self.track / "track.json").write_text(json.dumps(track))
+        loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
+        request = RaceRequest(race_id="r", home=self.home, track_path=self.track, corpus=choice)
+
+        def progress(label: str, done: int, total: int) -> None:
+            self.said.append(label)
+
+        return prepare(loaded, loaded.challenge(None), request, progress)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def lines(count: int) -> bytes:
+    return b"".join(b'{"n": %d}\n' % number for number in range(count))
+
+
+def only(prepared: PreparedCorpora) -> tuple[str, Path, int]:
+    ((_, file),) = prepared.files.items()
+    (used,) = prepared.used
+    assert used.documents == file.documents
+    assert used.bytes == file.path.stat().st_size
+    return used.origin, file.path, file.documents
+
+
+def test_a_file_as_declared(folder: Folder) -> None:
+    (folder.data / "notes.json").write_bytes(lines(25))
+    found = only(folder.prepare({"source-file": "notes.json.bz2", "document-count": 25}))
+    assert found == ("declared", folder.data / "notes.json", 25)
+
+
+@pytest.mark.parametrize(("ending", "packed"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_an_archive_is_unpacked_once(folder: Folder, ending: str, packed) -> None:
+    archive = folder.data / f"notes.json{ending}"
+    archive.write_bytes(packed(lines(25)))
+    wanted = {"source-file": "notes.json.bz2", "document-count": 25}
+    assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
+    archive.write_bytes(b"no archive any more")
+    assert only(folder.prepare(wanted))[2] == 25
+
+
+def test_the_folder_of_the_track_comes_first(folder: Folder) -> None:
+    (folder.data / "notes.json").write_bytes(lines(25))
+    (folder.track / "notes.json").write_bytes(lines(7))
+    assert only(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
+
+
+def test_another_number_of_documents_is_refused_unless_wanted(folder: Folder) -> None:
+    (folder.data / "notes.json").write_bytes(lines(25))
+    wanted = {"source-file": "notes.json", "document-count": 1_000}
+    with pytest.raises(
+        CorpusError, match=r"notes\.json holds 25 documents, the track declares 1,000"
+    ) as caught:
+        folder.prepare(wanted)
+    assert "--corpus=as-is" in caught.value.hint
+    assert only(folder.prepare(wanted, "as-is")) == ("as-is", folder.data / "notes.json", 25)
+
+
+def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None:
+    (folder.data / "notes.json").write_bytes(lines(50))
+    wanted = {"source-file": "notes.json", "document-count": 25, "includes-action-and-meta-data": True}
+    assert only(folder.prepare(wanted))[2] == 25
+
+
+def test_data_that_is_missing_says_where_to_put_it(folder: Folder) -> None:
+    with pytest.raises(CorpusError, match=r"notes\.json\.zst of corpus 'notes' is not there") as caught:
+        folder.prepare({"source-file": "notes.json.zst", "document-count": 25})
+    assert str(folder.data) in caught.value.hint
+    with pytest.raises(CorpusError, match=r"\./none\.json of corpus"):
+        folder.prepare({"source-file": "./none.json"})
+
+
+@pytest.mark.parametrize("broken", [gzip.compress(lines(5000))[:-40], b"not gzip at all"])
+def test_a_broken_archive_is_named_and_leaves_nothing(folder: Folder, broken: bytes) -> None:
+    (folder.data / "notes.json.gz").write_bytes(broken)
+    with pytest.raises(CorpusError, match=r"notes\.json\.gz"):
+        folder.prepare({"source-file": "notes.json.gz", "document-count": 5000})
+    assert [path.name for path in folder.data.iterdir()] == ["notes.json.gz"]
+
+
+def test_a_generated_corpus_is_made_once_and_again_when_damaged(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def progress(label: str, done: int, total: int) -> None:
+        said.append(label)
+
+    generate("http_logs", 700, 1, tmp_path, progress)
+    first = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+    assert sum(text.count(b"\n") for name, text in first.items() if name != "generated.json") == 700
+    assert set(said) == {"generating 700 documents of http_logs"}
+    said.clear()
+    generate("http_logs", 700, 1, tmp_path, progress)
+    assert said == []
+    (tmp_path / "documents-241998.json").write_bytes(b"")
+    generate("http_logs", 700, 1, tmp_path, progress)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == first
+
+
+def test_what_nobody_can_generate_is_refused(tmp_path: Path, folder: Folder) -> None:
+    with pytest.raises(CorpusError, match="no generator for 'poems'"):
+        generate("poems", 5, 1, tmp_path, lambda *_: None)
+    with pytest.raises(CorpusError, match="corpus 'notes' cannot be generated"):
+        folder.prepare({"source-file": "notes.json"}, "generated")
+
+
+def test_a_progress_callback_that_raises_ends_the_generation(tmp_path: Path) -> None:
+    def stop(label: str, done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate("http_logs", 3_000_000, 1, tmp_path, stop)
+    assert not list(tmp_path.glob("*.json"))

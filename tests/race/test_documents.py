@@ -1,0 +1,87 @@
+"""The check of acknowledged against counted documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from support.records import task
+
+from pacenote.model.race import DocumentCheck
+from pacenote.model.result import TaskResult, Work
+from pacenote.model.work import Bulk, BulkFile, Sleep
+from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
+from pacenote.race.documents import check_documents
+
+
+def bulk(*files: BulkFile, looped: bool = False) -> Bulk:
+    return Bulk("/_bulk", (), files, bulk_size=10, share=1.0, looped=looped, timeout_ms=None)
+
+
+def file(index: str | None, documents: int) -> BulkFile:
+    action = None if index is None else f'{{"index":{{"_index":"{index}"}}}}'
+    return BulkFile(f"/{index}.json", documents, action)
+
+
+def plan(*works: tuple[str, Any]) -> Plan:
+    tasks = tuple(
+        PlannedTask(
+            name=f"task{number}",
+            operation="op",
+            operation_type=kind,
+            clients=1,
+            pace=Unpaced(),
+            bound=Time(0.0, None),
+            ramp_up_s=0.0,
+            unit="docs",
+            tolerates_errors=False,
+            work=work,
+        )
+        for number, (kind, work) in enumerate(works)
+    )
+    target = Target(hosts=(), headers=(), timeout_ms=1)
+    return Plan("r", 1, target, DriverSettings(0, OnError.CONTINUE), tasks, ())
+
+
+def result(number: int, done: int, failed: int = 0) -> TaskResult:
+    return replace(task(f"task{number}"), work=Work(done=done, failed=failed))
+
+
+def engine(counts: dict[str, int]):
+    def get(path: str) -> dict[str, Any]:
+        _, index, action = path.split("/")
+        return {"count": counts[index], "_shards": {"failed": 0}} if action == "_count" else {}
+
+    return get
+
+
+DELETE = ("delete-index", Sleep(0))
+
+
+def test_a_task_that_sent_everything_is_checked_index_by_index():
+    work = bulk(file("a", 10), file("b", 20), file("a", 5))
+    checks, problems = check_documents(
+        plan(DELETE, ("bulk", work)), [result(1, 35)], engine({"a": 15, "b": 19})
+    )
+    assert checks == (DocumentCheck("a", 15, 15), DocumentCheck("b", 20, 19))
+    assert problems == ()
+
+
+def test_a_task_with_rejections_is_checked_as_a_whole():
+    work = bulk(file("a", 10), file("b", 20))
+    checks, _ = check_documents(
+        plan(DELETE, ("bulk", work)), [result(1, 28, failed=2)], engine({"a": 9, "b": 19})
+    )
+    assert checks == (DocumentCheck("a,b", 28, 28),)
+
+
+def test_an_index_that_is_not_deleted_first_may_hold_more():
+    checks, _ = check_documents(plan(("bulk", bulk(file("a", 10)))), [result(0, 10)], engine({"a": 99}))
+    (check,) = checks
+    assert (check.acknowledged, check.counted) == (10, 99)
+    assert check.difference_expected
+
+
+def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
+    both = plan(DELETE, ("bulk", bulk(file(None, 10))), ("bulk", bulk(file("a", 10))))
+    assert check_documents(both, [result(1, 10)], engine({})) == ((), ())
