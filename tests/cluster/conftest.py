@@ -67,9 +67,9 @@ def server() -> Iterator[Server]:
             # A length that was a lie must show as a short body, not as a wait.
             self.close_connection = "content-length" in headers
 
-        do_GET = do_POST = do_PUT = do_HEAD = answer
+        do_GET = do_POST = do_PUT = do_HEAD = answer  # noqa: N815  # http.server looks for these
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:

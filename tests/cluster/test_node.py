@@ -33,7 +33,8 @@ def nothing_left(place: Place) -> bool:
 def test_started_watched_and_stopped(fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path) -> None:
     log = tmp_path / "race" / "engine.log"
     with start_node(spec, fake("healthy"), place, log) as node:
-        assert node.running() and node.exit_reason() is None
+        assert node.running()
+        assert node.exit_reason() is None
         assert RestClient([node.host]).get("/")["status"] == "green"
         assert 0 < node.start_seconds < 5
         assert os.getsid(node.pid) == node.pid
@@ -94,7 +95,9 @@ def test_death_during_the_start_tells_the_cause(
     with pytest.raises(EngineError) as caught:
         start_node(spec, fake("dies"), place, log)
     message = caught.value.message
-    assert "exit code 3" in message and "NoSuchFileException: /missing" in message and str(log) in message
+    assert "exit code 3" in message
+    assert "NoSuchFileException: /missing" in message
+    assert str(log) in message
     assert "OutOfMemoryError" not in message
     assert "\n" not in message
     assert nothing_left(place)
@@ -145,7 +148,8 @@ def test_another_engine_on_the_port_is_not_taken_for_ours(
         monkeypatch.setattr(node_module, "free_ports", lambda count: given.pop(0))
         with start_node(spec, fake("healthy"), place, tmp_path / "second") as second:
             assert second.http_port != first.http_port
-            assert second.running() and first.running()
+            assert second.running()
+            assert first.running()
 
 
 def test_death_in_the_middle_of_a_race(fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path) -> None:
@@ -155,14 +159,16 @@ def test_death_in_the_middle_of_a_race(fake: Fake, place: Place, spec: NodeSpec,
         while node.running() and time.monotonic() < deadline:
             time.sleep(0.01)
         reason = node.exit_reason() or ""
-        assert "died (OutOfMemoryError): exit code 127" in reason and "Java heap space" in reason
+        assert "died (OutOfMemoryError): exit code 127" in reason
+        assert "Java heap space" in reason
     assert node.exit_reason() == reason
 
 
 def test_killed_by_somebody(fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path) -> None:
     with start_node(spec, fake("healthy"), place, tmp_path / "log") as node:
         os.kill(node.pid, signal.SIGKILL)
-        assert node._child is not None and node._child.wait(3)
+        assert node._child is not None
+        assert node._child.wait(3)
         assert "killed by SIGKILL" in (node.exit_reason() or "")
 
 

@@ -30,7 +30,8 @@ def test_root_in_a_closed_home_moves_to_the_shared_folder(tmp_path: Path, shared
     place = find_place(tmp_path / "closed" / "home", root=True, shared=shared)
     assert place.root.parent == shared
     assert place.root.stat().st_mode & 0o777 == 0o755
-    assert place.user is not None and place.user.uid != 0
+    assert place.user is not None
+    assert place.user.uid != 0
     assert find_place(tmp_path / "closed" / "home", root=True, shared=shared).root == place.root
     assert find_place(tmp_path / "closed" / "other", root=True, shared=shared).root != place.root
 

@@ -39,7 +39,8 @@ def test_an_orphan_is_ended_with_its_files(place: Place, sleeper: Identity) -> N
     entry = leave(place, DEAD, sleeper)
     assert sweep(place) == ("n",)
     assert not is_running(sleeper)
-    assert not entry.folder.exists() and not entry.file(place).exists()
+    assert not entry.folder.exists()
+    assert not entry.file(place).exists()
 
 
 @pytest.mark.parametrize("change", ["started", "boot"])
@@ -54,7 +55,8 @@ def test_a_number_used_again_is_never_killed(place: Place, sleeper: Identity, ch
 def test_a_living_owners_node_is_left_alone(place: Place, sleeper: Identity) -> None:
     entry = leave(place, ourselves(), sleeper)
     assert sweep(place) == ()
-    assert is_running(sleeper) and entry.folder.exists()
+    assert is_running(sleeper)
+    assert entry.folder.exists()
 
 
 def test_one_that_never_started(place: Place) -> None:

@@ -128,4 +128,5 @@ def test_loopback_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) ->
     assert [proxy_for("http", host.host) for host in parse_hosts("127.0.0.1,[::1],localhost")[0]] == [
         None
     ] * 3
-    assert is_loopback("127.8.8.8") and not is_loopback("10.0.0.1")
+    assert is_loopback("127.8.8.8")
+    assert not is_loopback("10.0.0.1")

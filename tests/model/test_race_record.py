@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from support.records import bulk, paced, record
 
 from pacenote.errors import PacenoteError
 from pacenote.model.race import PlanFile, RaceRecord
+from support.records import bulk, paced, record
 
 
 def stored(race: RaceRecord) -> dict:

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from support.records import bulk, paced, times
 
 from pacenote.errors import PacenoteError
 from pacenote.model.result import Progress, TaskProgress, TaskResult, percentiles_for
+from support.records import bulk, paced, times
 
 
 @pytest.mark.parametrize("result", [bulk(), paced()])
@@ -66,7 +66,8 @@ def test_progress_survives_json():
 
 def test_a_percentile_is_found_by_its_q():
     found = times().at(99.9)
-    assert found is not None and found.q == 99.9
+    assert found is not None
+    assert found.q == 99.9
     assert times().at(99.8) is None
 
 

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from support.records import bulk, paced, record, task, times
-
 from pacenote.model.race import DocumentCheck, Verdict
 from pacenote.model.verdict import judge
+from support.records import bulk, paced, record, task, times
 
 
 def test_a_clean_race_is_valid():

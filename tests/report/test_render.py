@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from support.records import bulk, paced, record, task
 
 from pacenote.report.model import note_lines
 from pacenote.report.numbers import format_number
@@ -19,6 +18,7 @@ from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
 from pacenote.report.render.terminal import render_terminal
 from pacenote.report.summary import summarise
+from support.records import bulk, paced, record, task
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -61,7 +61,8 @@ def test_all_renderers_show_the_same_data():
     ]
     markdown, terminal = render_markdown(report), on_terminal(report, width=400)
     for row in report.rows:
-        assert f"{format_number(row.value)}" in markdown and f"{format_number(row.value)}" in terminal
+        assert f"{format_number(row.value)}" in markdown
+        assert f"{format_number(row.value)}" in terminal
     for note in (*report.header, *note_lines(report)):
         assert escape(note.text) in markdown
         assert note.text in terminal

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from support.records import bulk, paced, record, task, times
 
 from pacenote.model.race import CorpusUsed, DocumentCheck, SystemMetrics, Verdict
 from pacenote.model.result import ErrorCount
 from pacenote.report.model import Note
 from pacenote.report.summary import summarise
+from support.records import bulk, paced, record, task, times
 
 
 def metrics(report, task_name=""):
@@ -176,7 +176,8 @@ def test_only_the_top_errors_are_told():
 def test_texts_of_the_engine_cannot_steer_a_terminal():
     error = ErrorCount("http-status", "\x1b[2Jgone\x07 " + "x" * 1000, None, 1, 0.0, 0.0)
     ((_, text),) = notes(summarise(record(tasks=(task(errors=(error,)),))), "Error")
-    assert "\x1b" not in text and "\x07" not in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
     assert len(text) == 300
 
 

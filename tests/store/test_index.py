@@ -6,10 +6,10 @@ import sqlite3
 from datetime import date
 
 import pytest
-from support.records import record
 
 from pacenote.store.index import RaceFilter
 from pacenote.store.local import RaceStore
+from support.records import record
 
 
 @pytest.fixture

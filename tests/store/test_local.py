@@ -7,12 +7,12 @@ import stat
 from dataclasses import replace
 
 import pytest
-from support.records import bulk, paced, record, task
 
 from pacenote.errors import StoreError
 from pacenote.store import files
 from pacenote.store.index import RaceFilter
 from pacenote.store.local import RaceFolder, RaceStore, default_home, is_race_id
+from support.records import bulk, paced, record, task
 
 
 @pytest.fixture

@@ -79,16 +79,16 @@ def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
             "bulk-item", "rejected | es_rejected_execution_exception:\n[queue full]", 429, 12, 3.25, 9.5
         ),
     )
-    own = dict(
-        operation_type="bulk",
-        unit="docs",
-        throughput=Throughput(min=9_000.0, mean=12_345.678, median=12_000.0, max=15_000.5),
-        service_time=times(200, p50=40.0, p99=90.0),
-        work=Work(done=740_000, failed=12),
-        error_rate=0.005,
-        errors=errors,
-        ended_by="source",
-    )
+    own = {
+        "operation_type": "bulk",
+        "unit": "docs",
+        "throughput": Throughput(min=9_000.0, mean=12_345.678, median=12_000.0, max=15_000.5),
+        "service_time": times(200, p50=40.0, p99=90.0),
+        "work": Work(done=740_000, failed=12),
+        "error_rate": 0.005,
+        "errors": errors,
+        "ended_by": "source",
+    }
     return task(name, **own | changes)
 
 

@@ -8,7 +8,11 @@ from pacenote.telemetry.device import Devices
 from pacenote.telemetry.index_stats import IndexStats, is_measured
 
 
-def shard(*, primary=True, indexing=0, merges=0, store=0, flush=0, segments=1):
+def shard(*, primary=True, **counts):
+    """One copy; `counts` are of indexing, merges, store, flush and segments."""
+    indexing, merges, store, flush = (
+        counts.get(name, 0) for name in ("indexing", "merges", "store", "flush")
+    )
     return {
         "routing": {"state": "STARTED", "primary": primary, "node": "n"},
         "indexing": {"index_time_in_millis": indexing, "throttle_time_in_millis": 0},
@@ -21,7 +25,7 @@ def shard(*, primary=True, indexing=0, merges=0, store=0, flush=0, segments=1):
         "flush": {"total": flush, "total_time_in_millis": flush * 10},
         "store": {"size_in_bytes": store},
         "translog": {"size_in_bytes": 55},
-        "segments": {"count": segments},
+        "segments": {"count": counts.get("segments", 1)},
     }
 
 
