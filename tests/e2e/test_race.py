@@ -52,10 +52,10 @@ class Pacenote:
     def rows(self, race_id: str, name: str) -> list[dict[str, Any]]:
         return pyarrow.parquet.read_table(self.home / "races" / race_id / f"{name}.parquet").to_pylist()
 
-    def node_pids(self) -> list[int]:
-        notes = sorted((find_place(self.home).root / "nodes").glob("*.json"))
-        notes += sorted((self.home / "nodes").glob("*.json"))
-        return [json.loads(note.read_text())["pid"] for note in dict.fromkeys(notes)]
+    def node_pids(self, owner: int) -> list[int]:
+        """The engines that a process has noted as its own."""
+        notes = [json.loads(note.read_text()) for note in find_place(self.home).registry.glob("*.json")]
+        return [note["process"]["pid"] for note in notes if note["owner"]["pid"] == owner and note["process"]]
 
 
 @pytest.fixture
@@ -191,14 +191,14 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(pacenote: Pacenote
     process = pacenote.start(*embedded("stopped", "--challenge=append-no-conflicts", docs=400_000))
     try:
         wait_for(indexing(pacenote, "stopped"), "bulks")
-        (pid,) = pacenote.node_pids()
+        (pid,) = pacenote.node_pids(process.pid)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 130, err
     assert identify(pid) is None
-    assert pacenote.node_pids() == []
+    assert pacenote.node_pids(process.pid) == []
     race = pacenote.race("stopped")
     assert (race["interrupted"], race["complete"], race["verdict"]["state"]) == (True, False, "void")
     result = tasks(race)["index-append"]
@@ -213,7 +213,7 @@ def test_an_engine_that_dies_is_named(pacenote: Pacenote) -> None:
     process = pacenote.start(*embedded("bereft", docs=400_000))
     try:
         wait_for(indexing(pacenote, "bereft"), "bulks")
-        (pid,) = pacenote.node_pids()
+        (pid,) = pacenote.node_pids(process.pid)
         os.kill(pid, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
     finally:
@@ -230,7 +230,7 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
     process = pacenote.start(*embedded("killed", docs=400_000))
     try:
         wait_for(indexing(pacenote, "killed"), "bulks")
-        (pid,) = pacenote.node_pids()
+        (pid,) = pacenote.node_pids(process.pid)
     finally:
         process.kill()
         process.communicate(timeout=60)
@@ -242,4 +242,4 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
     # The next start sweeps away what is left.
     ended = pacenote.run(*embedded("after", "--challenge=append-no-conflicts-index-only"))
     assert ended.returncode == 0, ended.stderr
-    assert pacenote.node_pids() == []
+    assert pacenote.node_pids(process.pid) == []

@@ -39,6 +39,9 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     ),
 )
 
+_CALM = re.compile(r"\]\[(INFO|WARN|DEBUG|TRACE) *\]")
+"""What the engine logs and lives on with. Stack traces below such a line have lines of their own."""
+
 _TROUBLE = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bfatal\b|bootstrap check")
 
 
@@ -57,7 +60,8 @@ def telling_lines(text: str) -> tuple[str, ...]:
     """Up to two lines that say why: a known trouble, else the last cause and the last trouble, else the last
     line.
     """
-    lines = [line.strip().rstrip(";") for line in text.splitlines() if line.strip()]
+    said = (line.strip().rstrip(";") for line in text.splitlines() if line.strip())
+    lines = [line for line in said if OUT_OF_MEMORY in line or not _CALM.search(line)]
     for sign, _ in _KNOWN:
         found = next((line for line in lines if sign in line), None)
         if found is not None:

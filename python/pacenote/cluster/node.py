@@ -105,11 +105,10 @@ class Node:
             return self._ended
         text = engine_log.read_tail(self.log_file, self._log_start)
         memory = " (OutOfMemoryError)" if engine_log.OUT_OF_MEMORY in text else ""
-        lines = " | ".join(engine_log.telling_lines(text))
         how = engine_log.exit_words(self._child.code)
-        return (
-            f"node {self.spec.name} died{memory}: {how}; {lines or 'its log is empty'}; see {self.log_file}"
-        )
+        # A process that is killed has no time to write why.
+        lines = () if how.startswith("killed") and not memory else engine_log.telling_lines(text)
+        return "; ".join((f"node {self.spec.name} died{memory}: {how}", *lines, f"see {self.log_file}"))
 
     def stop(self) -> None:
         """Stop it: SIGTERM, after 10 seconds SIGKILL; keep its logs, remove its folder unless `preserve`.

@@ -28,6 +28,10 @@ GRACE_S = 2.0
 """How long requests under way may take to end after Ctrl-C, before they are dropped as unanswered."""
 
 
+OBITUARY_S = 2.0
+"""How long after a failure the engine's process may take to be seen dead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drive:
     """What came of driving a plan.
@@ -48,10 +52,12 @@ class Drive:
         return not (self.interrupted or self.aborted)
 
 
-def drive(plan: str, folder: RaceFolder, alive: Callable[[], str | None], listener: RaceListener) -> Drive:
+def drive(
+    plan: str, folder: RaceFolder, alive: Callable[[], str | None] | None, listener: RaceListener
+) -> Drive:
     """Drives a plan document to its end, whichever way it comes.
 
-    `alive` says why the engine is dead, None while it lives. Raises DriverError when the core cannot start,
+    `alive` says why the engine is dead, None while it lives; without it nobody is asked. Raises DriverError when the core cannot start,
     StoreError when a result cannot be stored; the core has then stopped.
     """
     try:
@@ -68,7 +74,7 @@ class _Listening:
         self,
         driver: _core.Driver,
         folder: RaceFolder,
-        alive: Callable[[], str | None],
+        alive: Callable[[], str | None] | None,
         listener: RaceListener,
     ) -> None:
         self._driver = driver
@@ -89,6 +95,8 @@ class _Listening:
                 self._interrupt()
         error = str(self._summary.pop("error", None) or "")
         failure = str(self._summary.pop("aborted", None) or "")
+        if error or failure:
+            self._await_obituary()
         return Drive(
             tasks=tuple(self._tasks),
             summary=self._summary,
@@ -117,8 +125,17 @@ class _Listening:
         self._folder.append(result)
         self._listener.task_finished(result)
 
+    def _await_obituary(self) -> None:
+        """A refused connection is how the driver sees a death that the engine's process explains better; its
+        sockets close before it has ended.
+        """
+        deadline = time.monotonic() + OBITUARY_S
+        while self._alive is not None and not self._died and time.monotonic() < deadline:
+            self._look_after_engine()
+            time.sleep(0.05)
+
     def _look_after_engine(self) -> None:
-        if not self._died and (reason := self._alive()) is not None:
+        if not self._died and self._alive is not None and (reason := self._alive()) is not None:
             self._died = reason
             self._driver.stop(True)
 

@@ -174,7 +174,7 @@ def _run(
     devices = Devices([IndexStats(get), JvmStats(get)])
     devices.start()
     # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
-    alive = cluster.alive if record.pipeline != "benchmark-only" else lambda: None
+    alive = cluster.alive if record.pipeline != "benchmark-only" else None
     driven = drive(_aim(plan, cluster).to_json(), folder, alive, listener)
     record = dataclasses.replace(
         record,
