@@ -1,0 +1,190 @@
+"""A server that answers whatever Pacenote asks of a cluster, and writes down when.
+
+Run as a process of its own: `answering.py LOG [UPSTREAM_PORT]`. It prints the port it listens on, and writes
+the log as JSON when it is told to terminate. With an upstream port every request goes on to a real engine on
+this machine and its reply comes back, so that the times of a real race can be seen; else replies are canned.
+One thread serves all connections, so times are in the order of events.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+_NODE = {
+    "name": "answering",
+    "host": "127.0.0.1",
+    "os": {"name": "Linux", "allocated_processors": 1},
+    "jvm": {
+        "version": "25",
+        "vm_vendor": "none",
+        "uptime_in_millis": 1,
+        "mem": {"heap_max_in_bytes": 1 << 30},
+        "gc": {"collectors": {"young": {"collection_count": 0, "collection_time_in_millis": 0}}},
+    },
+    "plugins": [],
+    "modules": [],
+}
+_SHARDS = {"total": 0, "successful": 0, "failed": 0}
+_CANNED: tuple[tuple[str, Any], ...] = (
+    ("/_nodes", {"cluster_name": "answering", "nodes": {"one": _NODE}}),
+    ("/_all/_stats", {"_shards": _SHARDS, "_all": {}, "indices": {}}),
+    ("/_cluster/health", {"status": "green", "relocating_shards": 0}),
+)
+_ROOT = {
+    "name": "answering",
+    "cluster_name": "answering",
+    "version": {"distribution": "opensearch", "number": "3.3.0", "build_hash": "none", "build_type": "tar"},
+}
+
+
+def canned(path: str) -> bytes:
+    """The whole reply to a request for `path`."""
+    reply: Any = _ROOT if path == "/" else {"acknowledged": True}
+    reply = next((document for start, document in _CANNED if path.startswith(start)), reply)
+    body = json.dumps(reply).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+@dataclass
+class Connection:
+    """A client's connection, with what has come of its next request."""
+
+    socket: socket.socket
+    pending: bytearray = field(default_factory=bytearray)
+    arrived_ns: int = 0
+
+    def receive(self) -> bool:
+        """Takes what has come; `False` when the client has gone."""
+        try:
+            data = self.socket.recv(1 << 16)
+        except ConnectionError:
+            return False
+        if not self.pending:
+            self.arrived_ns = time.monotonic_ns()
+        self.pending += data
+        return bool(data)
+
+    def take_request(self) -> bytes | None:
+        """The next request once all of it has come."""
+        length = message_length(self.pending)
+        if length is None or length > len(self.pending):
+            return None
+        request = bytes(self.pending[:length])
+        del self.pending[:length]
+        return request
+
+
+def message_length(data: bytes | bytearray) -> int | None:
+    """Bytes of the message that `data` begins with; None before its head is complete. No chunked bodies."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    return end + 4 + int(header(bytes(data[:end]), "content-length") or 0)
+
+
+def header(head: bytes, name: str) -> str:
+    """The value of a header, empty when it is not there."""
+    for line in head.decode("latin-1").split("\r\n")[1:]:
+        key, _, value = line.partition(":")
+        if key.strip().lower() == name:
+            return value.strip()
+    return ""
+
+
+class Upstream:
+    """A real engine that answers in our place, over one connection."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, request: bytes) -> bytes:
+        """The engine's reply, byte for byte. It must say its length, as replies to small requests do."""
+        self._socket.sendall(request)
+        reply = bytearray()
+        while (length := message_length(reply)) is None or len(reply) < length:
+            data = self._socket.recv(1 << 16)
+            if not data:
+                raise ConnectionError("the engine has closed the connection")
+            reply += data
+        return bytes(reply)
+
+
+class Server:
+    """All connections, and the log."""
+
+    def __init__(self, upstream: Upstream | None) -> None:
+        self._upstream = upstream
+        self._selector = selectors.DefaultSelector()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self.log: list[dict[str, Any]] = []
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._listener.getsockname()[1])
+
+    def serve(self) -> NoReturn:
+        """Serves until the process is told to terminate."""
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._listener:
+                    self._accept()
+                else:
+                    self._hear(key.data)
+
+    def _accept(self) -> None:
+        accepted, _ = self._listener.accept()
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._selector.register(accepted, selectors.EVENT_READ, Connection(accepted))
+
+    def _hear(self, connection: Connection) -> None:
+        if not connection.receive():
+            self._selector.unregister(connection.socket)
+            connection.socket.close()
+            return
+        while (request := connection.take_request()) is not None:
+            self._answer(connection, request)
+
+    def _answer(self, connection: Connection, request: bytes) -> None:
+        head = request.partition(b"\r\n\r\n")[0]
+        method, path = head.split(b" ", 2)[:2]
+        text = path.decode("latin-1")
+        reply = self._upstream.ask(request) if self._upstream else canned(text)
+        # Before it is sent: the client may have it before this process goes on.
+        replied_ns = time.monotonic_ns()
+        connection.socket.sendall(reply)
+        self.log.append({
+            "arrived_ns": connection.arrived_ns,
+            "replied_ns": replied_ns,
+            "agent": header(head, "user-agent"),
+            "method": method.decode("latin-1"),
+            "path": text,
+            "mark": header(head, "x-opaque-id"),
+        })
+
+
+def main() -> None:
+    """Serves, and writes the log at the end."""
+    log = Path(sys.argv[1])
+    server = Server(Upstream(int(sys.argv[2])) if len(sys.argv) > 2 else None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print(server.port, flush=True)
+    try:
+        server.serve()
+    finally:
+        log.write_text(json.dumps(server.log))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Measures what Pacenote holds itself to: `make bench`, or `benchmarks/run.py --only NAME`.
+
+Prints every figure, stores results in `benchmarks/results` and fills in the README. A floor that is missed
+is printed as missed and stored; only a benchmark that could not be run makes the exit code 1. With `--quick`
+everything is small and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import first_request
+import gap
+import generator
+import indexing
+import null_server
+import startup
+from machine import describe, engine_home, shares_since, ticks
+from outcome import BenchmarkError, Options, Outcome
+from tables import markdown, read_results, rewrite
+
+from pacenote.errors import PacenoteError
+
+_HERE = Path(__file__).parent
+_BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
+    "startup": startup.measure,
+    "first_request": first_request.measure,
+    "gap": gap.measure,
+    "indexing": indexing.measure,
+    "generator": generator.measure,
+    "null_server": null_server.measure,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs benchmarks and returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", metavar="NAME", choices=_BENCHMARKS, help=", ".join(_BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="try it out: small, and nothing is stored")
+    given = parser.parse_args(arguments)
+    command = " ".join(["benchmarks/run.py", *(arguments if arguments is not None else sys.argv[1:])])
+    failed = False
+    with engine_home() as engines:
+        options = Options(quick=given.quick, engines=engines)
+        for name in [given.only] if given.only else _BENCHMARKS:
+            document = _run(name, options, command)
+            failed = failed or document is None
+            if document is not None and not given.quick:
+                _store(name, document)
+    if not given.quick:
+        # From all that is stored, so that one benchmark can be run again alone.
+        rewrite(_HERE / "README.md", read_results(_HERE / "results", _BENCHMARKS))
+    return 1 if failed else 0
+
+
+def _run(name: str, options: Options, command: str) -> Mapping[str, Any] | None:
+    """Runs a benchmark and prints what came of it; None when it could not be run."""
+    print(f"{name} …", file=sys.stderr, flush=True)
+    load, before = os.getloadavg()[0], ticks()
+    try:
+        outcome = _BENCHMARKS[name](options)
+    except (BenchmarkError, PacenoteError, OSError) as error:
+        print(f"{name} could not be run: {error}", file=sys.stderr)
+        return None
+    used, stolen = shares_since(before)
+    document = {
+        "benchmark": name,
+        "command": command,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "quick": options.quick,
+        "environment": describe(_HERE.parent),
+        "processor": {
+            "load_before": round(load, 2),
+            "used_percent": round(used, 1),
+            "stolen_percent": round(stolen, 1),
+        },
+        **outcome.to_document(),
+    }
+    print(markdown({name: document}), flush=True)
+    return document
+
+
+def _store(name: str, document: Mapping[str, Any]) -> None:
+    folder = _HERE / "results"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

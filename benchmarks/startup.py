@@ -1,0 +1,31 @@
+"""How long it takes until Pacenote is there: to be imported, and to show its help."""
+
+from __future__ import annotations
+
+from machine import PACENOTE, PYTHON, run
+from outcome import Figure, Options, Outcome, Target
+
+_LIMIT_MS = 150.0
+_COMMANDS = {
+    "python -c pass": [PYTHON, "-c", "pass"],
+    "import pacenote": [PYTHON, "-c", "import pacenote"],
+    "pacenote --help": [PACENOTE, "--help"],
+}
+
+
+def measure(options: Options) -> Outcome:
+    """Wall time of each command, in turns, after one turn that is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in _COMMANDS}
+    for turn in range(1 + options.choose(10, 3)):
+        for name, command in _COMMANDS.items():
+            wall_ms = run(command).wall_s * 1e3
+            if turn:
+                times[name].append(wall_ms)
+    figures = {name: Figure(name, "ms", tuple(values)) for name, values in times.items()}
+    bare = figures["python -c pass"]
+    ours = [figure for figure in figures.values() if figure is not bare]
+    return Outcome(
+        figures=tuple(figures.values()),
+        targets=tuple(Target(one.name, one.median, _LIMIT_MS, "ms", at_most=True) for one in ours),
+        notes=tuple(f"{one.name} takes {one.median / bare.median:.2f} × {bare.name}" for one in ours),
+    )

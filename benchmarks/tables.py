@@ -1,0 +1,107 @@
+"""Results as Markdown, and their place in the README."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from outcome import BenchmarkError
+
+BEGIN = "<!-- outcome: rewritten by benchmarks/run.py -->"
+END = "<!-- end of outcome -->"
+
+Document = Mapping[str, Any]
+
+
+def read_results(folder: Path, names: Iterable[str]) -> dict[str, Document]:
+    """The stored results of benchmarks, in the order of their names; those never run are left out."""
+    paths = {name: folder / f"{name}.json" for name in names}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
+
+
+def rewrite(readme: Path, results: Mapping[str, Document]) -> None:
+    """Puts the results between the marks of the README. Raises BenchmarkError when they are not there."""
+    text = readme.read_text()
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise BenchmarkError(f"{readme.name} has lost the marks between which results stand")
+    readme.write_text(f"{before}{BEGIN}\n\n{markdown(results)}\n{END}{after}")
+
+
+def markdown(results: Mapping[str, Document]) -> str:
+    """Floors first, then all figures benchmark by benchmark, each with the command and date of its run."""
+    if not results:
+        return "No run has been stored yet.\n"
+    parts = ["### Floors", "", *_floors(results), ""]
+    for name, document in results.items():
+        parts += [f"### {name}", "", *_one(document), ""]
+    parts += ["### Where", "", *_environments(results)]
+    return "\n".join(parts) + "\n"
+
+
+def _floors(results: Mapping[str, Document]) -> Sequence[str]:
+    rows: list[Sequence[str]] = []
+    for name, document in results.items():
+        for target in document["targets"]:
+            side = "at most" if "at most" in target else "at least"
+            limit = f"{side} {_figure(target[side], target['unit'])}"
+            measured = _figure(target["measured"], target["unit"])
+            verdict = "met" if target["met"] else "**missed**"
+            rows.append((name, target["what"], limit, measured, verdict))
+    return _table(("benchmark", "what", "floor", "measured", "outcome"), rows) if rows else ()
+
+
+def _one(document: Document) -> Sequence[str]:
+    """The figures of one benchmark, and what was noted."""
+    quick = ", **quick: not to be quoted**" if document["quick"] else ""
+    lines = [f"`{document['command']}`, {document['date']}{quick}", ""]
+    if document["skipped"]:
+        return [*lines, f"Skipped: {document['skipped']}"]
+    rows = []
+    for figure in document["figures"]:
+        unit = figure["unit"]
+        spread = f"{_number(figure['min'])} to {_number(figure['max'])}"
+        count = str(len(figure["values"]))
+        rows.append((figure["name"], _figure(figure["median"], unit), spread, count))
+    lines += [*_table(("figure", "median", "spread", "values"), rows), ""]
+    lines += [f"- {note}" for note in document["notes"]]
+    load, used, stolen = (document["processor"][k] for k in ("load_before", "used_percent", "stolen_percent"))
+    lines.append(
+        f"- load before: {load}; processor time of all cores: {used} % used, {stolen} % stolen by other"
+        " virtual machines"
+    )
+    return lines
+
+
+def _environments(results: Mapping[str, Document]) -> Sequence[str]:
+    """The machine, once for all benchmarks that ran on the same one."""
+    seen: dict[str, list[str]] = {}
+    for name, document in results.items():
+        where = document["environment"]
+        gigabytes = round(where["memory_bytes"] / 2**30) if where["memory_bytes"] else "?"
+        text = (
+            f"{where['cpu_usable_cores']} cores, shared virtual machine: {where['cpu_model']},"
+            f" {gigabytes} GiB, Linux {where['kernel']}; Python {where['python']}, curl {where['curl']},"
+            f" Pacenote {where['pacenote']} at {where['commit']}"
+        )
+        seen.setdefault(text, []).append(name)
+    return [f"- {', '.join(names)}: {text}" for text, names in seen.items()]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _figure(value: float, unit: str) -> str:
+    return _number(value) if unit == "ratio" else f"{_number(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    """Three digits, and all those before the point."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
