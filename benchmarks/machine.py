@@ -57,7 +57,7 @@ class Running:
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
+            env={**_environment(), **(environment or {})},
         )
 
     def wait(self, good: Sequence[int] = (0,)) -> Finished:
@@ -96,6 +96,11 @@ def run(
 ) -> Finished:
     """Runs a command to its end. Raises BenchmarkError when its exit code is not a good one."""
     return Running(command, environment).wait(good)
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but Python may keep what it compiles, as it does for whoever installs Pacenote."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @functools.cache
