@@ -1,0 +1,122 @@
+"""What the guards look at: the files of the repository, and the functions in them."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python" / "pacenote"
+CRATES = ROOT / "crates"
+
+_COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+
+# What may hold a brace that is no brace of the code: comments, strings, characters.
+_RUST_TEXT = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|b?r(?P<hashes>\#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^']+|[^\\'\n])'""",
+    re.DOTALL,
+)
+_RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function with its measures; `parameters` and `nesting` are only told of Python's."""
+
+    name: str
+    lines: int
+    parameters: int = 0
+    nesting: int = 0
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """Every file that git knows or would know, below the root."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return tuple(path for path in map(ROOT.joinpath, listed.splitlines()) if path.is_file())
+
+
+def files(ending: str) -> list[Path]:
+    """Files of the repository by the end of their name."""
+    return [path for path in tracked() if path.name.endswith(ending)]
+
+
+def label(path: Path) -> str:
+    """A file as the guards call it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    """A Python file as a tree."""
+    return ast.parse(path.read_text("utf-8"), str(path))
+
+
+def python_functions(path: Path) -> Iterator[Function]:
+    """Functions and methods of a Python file, those inside others too."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            yield Function(f"{label(path)}:{node.name}", lines, _parameters(node), _nesting(node.body))
+
+
+def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    rest = [one for one in (node.args.vararg, node.args.kwarg) if one]
+    return len([one for one in named if one.arg not in ("self", "cls")]) + len(rest)
+
+
+def _nesting(body: list[ast.stmt]) -> int:
+    return max((_depth(statement) for statement in body), default=0)
+
+
+def _depth(statement: ast.stmt) -> int:
+    if not isinstance(statement, _COMPOUND):
+        return 0
+    # An `elif` is an `if` in the `else`, but not one level deeper.
+    if (
+        isinstance(statement, ast.If)
+        and len(statement.orelse) == 1
+        and isinstance(statement.orelse[0], ast.If)
+    ):
+        return max(1 + _nesting(statement.body), _depth(statement.orelse[0]))
+    blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+    blocks += [each.body for name in ("handlers", "cases") for each in getattr(statement, name, [])]
+    return 1 + max(map(_nesting, blocks))
+
+
+def rust_functions(path: Path) -> Iterator[Function]:
+    """Functions of a Rust file that have a body, those inside others too."""
+    text = _RUST_TEXT.sub(_blank, path.read_text("utf-8"))
+    for found in _RUST_FUNCTION.finditer(text):
+        end = _end_of_body(text, found.end())
+        if end is not None:
+            yield Function(f"{label(path)}:{found[1]}", text.count("\n", found.start(), end) + 1)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _end_of_body(text: str, start: int) -> int | None:
+    """Where the function whose name ends at `start` ends; None if it is only declared."""
+    brackets = braces = 0
+    for place in range(start, len(text)):
+        match text[place]:
+            case "(" | "[":
+                brackets += 1
+            case ")" | "]":
+                brackets -= 1
+            case "{":
+                braces += 1
+            case "}":
+                braces -= 1
+                if braces == 0:
+                    return place
+            case ";" if braces == 0 and brackets == 0:
+                return None
+    return None

@@ -1,0 +1,101 @@
+"""The pages: links that lead somewhere, and nothing that is true on one machine only."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shape.sources import ROOT, files, label, tracked
+
+PAGES = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "docs/measuring.md",
+    "docs/reference/race-folder.md",
+)
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
+_CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
+
+# In parts, so that this file holds none of them.
+_LOCAL = re.compile(
+    "|".join((
+        "/" + r"work/[a-z]",
+        r"(?i:\b(?:py"
+        + r"pi\.org|python"
+        + r"hosted\.org|(?:index|static)\.crates\.io|npm"
+        + r"js\.(?:org|com)))",
+        r"(?i:https?://[\w.-]*(?:artifact" + r"ory|nexus|mirror|regis" + r"try)[\w.-]*)",
+        r"(?:extra-)?index-url\s*[=:]\s*\S",
+    ))
+)
+
+
+def links(text: str) -> Iterator[str]:
+    """Targets of the links of a page, outside code."""
+    for inline, reference in _LINK.findall(_CODE.sub("", text)):
+        yield inline or reference
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into a page can name, as GitHub makes it from headings."""
+    headings = _HEADING.findall(page.read_text("utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(page: Path) -> Iterator[str]:
+    """Relative links of a page that lead nowhere."""
+    for link in links(page.read_text("utf-8")):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield f"{label(page)}: {link}"
+
+
+def test_every_relative_link_resolves():
+    pages = files(".md")
+    assert {label(page) for page in pages} >= set(PAGES), "a page has moved"
+    assert sum(len(list(links(page.read_text("utf-8")))) for page in pages) > 10, "the guard found no links"
+    assert [link for page in pages for link in broken(page)] == []
+
+
+def test_nothing_is_true_on_one_machine_only():
+    texts = {label(path): _text(path) for path in tracked() if path.suffix != ".lock"}
+    assert len(texts) > 250
+    found = {name: [hit[0] for hit in _LOCAL.finditer(text)] for name, text in texts.items()}
+    assert {name: hits for name, hits in found.items() if hits} == {}
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/" + "work/main",
+        "https://py" + "pi.org/simple",
+        "http://regis" + "try.local:80",
+        "index-" + "url = x",
+    ],
+)
+def test_what_is_local_would_be_seen(text):
+    assert _LOCAL.search(text)
+
+
+def test_broken_links_would_be_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr("shape.sources.ROOT", tmp_path)
+    page = tmp_path / "a.md"
+    page.write_text(
+        "# Some: heading!\n[x](#some-heading) [y](b.md) `[z](c.md)` [w](#no) [v](https://x.example)\n"
+    )
+    assert list(broken(page)) == ["a.md: b.md", "a.md: #no"]
+
+
+def test_pages_stay_short():
+    assert (ROOT / "ARCHITECTURE.md").read_text().count("\n") <= 120

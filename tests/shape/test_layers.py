@@ -1,0 +1,158 @@
+"""Who may import whom. The rule is the table below, which ARCHITECTURE.md shows too."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from shape.sources import CRATES, PACKAGE, ROOT, parse
+
+OPEN_TO_ALL = {"errors", "units"}
+_BELOW_RACE = {"model", "operations", "track", "plan", "cluster", "telemetry", "store"}
+
+MAY_IMPORT: Mapping[str, set[str]] = {
+    "errors": set(),
+    "units": set(),
+    "model": OPEN_TO_ALL,
+    "operations": OPEN_TO_ALL | {"model"},
+    "track": OPEN_TO_ALL | {"model", "operations"},
+    "plan": OPEN_TO_ALL | {"model", "operations"},
+    "store": OPEN_TO_ALL | {"model"},
+    "stats": OPEN_TO_ALL | {"model"},
+    "report": OPEN_TO_ALL | {"model", "stats"},
+    "cluster": OPEN_TO_ALL | {"model"},
+    "telemetry": OPEN_TO_ALL | {"model", "store"},
+    "race": OPEN_TO_ALL | _BELOW_RACE | {"_core"},
+    "cli": OPEN_TO_ALL | _BELOW_RACE | {"stats", "report", "race"},
+    "__main__": {"cli"},
+    "__init__": set(),
+}
+"""Package or module of ours → what of ours it may import beside itself."""
+
+RUST_MAY_DEPEND: Mapping[str, set[str]] = {
+    "plan": set(),
+    "record": set(),
+    "corpus": set(),
+    "driver": {"plan", "record", "corpus"},
+    "python": {"plan", "record", "corpus", "driver"},
+}
+"""Crate → which of our crates it may depend on."""
+
+WORLDLY = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
+"""Async, network and Python: not for the pure crates."""
+
+PURE = ("plan", "record", "corpus")
+
+
+def part_of(path: Path) -> str:
+    """The package or module of ours that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(tree: ast.Module, package: str) -> Iterator[str]:
+    """Full names of what a module imports, wherever in it, by statement or by name (`import_module`)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: -node.level + 1 or None] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (f"{source}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from re.findall(r"^pacenote(?:\.\w+)+$", node.value)
+
+
+def imports() -> dict[str, set[str]]:
+    """Part of ours → the parts of ours that it imports."""
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
+        ours = {
+            name.split(".")[1]
+            for name in imported_modules(parse(path), package)
+            if name.startswith("pacenote.") and name != "pacenote"
+        }
+        found.setdefault(part_of(path), set()).update(ours - {part_of(path)})
+    assert len(found) > 10, "the guard found hardly any packages: has the source moved?"
+    assert sum(map(len, found.values())) > 30, "the guard found hardly any imports"
+    return found
+
+
+def dependencies() -> dict[str, set[str]]:
+    """Crate → what it depends on when built; ours without their prefix."""
+    found = {}
+    for manifest in CRATES.glob("*/Cargo.toml"):
+        tables = tomllib.loads(manifest.read_text())
+        assert "target" not in tables, "dependencies by platform are not looked at yet"
+        found[manifest.parent.name] = {name.removeprefix("pacenote-") for name in tables["dependencies"]}
+    assert set(found) >= {"plan", "record", "corpus", "driver", "python"}
+    return found
+
+
+def test_every_package_imports_only_what_it_may():
+    found = imports()
+    assert set(found) <= set(MAY_IMPORT), "a new package needs a row in the table"
+    forbidden = {part: names - MAY_IMPORT[part] for part, names in found.items()}
+    assert {part: names for part, names in forbidden.items() if names} == {}
+
+
+def test_only_the_race_knows_the_core():
+    assert [part for part, names in imports().items() if "_core" in names] == ["race"]
+
+
+@pytest.mark.parametrize("graph", [imports, dependencies, lambda: MAY_IMPORT, lambda: RUST_MAY_DEPEND])
+def test_nothing_imports_itself_round_a_corner(graph):
+    try:
+        TopologicalSorter(graph()).prepare()
+    except CycleError as cycle:
+        pytest.fail(" → ".join(cycle.args[1]))
+
+
+def test_every_crate_depends_only_on_what_it_may():
+    found = dependencies()
+    assert set(found) == set(RUST_MAY_DEPEND), "a new crate needs a row in the table"
+    ours = {crate: names & set(found) - RUST_MAY_DEPEND[crate] for crate, names in found.items()}
+    assert {crate: names for crate, names in ours.items() if names} == {}
+
+
+@pytest.mark.parametrize("crate", PURE)
+def test_pure_crates_know_neither_async_nor_network_nor_python(crate):
+    assert dependencies()[crate] & WORLDLY == set()
+    assert dependencies()["driver"] & WORLDLY, "the guard does not see what it looks for"
+    text = "".join(path.read_text() for path in (CRATES / crate / "src").rglob("*.rs"))
+    assert len(text) > 1000
+    assert re.findall(r"\bstd::net\b|\basync fn\b|\basync move\b|\.await\b", text) == []
+
+
+def test_only_the_driver_and_the_door_are_told_of_the_world():
+    worldly = {crate for crate, names in dependencies().items() if names & WORLDLY}
+    assert worldly == {"driver", "python"}
+    assert dependencies()["python"] & WORLDLY == {"pyo3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import pacenote.cli.main", {"pacenote.cli.main"}),
+        ("from pacenote import _core", {"pacenote._core"}),
+        ("def f():\n    from pacenote.store.local import RaceStore", {"pacenote.store.local.RaceStore"}),
+        ("from ..race import run", {"pacenote.race.run"}),
+        ("from . import base", {"pacenote.track.base"}),
+        ("import_module('pacenote.race.run')", {"pacenote.race.run"}),
+        ("'see pacenote.race'", set()),
+    ],
+)
+def test_imports_are_seen_in_every_form(text, expected):
+    assert set(imported_modules(ast.parse(text), "pacenote.track")) == expected
+
+
+def test_the_page_shows_the_same_table():
+    rows = re.findall(r"^\| `([a-z_]+)` \| (.+?) \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    shown = {part: set(re.findall(r"`(\w+)`", names)) for part, names in rows}
+    table = {part: names - OPEN_TO_ALL for part, names in MAY_IMPORT.items()}
+    for part in imports().keys() - {"errors", "units", "__main__", "__init__"}:
+        assert shown[part] == table[part], part

@@ -1,0 +1,65 @@
+"""What the package offers by name, and what it costs to import it.
+
+The command line, the race folder and the plan document are the interfaces; the package exports nothing yet.
+What must not be imported at start-up is named in tests/cli/test_main.py.
+"""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from shape.sources import PACKAGE, label, parse
+
+EXPORTED: list[str] = []
+
+START_UP_MS = 150
+
+
+def names_of(tree: ast.Module) -> list[str]:
+    """What a module defines or imports at its top that does not begin with an underscore."""
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found += [(name.asname or name.name).split(".")[0] for name in node.names]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [target.id for target in targets if isinstance(target, ast.Name)]
+    return [name for name in found if not name.startswith("_") and name != "annotations"]
+
+
+def test_the_package_exports_these_names():
+    tree = parse(PACKAGE / "__init__.py")
+    assert ast.get_docstring(tree), "the guard did not find the package"
+    assert names_of(tree) == EXPORTED
+    assert sorted(EXPORTED) == EXPORTED
+
+
+def test_packages_say_what_they_are_and_hold_nothing():
+    found = list(PACKAGE.glob("*/__init__.py"))
+    assert len(found) > 8
+    for path in found:
+        assert ast.get_docstring(parse(path)), label(path)
+        assert names_of(parse(path)) == [], label(path)
+
+
+def test_names_are_seen_in_every_form():
+    text = "import a.b\nfrom c import d as e, _f\ng = 1\nh: int = 2\ndef i(): ...\nclass J: ...\n_k = 3"
+    assert names_of(ast.parse(text)) == ["a", "e", "g", "h", "i", "J"]
+
+
+@pytest.mark.parametrize("module", ["pacenote", "pacenote.cli.main"])
+def test_starting_is_quick(module):
+    assert min(import_ms(module) for _ in range(3)) < START_UP_MS
+
+
+def import_ms(module: str) -> float:
+    """How long an import takes in a new process, in milliseconds, without the start of Python."""
+    code = f"import time; t = time.perf_counter(); import {module}; print((time.perf_counter() - t) * 1000)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=20
+    )
+    return float(done.stdout)
