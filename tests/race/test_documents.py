@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from support.records import task
-
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult, Work
 from pacenote.model.work import Bulk, BulkFile, Sleep
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
 from pacenote.race.documents import check_documents
+from support.records import task
 
 
 def bulk(*files: BulkFile, looped: bool = False) -> Bulk:

@@ -93,6 +93,13 @@ def test_task_rows_of_an_unpaced_task_have_no_latency():
     ]
 
 
+def test_a_rate_of_less_than_a_second_is_marked():
+    report = summarise(record(tasks=(task("quick", window_s=0.15), task("long", window_s=1.0))))
+    marked = {(row.task, row.metric) for row in report.rows if row.mark == "†"}
+    assert marked == {("quick", f"{which} Throughput") for which in ("Min", "Mean", "Median", "Max")}
+    assert any(text.startswith("† measured for less than a second") for text in report.footnotes)
+
+
 def test_a_paced_task_has_latency_and_lateness():
     found = metrics(summarise(record()), "term")
     assert found.index("100th percentile latency") < found.index("50th percentile service time")

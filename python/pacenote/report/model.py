@@ -16,6 +16,9 @@ Align = Literal["right", "center", "left", "decimal"]
 MARK = "*"
 """Marks a percentile that too few samples support."""
 
+SHORT = "†"
+"""Marks a throughput of a measured window shorter than a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pacenote.model.race import TIMESTAMP, CorpusUsed, RaceRecord
 from pacenote.model.result import ErrorCount, TaskResult
-from pacenote.report.model import MARK, Note, Row
+from pacenote.report.model import MARK, SHORT, Note, Row
 from pacenote.units import format_count
 
 _TOP_ERRORS = 3
@@ -52,10 +52,14 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
 def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     """What the figures shown need to be understood."""
     found: list[str] = []
-    if any(row.mark for row in rows):
+    if any(row.mark == MARK for row in rows):
         found.append(
             f"{MARK} too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 36,887): beside "
             "it is the 95 % interval of its true value, if the samples give one. It decides no verdict."
+        )
+    if any(row.mark == SHORT for row in rows):
+        found.append(
+            f"{SHORT} measured for less than a second: a rate per second of so little work is extrapolated."
         )
     if any(row.metric.endswith("primary shards") and row.value is not None for row in rows):
         found.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.report.model import Row
+from pacenote.report.model import SHORT, Row
 
 
 def format_number(value: float | int | None) -> str:
@@ -20,8 +20,8 @@ def format_number(value: float | int | None) -> str:
 
 def format_interval(row: Row) -> str:
     """What stands beside a marked value: the mark and its interval; empty for a value that is not marked."""
-    if not row.mark:
-        return ""
+    if row.mark in ("", SHORT):
+        return row.mark
     if row.low is None and row.high is None:
         return f"{row.mark} no interval"
     if row.high is None:

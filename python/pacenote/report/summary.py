@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pacenote.model.race import RaceRecord, SystemMetrics, Verdict
 from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
-from pacenote.report.model import MARK, Report, Row, Show
+from pacenote.report.model import MARK, SHORT, Report, Row, Show
 from pacenote.report.notes import clean, footnotes, header, notes
 
 _MINUTE_MS = 60_000.0
@@ -86,7 +86,8 @@ def _minutes(milliseconds: float | None) -> float | None:
 def _task_rows(task: TaskResult) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
-        yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s")
+        mark = SHORT if task.throughput and task.window_s < 1 else ""
+        yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark)
     if task.paced:
         yield from _percentile_rows(task, "latency", task.latency)
     yield from _percentile_rows(task, "service time", task.service_time)

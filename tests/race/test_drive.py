@@ -1,0 +1,148 @@
+"""Listening to the real core while it drives a plan against a real socket."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import DriverError
+from pacenote.model.result import Progress, TaskResult
+from pacenote.model.work import Request, Requests
+from pacenote.plan.document import (
+    Allocation,
+    DriverSettings,
+    Host,
+    Iterations,
+    OnError,
+    Plan,
+    PlannedTask,
+    Slot,
+    Step,
+    Target,
+    Unpaced,
+)
+from pacenote.race.drive import drive
+from pacenote.store.local import RaceFolder
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers everything with an empty object, a little late."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        threading.Event().wait(0.005)
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+class Listener:
+    """Remembers what it was told; may do something at the first progress."""
+
+    def __init__(self, at_progress: BaseException | None = None) -> None:
+        self.tasks: list[str] = []
+        self.seen: list[Progress] = []
+        self.warnings: list[str] = []
+        self._at_progress = at_progress
+
+    def progress(self, progress: Progress) -> None:
+        self.seen.append(progress)
+        if self._at_progress is not None:
+            raised, self._at_progress = self._at_progress, None
+            raise raised
+
+    def task_finished(self, result: TaskResult) -> None:
+        self.tasks.append(result.task)
+
+    def warning(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+def plan(port: int, *iterations: int) -> str:
+    tasks = tuple(
+        PlannedTask(
+            name=f"task{number}",
+            operation="op",
+            operation_type="raw-request",
+            clients=1,
+            pace=Unpaced(),
+            bound=Iterations(0, count),
+            ramp_up_s=0.0,
+            unit="ops",
+            tolerates_errors=False,
+            work=Requests((Request("GET", "/"),)),
+        )
+        for number, count in enumerate(iterations)
+    )
+    steps = tuple(
+        Step(task.name, (Slot(0, (Allocation(number, 0),)),), None) for number, task in enumerate(tasks)
+    )
+    target = Target((Host("http", "127.0.0.1", port),), (), 5_000)
+    return Plan("r", 1, target, DriverSettings(1, OnError.CONTINUE), tasks, steps).to_json()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RaceFolder:
+    return RaceFolder(tmp_path)
+
+
+def test_results_are_told_and_stored_as_they_come(port: int, folder: RaceFolder) -> None:
+    listener = Listener()
+    driven = drive(plan(port, 3, 4), folder, None, listener)
+    assert [(result.task, result.accounting.succeeded) for result in driven.tasks] == [
+        ("task0", 3),
+        ("task1", 4),
+    ]
+    assert listener.tasks == ["task0", "task1"]
+    assert len(folder.journal.read_text().splitlines()) == 2
+    assert driven.ended_by_itself
+    assert driven.summary["samples"] == 7
+    assert folder.samples.exists()
+    assert folder.series.exists()
+
+
+def test_ctrl_c_ends_the_race_and_keeps_what_was_measured(port: int, folder: RaceFolder) -> None:
+    listener = Listener(at_progress=KeyboardInterrupt())
+    driven = drive(plan(port, 10_000_000), folder, None, listener)
+    assert (driven.interrupted, driven.aborted, driven.ended_by_itself) == (True, "", False)
+    (result,) = driven.tasks
+    assert result.ended_by == "stopped"
+    assert result.accounting.operations == driven.summary["samples"] > 0
+    assert listener.warnings == ["stopping: requests under way may end; Ctrl-C again drops them"]
+
+
+def test_a_dead_engine_ends_the_race(port: int, folder: RaceFolder) -> None:
+    driven = drive(plan(port, 10_000_000), folder, lambda: "node n died: exit code 3", Listener())
+    assert (driven.aborted, driven.error) == ("node n died: exit code 3", "node n died: exit code 3")
+
+
+def test_a_plan_that_the_core_refuses_is_no_race(port: int, folder: RaceFolder) -> None:
+    with pytest.raises(DriverError, match="https is not supported yet"):
+        drive(plan(port, 1).replace('"http"', '"https"'), folder, None, Listener())
+
+
+def test_nobody_there_is_said_in_one_line(folder: RaceFolder) -> None:
+    driven = drive(plan(1, 5), folder, None, Listener())
+    assert driven.error == driven.aborted
+    assert driven.error.startswith("cannot connect to 127.0.0.1:1: Connection refused")
+    assert driven.tasks == ()
