@@ -78,8 +78,9 @@ def _late(task: TaskResult) -> Iterator[str]:
             continue
         if late.ms > LATENESS_SHARE * typical.ms:
             yield (
-                f"task '{task.task}': p{q:g} lateness {late.ms:.4g} ms is more than {LATENESS_SHARE * 100:.0f} % "
-                f"of the p{q:g} service time {typical.ms:.4g} ms: requests did not leave when they were due"
+                f"task '{task.task}': p{q:g} lateness {late.ms:.4g} ms is more than "
+                f"{LATENESS_SHARE * 100:.0f} % of the p{q:g} service time {typical.ms:.4g} ms: "
+                "requests did not leave when they were due"
             )
 
 
