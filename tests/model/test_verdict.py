@@ -44,6 +44,14 @@ def test_late_sends_of_a_task_without_answers_decide_nothing():
     assert judge(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
 
 
+def test_a_schedule_that_was_not_kept_makes_it_suspect():
+    slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
+    (reason,) = judge(record(tasks=(slow,))).reasons
+    assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent in its time")
+    last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
+    assert judge(record(tasks=(last,))).state == "valid"
+
+
 def test_a_busy_driver_thread_makes_it_suspect():
     threads = [{"cpu_s": 1.0, "wall_s": 10.0}, {"cpu_s": 9.0, "wall_s": 10.0}]
     (reason,) = judge(record(driver={"threads": threads})).reasons

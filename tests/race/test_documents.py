@@ -81,6 +81,12 @@ def test_an_index_that_is_not_deleted_first_may_hold_more():
     assert check.difference_expected
 
 
+def test_tasks_that_share_an_index_are_checked_together():
+    both = plan(DELETE, ("bulk", bulk(file("a", 10), file("b", 20))), ("bulk", bulk(file("b", 5))))
+    checks, _ = check_documents(both, [result(1, 28, failed=2), result(2, 5)], engine({"a": 9, "b": 24}))
+    assert checks == (DocumentCheck("a,b", 33, 33),)
+
+
 def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
     both = plan(DELETE, ("bulk", bulk(file(None, 10))), ("bulk", bulk(file("a", 10))))
     assert check_documents(both, [result(1, 10)], engine({})) == ((), ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,7 +60,7 @@ def port() -> Iterator[int]:
 class Listener:
     """Remembers what it was told; may do something at the first progress."""
 
-    def __init__(self, at_progress: BaseException | None = None) -> None:
+    def __init__(self, at_progress: signal.Signals | None = None) -> None:
         self.tasks: list[str] = []
         self.seen: list[Progress] = []
         self.warnings: list[str] = []
@@ -68,8 +69,8 @@ class Listener:
     def progress(self, progress: Progress) -> None:
         self.seen.append(progress)
         if self._at_progress is not None:
-            raised, self._at_progress = self._at_progress, None
-            raise raised
+            signal.raise_signal(self._at_progress)
+            self._at_progress = None
 
     def task_finished(self, result: TaskResult) -> None:
         self.tasks.append(result.task)
@@ -122,13 +123,26 @@ def test_results_are_told_and_stored_as_they_come(port: int, folder: RaceFolder)
 
 
 def test_ctrl_c_ends_the_race_and_keeps_what_was_measured(port: int, folder: RaceFolder) -> None:
-    listener = Listener(at_progress=KeyboardInterrupt())
+    listener = Listener(at_progress=signal.SIGINT)
     driven = drive(plan(port, 10_000_000), folder, None, listener)
     assert (driven.interrupted, driven.aborted, driven.ended_by_itself) == (True, "", False)
     (result,) = driven.tasks
     assert result.ended_by == "stopped"
     assert result.accounting.operations == driven.summary["samples"] > 0
     assert listener.warnings == ["stopping: requests under way may end; Ctrl-C again drops them"]
+
+
+def test_ctrl_c_at_any_moment_loses_no_result(port: int, folder: RaceFolder) -> None:
+    # A race of some 40 ms, struck every few milliseconds: before, at and after its end.
+    for delay_ms in range(0, 90, 6):
+        struck = threading.Timer(delay_ms / 1000, signal.raise_signal, (signal.SIGINT,))
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        struck.start()
+        driven = drive(plan(port, 3, 3), folder, None, Listener())
+        struck.join()
+        signal.signal(signal.SIGINT, before)
+        recorded = sum(result.accounting.operations for result in driven.tasks)
+        assert recorded == driven.summary["samples"], f"struck after {delay_ms} ms"
 
 
 def test_a_dead_engine_ends_the_race(port: int, folder: RaceFolder) -> None:

@@ -1,5 +1,7 @@
 //! When a task ends, for one of its clients.
 
+use std::time::Duration;
+
 use pacenote_plan::Bound;
 use pacenote_record::{EndedBy, SampleType};
 
@@ -16,20 +18,29 @@ impl Gate {
         Self { bound, admitted: 0 }
     }
 
-    /// Decides about an operation that starts `at_ns` after the task began.
+    /// When the task's time is over, in nanoseconds since it began.
+    pub fn end_ns(&self) -> Option<u64> {
+        match self.bound {
+            Bound::Time { warmup_s, measured_s } => measured_s.map(|measured_s| ns(warmup_s + measured_s)),
+            Bound::Iterations { .. } => None,
+        }
+    }
+
+    /// Decides about an operation that is due `due_ns` after the task began (without a schedule: now), at `now_ns`.
+    ///
+    /// A task ends when its time is over, also when operations that were due have not been sent.
     ///
     /// # Errors
     ///
     /// Why the task ends here.
-    pub fn admit(&mut self, at_ns: u64) -> Result<SampleType, EndedBy> {
+    pub fn admit(&mut self, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
         let (warming_up, open, end) = match self.bound {
             Bound::Iterations { warmup, measured } => {
                 (self.admitted < warmup, self.admitted < warmup.saturating_add(measured), EndedBy::Iterations)
             }
-            Bound::Time { warmup_s, measured_s } => {
-                let elapsed_s = at_ns as f64 / 1e9;
-                let before_end = measured_s.is_none_or(|measured| elapsed_s < warmup_s + measured);
-                (elapsed_s < warmup_s, before_end, EndedBy::Time)
+            Bound::Time { warmup_s, .. } => {
+                let before_end = self.end_ns().is_none_or(|end| due_ns.max(now_ns) < end);
+                (due_ns < ns(warmup_s), before_end, EndedBy::Time)
             }
         };
         if !open {
@@ -40,6 +51,11 @@ impl Gate {
     }
 }
 
+/// Seconds as nanoseconds; the plan is checked to name no time that does not fit.
+pub fn ns(seconds: f64) -> u64 {
+    u64::try_from(Duration::from_secs_f64(seconds).as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,19 +63,21 @@ mod tests {
     #[test]
     fn iterations_are_counted_warm_up_first() {
         let mut gate = Gate::new(Bound::Iterations { warmup: 1, measured: 2 });
-        let answers: Vec<_> = (0..4).map(|_| gate.admit(0)).collect();
+        let answers: Vec<_> = (0..4).map(|_| gate.admit(0, 0)).collect();
         let (warmup, normal) = (Ok(SampleType::Warmup), Ok(SampleType::Normal));
         assert_eq!(answers, [warmup, normal, normal, Err(EndedBy::Iterations)]);
     }
 
     #[test]
-    fn time_is_told_by_the_start_of_the_operation() {
+    fn time_is_told_by_the_schedule_and_ends_by_the_clock() {
         let mut gate = Gate::new(Bound::Time { warmup_s: 1.0, measured_s: Some(2.0) });
-        assert_eq!(gate.admit(999_999_999), Ok(SampleType::Warmup));
-        assert_eq!(gate.admit(1_000_000_000), Ok(SampleType::Normal));
-        assert_eq!(gate.admit(2_999_999_999), Ok(SampleType::Normal));
-        assert_eq!(gate.admit(3_000_000_000), Err(EndedBy::Time));
+        let second = 1_000_000_000;
+        assert_eq!(gate.admit(second - 1, second + 1), Ok(SampleType::Warmup));
+        assert_eq!(gate.admit(second, 0), Ok(SampleType::Normal));
+        assert_eq!(gate.admit(3 * second - 1, 0), Ok(SampleType::Normal));
+        assert_eq!(gate.admit(3 * second, 0), Err(EndedBy::Time));
+        assert_eq!(gate.admit(2 * second, 3 * second), Err(EndedBy::Time));
         let mut endless = Gate::new(Bound::Time { warmup_s: 0.0, measured_s: None });
-        assert_eq!(endless.admit(u64::MAX), Ok(SampleType::Normal));
+        assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Normal));
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use pacenote_plan::{Bound, Pace, Plan, Work};
 use pacenote_record::{Collector, Delivery, RecordError, Spare, TaskInfo};
 
+use crate::bound::ns;
 use crate::shared::{Event, Shared};
 use crate::source::planned_bulks;
 
@@ -89,8 +90,4 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
         }
     };
     plan.tasks.iter().map(info).collect()
-}
-
-fn ns(seconds: f64) -> u64 {
-    u64::try_from(Duration::from_secs_f64(seconds).as_nanos()).unwrap_or(u64::MAX)
 }

@@ -7,13 +7,14 @@ use pacenote_record::{EndedBy, ErrorClass, ErrorNote, Sample, SampleType};
 use tokio::sync::Notify;
 
 use crate::alarm::{Alarm, unless_stopped};
+use crate::book::Book;
 use crate::bound::Gate;
+use crate::link::Link;
 use crate::outcome::Outcome;
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
 use crate::source::Source;
 use crate::step::{StepRun, TaskRun};
-use crate::worker::{Book, Link};
 
 /// Pause before the next operation when nobody listens at the other end, so that failures do not come by the million.
 const AFTER_REFUSAL: Duration = Duration::from_millis(100);
@@ -31,6 +32,16 @@ pub struct Share {
     pub gate: Gate,
     /// What it sends.
     pub source: Source,
+}
+
+impl Share {
+    /// Operations of the schedule that were due within the task's time, from the one due now on, and are never sent.
+    fn unsent(&mut self, due_ns: Option<u64>) -> u64 {
+        match (due_ns, self.gate.end_ns()) {
+            (Some(due), Some(end)) if due < end => 1 + self.pacer.pass_over(end),
+            _ => 0,
+        }
+    }
 }
 
 /// What a client looks at while it works.
@@ -81,9 +92,13 @@ impl Client<'_> {
             }
             let begun = Instant::now();
             let due_ns = share.pacer.next_due_ns();
-            let sample_type = match share.gate.admit(due_ns.unwrap_or_else(|| since(origin, begun))) {
+            let now_ns = since(origin, begun);
+            let sample_type = match share.gate.admit(due_ns.unwrap_or(now_ns), now_ns) {
                 Ok(sample_type) => sample_type,
-                Err(by) => return by,
+                Err(by) => {
+                    self.book.leave_unsent(share.task, share.unsent(due_ns));
+                    return by;
+                }
             };
             if !share.source.prepare() {
                 return EndedBy::Source;
@@ -126,6 +141,7 @@ impl Client<'_> {
             paced: times.due_ns.is_some(),
             due_ns: times.due_ns.unwrap_or(sent_ns),
             free_ns: times.free_ns,
+            first_sent_ns: since(times.origin, outcome.first_sent),
             sent_ns,
             done_ns: since(times.origin, outcome.done),
             processing_ns: nanos(times.started.elapsed()),
@@ -156,12 +172,12 @@ impl Client<'_> {
                 let host = self.link.host_name();
                 self.desk.shared.abort(format!("{host} refuses connections (task {})", task.name));
             }
-            (ErrorClass::Connect, OnError::ContinueOnNetwork) => {
-                let (desk, wait) = (self.desk, tokio::time::sleep(AFTER_REFUSAL));
-                unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await;
-            }
             (class, OnError::Abort) if !task.tolerates_errors => {
                 self.desk.shared.abort(format!("task {} failed ({})", task.name, class.name()));
+            }
+            (ErrorClass::Connect, _) => {
+                let (desk, wait) = (self.desk, tokio::time::sleep(AFTER_REFUSAL));
+                unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await;
             }
             _ => {}
         }

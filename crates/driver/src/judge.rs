@@ -36,13 +36,7 @@ pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
 
 /// Judges the reply to a bulk of so many documents.
 pub fn judge_bulk(status: u16, body: &[u8], documents: u64) -> Verdict {
-    let verdict = if is_good(status) { bulk(body, documents) } else { refused(status, body) };
-    let rejected = if verdict.is_success() || verdict.class == ErrorClass::BulkItem {
-        verdict.rejected
-    } else {
-        documents
-    };
-    Verdict { rejected, ..verdict }
+    if is_good(status) { bulk(body, documents) } else { refused(status, body) }
 }
 
 fn is_good(status: u16) -> bool {
@@ -155,7 +149,7 @@ struct ItemError<'a> {
 fn rejections(body: &[u8], documents: u64) -> Verdict {
     let Ok(reply) = serde_json::from_slice::<BulkReply>(body) else {
         let reason = "the reply to a bulk says `errors` but its items are not understood".into();
-        return Verdict { rejected: documents, ..Verdict::failure(ErrorClass::Protocol, 200, "", reason) };
+        return Verdict::failure(ErrorClass::Protocol, 200, "", reason);
     };
     let mut failures: Vec<Failure> = Vec::new();
     let mut rejected = 0;
@@ -294,7 +288,7 @@ mod tests {
             verdict.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
         assert_eq!(judge_bulk(200, br#"{"took":1,"errors":false,"items":["#, 9), Verdict::success(9, 1));
-        assert_eq!(judge_bulk(413, b"", 9).rejected, 9);
+        assert_eq!(judge_bulk(413, b"", 9).class, ErrorClass::HttpStatus);
         assert_eq!(judge_bulk(200, b"{}", 9).class, ErrorClass::Protocol);
     }
 

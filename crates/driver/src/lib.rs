@@ -18,7 +18,9 @@
 //! | `race.rs` | [`Race`]: start, wait, stop |
 //! | `control.rs` | the schedule, step by step |
 //! | `collect.rs` | the collector's thread |
-//! | `worker.rs` | one thread: its clients, its recorder |
+//! | `worker.rs` | one thread and its clients |
+//! | `link.rs` | a client's connection, and one request on it |
+//! | `book.rs` | what a thread takes down |
 //! | `drive.rs` | the measured loop of one client |
 //! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
 //! | `bound.rs` | when a task ends |
@@ -29,6 +31,7 @@
 //! | `error.rs` | [`DriveError`] |
 
 mod alarm;
+mod book;
 mod bound;
 mod collect;
 mod control;
@@ -36,6 +39,7 @@ mod drive;
 mod error;
 pub mod http;
 mod judge;
+mod link;
 mod outcome;
 mod pacer;
 mod race;

@@ -53,6 +53,8 @@ impl Verdict {
 /// One operation, from its first request to its last reply.
 #[derive(Debug)]
 pub struct Outcome {
+    /// When the first request of the first attempt was handed to the kernel.
+    pub first_sent: Instant,
     /// When the first request of the last attempt was handed to the kernel.
     pub sent: Instant,
     /// When the last byte of the last reply had arrived.
@@ -72,10 +74,26 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The same, with no work done.
+    pub fn without_work(mut self) -> Self {
+        self.verdict.accepted = 0;
+        self
+    }
+
     /// An operation that had nothing to do.
     pub fn nothing() -> Self {
         let now = Instant::now();
         let verdict = Verdict::success(0, -1);
-        Self { sent: now, done: now, verdict, status: 0, requests: 0, retries: 0, bytes_out: 0, bytes_in: 0 }
+        Self {
+            first_sent: now,
+            sent: now,
+            done: now,
+            verdict,
+            status: 0,
+            requests: 0,
+            retries: 0,
+            bytes_out: 0,
+            bytes_in: 0,
+        }
     }
 }

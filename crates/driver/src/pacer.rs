@@ -65,6 +65,15 @@ impl Pacer {
             }
         }
     }
+
+    /// How many operations are due before `end_ns`, from the next one on; they are then over.
+    pub fn pass_over(&mut self, end_ns: u64) -> u64 {
+        let mut passed = 0;
+        while self.next_due_ns().is_some_and(|due| due < end_ns) {
+            passed += 1;
+        }
+        passed
+    }
 }
 
 #[allow(

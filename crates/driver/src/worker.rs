@@ -1,26 +1,25 @@
 //! One thread: its clients, their connections, its recorder.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use pacenote_plan::{Host, OnError, Plan, Slot};
-use pacenote_record::{EndedBy, ErrorClass, ErrorNote, Outgoing, Recorder, Sample};
+use pacenote_plan::{OnError, Plan, Slot};
+use pacenote_record::Outgoing;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::alarm::Alarm;
+use crate::alarm::{Alarm, unless_stopped};
+use crate::book::Book;
 use crate::bound::Gate;
 use crate::drive::{Client, Desk, Share};
 use crate::error::DriveError;
-use crate::http::{Connection, ExchangeError, Head, Reply};
-use crate::outcome::{Outcome, Verdict};
+use crate::link::Link;
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
 use crate::source::{DataFiles, Site, Source};
-use crate::step::{StepRun, TaskRun};
+use crate::step::StepRun;
 
 /// What the control thread tells a worker.
 #[derive(Debug)]
@@ -138,7 +137,16 @@ impl Worker {
             });
         }
         let mut ready = Vec::new();
-        while let Some(joined) = opening.join_next().await {
+        let waker = self.shared.waker(self.place.0);
+        loop {
+            let mut next = None;
+            let stopped = || self.shared.stop_level() != StopLevel::Run;
+            let opened = async { next = opening.join_next().await };
+            // A race that is stopped while it connects has no use for the clients that are missing.
+            if !unless_stopped(opened, &waker, stopped).await {
+                break;
+            }
+            let Some(joined) = next else { break };
             let (seat, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
             match result {
                 Err(source) if must => {
@@ -207,174 +215,6 @@ async fn work(seat: &mut Seat, book: &Book, desk: Desk<'_>) {
         over = desk.stopped();
         desk.step.client_ended(run);
         book.end_client(run, by);
-    }
-}
-
-/// A client's connection to its host.
-#[derive(Debug)]
-pub struct Link {
-    host: Host,
-    connection: Option<Connection>,
-}
-
-impl Link {
-    fn new(host: Host) -> Self {
-        Self { host, connection: None }
-    }
-
-    /// Host and port, for messages.
-    pub fn host_name(&self) -> String {
-        format!("{}:{}", self.host.host, self.host.port)
-    }
-
-    /// Makes sure that a request can be sent.
-    async fn connect(&mut self, patience: Duration) -> std::io::Result<()> {
-        if self.connection.as_ref().is_some_and(Connection::usable) {
-            return Ok(());
-        }
-        self.connection = None;
-        let opened = tokio::time::timeout(patience, Connection::open(&self.host)).await;
-        self.connection = Some(opened.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??);
-        Ok(())
-    }
-
-    /// Sends one request, on a new connection if the old one was closed meanwhile, and judges its reply after the
-    /// clock has stopped. Nothing is sent twice.
-    pub async fn call(
-        &mut self,
-        head: &mut Head,
-        body: &[u8],
-        timeout: Duration,
-        judge: impl FnOnce(u16, &[u8]) -> Verdict,
-    ) -> Outcome {
-        let opened = self.connect(timeout).await;
-        let sent = Instant::now();
-        let Some(connection) = self.connection.as_mut().filter(|_| opened.is_ok()) else {
-            return failed(sent, connect_failure(opened.err()), 0, 0);
-        };
-        let bytes_out = (head.for_body(body.len()).len() + body.len()) as u64;
-        let exchanged = tokio::time::timeout(timeout, connection.exchange(head, body)).await;
-        let done = Instant::now();
-        let reply: Reply = match exchanged {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => {
-                self.connection = None;
-                return Outcome { done, ..failed(sent, exchange_failure(&error), bytes_out, 1) };
-            }
-            Err(_) => {
-                self.connection = None;
-                let reason = format!("no complete reply within {} s", timeout.as_secs_f64());
-                let verdict = Verdict::failure(ErrorClass::Timeout, 0, "", reason);
-                return Outcome { done, ..failed(sent, verdict, bytes_out, 1) };
-            }
-        };
-        let verdict = judge(reply.status, connection.body(&reply));
-        let bytes_in = reply.bytes_in;
-        Outcome { sent, done, verdict, status: reply.status, requests: 1, retries: 0, bytes_out, bytes_in }
-    }
-}
-
-fn failed(sent: Instant, verdict: Verdict, bytes_out: u64, requests: u32) -> Outcome {
-    Outcome { sent, done: Instant::now(), verdict, status: 0, requests, retries: 0, bytes_out, bytes_in: 0 }
-}
-
-fn connect_failure(error: Option<std::io::Error>) -> Verdict {
-    let reason = error.map_or_else(|| "no connection".into(), |error| error.to_string());
-    Verdict::failure(ErrorClass::Connect, 0, "", reason)
-}
-
-fn exchange_failure(error: &ExchangeError) -> Verdict {
-    let class = match error {
-        ExchangeError::Malformed(_) => ErrorClass::Protocol,
-        _ => ErrorClass::Reset,
-    };
-    Verdict::failure(class, 0, "", error.to_string())
-}
-
-/// The recorder of a thread during a step, and the count of what was begun. Never shared between threads, so that
-/// borrowing it costs nothing.
-#[derive(Debug)]
-pub struct Book {
-    recorder: RefCell<Recorder>,
-    open: RefCell<Vec<OpenTask>>,
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct OpenTask {
-    task: u32,
-    clients: u32,
-    begun: u64,
-    noted: u64,
-    by: EndedBy,
-}
-
-impl Book {
-    fn new(outgoing: Outgoing, shared: Arc<Shared>) -> Self {
-        Self { recorder: RefCell::new(Recorder::new(outgoing)), open: RefCell::default(), shared }
-    }
-
-    /// Makes room for one more client of a task.
-    fn expect_client(&self, task: u32, paced: bool) -> Result<(), DriveError> {
-        self.recorder.borrow_mut().begin(task, paced)?;
-        let mut open = self.open.borrow_mut();
-        match open.iter_mut().find(|open| open.task == task) {
-            Some(open) => open.clients += 1,
-            None => open.push(OpenTask { task, clients: 1, begun: 0, noted: 0, by: EndedBy::Source }),
-        }
-        Ok(())
-    }
-
-    /// Counts an operation that begins now.
-    pub fn begin_operation(&self, task: u32) {
-        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
-            open.begun += 1;
-        }
-    }
-
-    /// Takes down an operation that has ended.
-    pub fn note(&self, sample: Sample) {
-        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == sample.task) {
-            open.noted += 1;
-        }
-        self.recorder.borrow_mut().note(sample);
-    }
-
-    /// Takes down why an operation failed.
-    pub fn error(&self, task: u32, note: ErrorNote) {
-        self.recorder.borrow_mut().error(task, note);
-    }
-
-    fn tick(&self) {
-        self.recorder.borrow_mut().tick();
-    }
-
-    /// One client has ended a task; the last one closes it.
-    fn end_client(&self, run: &TaskRun, by: EndedBy) {
-        let mut open = self.open.borrow_mut();
-        let Some(position) = open.iter().position(|open| open.task == run.index) else { return };
-        let entry = &mut open[position];
-        entry.by = entry.by.max(by);
-        entry.clients -= 1;
-        if entry.clients == 0 {
-            let entry = open.swap_remove(position);
-            self.end_task(&entry, run, entry.by);
-        }
-    }
-
-    /// Closes what clients that were dropped have left open.
-    fn close(&self, step: &StepRun, shared: &Shared) {
-        let by = if shared.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
-        for entry in self.open.borrow_mut().drain(..) {
-            if let Some((run, _)) = step.task(entry.task) {
-                self.end_task(&entry, run, by);
-            }
-        }
-    }
-
-    fn end_task(&self, entry: &OpenTask, run: &TaskRun, by: EndedBy) {
-        let started_ns = self.shared.elapsed_ns(run.origin());
-        self.recorder.borrow_mut().end(entry.task, by, entry.begun - entry.noted, started_ns);
     }
 }
 

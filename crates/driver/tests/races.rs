@@ -95,6 +95,37 @@ fn a_schedule_sends_what_it_promises() {
 }
 
 #[test]
+fn a_schedule_that_the_engine_cannot_keep_ends_on_time_and_says_what_was_not_sent() {
+    let server = Server::start(|_, _| {
+        std::thread::sleep(Duration::from_millis(50));
+        Some(good())
+    });
+    let mut task = request_task("search", 1, 1);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.5});
+    let result = run(&plan(server.port, &[task])).task("search").clone();
+    let accounting = result.accounting;
+    assert_eq!(accounting.operations + accounting.unsent, 50, "{accounting:?}");
+    assert_eq!(accounting.operations, server.seen().len() as u64);
+    assert!(accounting.unsent >= 39, "{accounting:?}");
+    // The queue in front of the engine is in the latency, and is no fault of the driver.
+    assert!(result.latency.unwrap().max_ms > 300.0);
+    assert!(result.lateness.unwrap().percentiles[0].ms < 20.0);
+}
+
+#[test]
+fn a_bulk_without_an_answer_has_indexed_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    fs::write(&file, "{}\n".repeat(10)).unwrap();
+    let server = Server::start(|_, before| (before > 0).then(good));
+    let mut bulk = bulk_task("index", 1, &file, 10);
+    bulk["work"]["timeout_ms"] = 50.into();
+    let race = run(&plan(server.port, &[bulk]));
+    assert_eq!((race.task("index").work.done, race.task("index").work.failed), (3, 7));
+}
+
+#[test]
 fn a_looped_bulk_runs_until_its_sibling_has_ended() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");

@@ -75,18 +75,27 @@ fn check_task(task: &Task) -> Result<(), String> {
             if requests.is_empty() {
                 return Err("no requests".into());
             }
+            for poll in requests.iter().filter_map(|request| request.poll) {
+                not_negative(poll.every_s, "work.requests.poll.every_s")?;
+            }
             not_negative(retry.wait_s, "work.retry.wait_s")
         }
         Work::Sleep { seconds } => not_negative(*seconds, "work.seconds"),
     }
 }
 
+/// Longest time a plan may name, in seconds: a hundred years, far within what nanoseconds can count.
+const LONGEST_S: f64 = 100.0 * 366.0 * 86_400.0;
+
 fn positive(value: f64, name: &str) -> Result<(), String> {
-    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(format!("{name} is {value}, not above 0")) }
+    if value > 0.0 { not_negative(value, name) } else { Err(format!("{name} is {value}, not above 0")) }
 }
 
 fn not_negative(value: f64, name: &str) -> Result<(), String> {
-    if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(format!("{name} is {value}, below 0")) }
+    if (0.0..=LONGEST_S).contains(&value) {
+        return Ok(());
+    }
+    Err(format!("{name} is {value}, not between 0 and a hundred years"))
 }
 
 fn ensure(holds: bool, broken: impl FnOnce() -> (String, String)) -> Result<(), PlanError> {
@@ -158,6 +167,7 @@ mod tests {
             )
             .contains("interval_s")
         );
+        assert!(refused(|plan| plan["tasks"][0]["work"]["seconds"] = 1e300.into()).contains("work.seconds"));
         let place = "/steps/0/slots/0/allocations/0/client";
         assert!(refused(|plan| *plan.pointer_mut(place).unwrap() = 3.into()).contains("no client 3"));
         let other = serde_json::json!({"kind": "task", "task": 9});

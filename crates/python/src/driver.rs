@@ -21,7 +21,22 @@ enum Message<'a> {
 /// A running race. Ends with its last reference: what is under way is then dropped.
 #[pyclass(frozen)]
 pub struct Driver {
-    race: Race,
+    /// Only taken when the driver is dropped.
+    race: Option<Race>,
+}
+
+impl Driver {
+    fn race(&self) -> PyResult<&Race> {
+        self.race.as_ref().ok_or_else(|| core_error("the race is over"))
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Threads are waited for, and Python must not be held up meanwhile.
+        let race = self.race.take();
+        Python::attach(|py| py.detach(|| drop(race)));
+    }
 }
 
 #[pymethods]
@@ -33,13 +48,14 @@ impl Driver {
             let plan = Plan::from_json(plan).map_err(core_error)?;
             Race::start(plan, &folder).map_err(core_error)
         })?;
-        Ok(Self { race })
+        Ok(Self { race: Some(race) })
     }
 
     /// What has happened since the last call, as JSON documents; waits up to `seconds` for something to happen.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
         let patience = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
-        let events = py.detach(|| self.race.wait(patience));
+        let race = self.race()?;
+        let events = py.detach(|| race.wait(patience));
         let text = |event: &Event| {
             serde_json::to_string(&match event {
                 Event::TaskFinished(result) => Message::TaskFinished(result),
@@ -51,12 +67,13 @@ impl Driver {
 
     /// Where the race stands, as a JSON document.
     fn progress(&self) -> PyResult<String> {
-        serde_json::to_string(&self.race.progress()).map_err(core_error)
+        serde_json::to_string(&self.race()?.progress()).map_err(core_error)
     }
 
     /// Ends the race: nothing new begins. What is under way may end, or is dropped if `abandon` says so.
-    fn stop(&self, abandon: bool) {
-        self.race.stop(abandon);
+    fn stop(&self, abandon: bool) -> PyResult<()> {
+        self.race()?.stop(abandon);
+        Ok(())
     }
 }
 

@@ -101,13 +101,13 @@ impl Collector {
                     running.totals.add_errors(errors);
                 }
             }
-            Delivery::Ended { task, by, unanswered, started_ns } => {
-                let Some(running) = self.running.get_mut(&task) else { return Ok(None) };
-                running.totals.end(by, unanswered);
-                running.started_ns = running.started_ns.max(started_ns);
+            Delivery::Ended(end) => {
+                let Some(running) = self.running.get_mut(&end.task) else { return Ok(None) };
+                running.totals.end(&end);
+                running.started_ns = running.started_ns.max(end.started_ns);
                 running.threads = running.threads.saturating_sub(1);
                 if running.threads == 0 {
-                    return self.finish_task(task);
+                    return self.finish_task(end.task);
                 }
             }
         }

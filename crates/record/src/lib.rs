@@ -38,7 +38,7 @@ mod window;
 pub use collector::{Collector, TaskEnd, TaskInfo};
 pub use errors::{ErrorNote, ErrorTally};
 pub use histogram::Latencies;
-pub use recorder::{Delivery, Outgoing, Recorder, Spare};
+pub use recorder::{Delivery, Outgoing, Recorder, Spare, TaskEnded};
 pub use sample::{ErrorClass, Sample, SampleType};
 pub use series_file::recover as recover_series;
 pub use summary::{

@@ -31,16 +31,22 @@ pub enum Delivery {
     /// Failures of a task since the last delivery.
     Errors(u32, ErrorTally),
     /// All clients of this thread have ended the task; everything recorded was delivered before.
-    Ended {
-        /// Position of the task in the plan.
-        task: u32,
-        /// Why the last of its clients ended.
-        by: EndedBy,
-        /// Operations begun whose reply never came.
-        unanswered: u64,
-        /// When the task began, nanoseconds since the race's first step.
-        started_ns: u64,
-    },
+    Ended(TaskEnded),
+}
+
+/// How a thread's clients ended a task.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskEnded {
+    /// Position of the task in the plan.
+    pub task: u32,
+    /// Why the last of its clients ended.
+    pub by: EndedBy,
+    /// Operations begun whose reply never came.
+    pub unanswered: u64,
+    /// Operations that were due within the task's time and never sent.
+    pub unsent: u64,
+    /// When the task began, nanoseconds since the race's first step.
+    pub started_ns: u64,
 }
 
 /// The way from recorders to the collector.
@@ -158,13 +164,13 @@ impl Recorder {
         self.deliver_samples();
     }
 
-    /// Closes a task and delivers all that is left of it. The other values are those of [`Delivery::Ended`].
-    pub fn end(&mut self, task: u32, by: EndedBy, unanswered: u64, started_ns: u64) {
+    /// Closes a task and delivers all that is left of it.
+    pub fn end(&mut self, end: TaskEnded) {
         self.deliver_samples();
-        if let Some(position) = self.open.iter().position(|open| open.task == task) {
+        if let Some(position) = self.open.iter().position(|open| open.task == end.task) {
             self.open.swap_remove(position).deliver(&self.outgoing);
         }
-        self.outgoing.send(Delivery::Ended { task, by, unanswered, started_ns });
+        self.outgoing.send(Delivery::Ended(end));
     }
 
     fn deliver_samples(&mut self) {

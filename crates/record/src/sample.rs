@@ -15,7 +15,9 @@ pub struct Sample {
     pub due_ns: u64,
     /// When the client became free: the end of its previous operation, 0 for the first.
     pub free_ns: u64,
-    /// When the first byte of the (last attempt's first) request was handed to the kernel.
+    /// When the operation's first request was handed to the kernel, in its first attempt.
+    pub first_sent_ns: u64,
+    /// The same in its last attempt, from which service time counts.
     pub sent_ns: u64,
     /// When the last byte of the last reply had arrived.
     pub done_ns: u64,
@@ -60,7 +62,7 @@ impl Sample {
     /// driver's own fault.
     #[must_use]
     pub fn lateness_ns(&self) -> u64 {
-        self.sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
+        self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
     }
 }
 

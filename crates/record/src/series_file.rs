@@ -4,7 +4,7 @@
 //! finished second readable. When the race ends, or when [`recover`] is called on a folder whose race was killed, the
 //! journal becomes the Parquet file.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -95,8 +95,9 @@ impl SeriesFile {
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        // Held until the race ends, however it ends: tells a running race from one that was killed.
-        journal.lock().map_err(|source| RecordError::file(&path, source))?;
+        // Held until the race ends, however it ends: tells a running race from one that was killed. A file system
+        // without locks loses only that.
+        let _ = journal.try_lock();
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
@@ -114,8 +115,7 @@ impl SeriesFile {
     pub fn close(self) -> Result<(), RecordError> {
         let Self { folder, mut journal } = self;
         journal.flush().map_err(|source| RecordError::file(&folder.join(JOURNAL), source))?;
-        drop(journal);
-        recover(&folder).map(|_| ())
+        complete(&folder).map(|_| ())
     }
 }
 
@@ -126,32 +126,38 @@ impl SeriesFile {
 ///
 /// When the journal cannot be read or the file not be written; the journal then stays.
 pub fn recover(folder: &Path) -> Result<Option<u64>, RecordError> {
-    let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
+    let journal = folder.join(JOURNAL);
     let open = match File::open(&journal) {
         Ok(open) => open,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(RecordError::file(&journal, source)),
     };
-    if open.try_lock().is_err() {
+    if matches!(open.try_lock(), Err(TryLockError::WouldBlock)) {
         return Ok(None);
     }
+    complete(folder).map(Some)
+}
+
+/// Makes the Parquet file of the journal and removes the journal; returns the number of rows.
+fn complete(folder: &Path) -> Result<u64, RecordError> {
+    let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
     let part = folder.join(format!("{PARQUET}.part"));
     let rows = convert(&journal, &part)?;
     fs::rename(&part, &target).map_err(|source| RecordError::file(&target, source))?;
     fs::remove_file(&journal).map_err(|source| RecordError::file(&journal, source))?;
-    Ok(Some(rows))
+    Ok(rows)
 }
 
 fn convert(journal: &Path, part: &Path) -> Result<u64, RecordError> {
     let parquet_error = |source| RecordError::parquet(part, source);
-    let lines =
-        BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?).lines();
+    let lines = BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?)
+        .split(b'\n');
     let mut writer = columns::create(part, SCHEMA, columns::properties().build())?;
     let (mut rows, mut written) = (Vec::new(), 0);
     for line in lines {
         let line = line.map_err(|source| RecordError::file(journal, source))?;
         // Only the last line can be torn, and nothing follows it.
-        let Ok(row) = serde_json::from_str::<Row>(&line) else { break };
+        let Ok(row) = serde_json::from_slice::<Row>(&line) else { break };
         rows.push(row);
         if rows.len() == ROW_GROUP {
             written += flush(&mut writer, &mut rows).map_err(parquet_error)?;

@@ -102,7 +102,7 @@ pub struct Percentile {
     pub supported: bool,
 }
 
-/// Where operations went: `operations = succeeded + failed + unanswered`.
+/// Where operations went: `operations = succeeded + failed + unanswered`; a schedule planned `operations + unsent`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Accounting {
     /// Begun.
@@ -113,6 +113,8 @@ pub struct Accounting {
     pub failed: u64,
     /// Begun, but the race ended before the reply came.
     pub unanswered: u64,
+    /// Due within the task's time, but its client was still waiting for the reply before.
+    pub unsent: u64,
     /// Attempts after the first.
     pub retried: u64,
     /// Ended during warm-up's share of the schedule.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::RecordError;
 use crate::collector::TaskInfo;
 use crate::errors::ErrorTally;
+use crate::recorder::TaskEnded;
 use crate::sample::SampleType;
 use crate::summary::{
     Accounting, Distribution, EndedBy, ErrorSummary, TaskProgress, TaskResult, Throughput, Work, ms, seconds,
@@ -21,6 +22,7 @@ pub struct Totals {
     work: BTreeMap<u64, [u64; 2]>,
     errors: ErrorTally,
     unanswered: u64,
+    unsent: u64,
     ended_by: EndedBy,
     /// The last second that progress was asked of, for rate and percentiles.
     latest: Window,
@@ -37,6 +39,7 @@ impl Totals {
             work: BTreeMap::new(),
             errors: ErrorTally::default(),
             unanswered: 0,
+            unsent: 0,
             ended_by: EndedBy::Source,
             latest,
         })
@@ -65,9 +68,10 @@ impl Totals {
     }
 
     /// Takes down that a thread's clients have ended the task.
-    pub fn end(&mut self, by: EndedBy, unanswered: u64) {
-        self.ended_by = self.ended_by.max(by);
-        self.unanswered += unanswered;
+    pub fn end(&mut self, end: &TaskEnded) {
+        self.ended_by = self.ended_by.max(end.by);
+        self.unanswered += end.unanswered;
+        self.unsent += end.unsent;
     }
 
     fn counts(&self) -> Counts {
@@ -158,6 +162,7 @@ impl Totals {
                 succeeded: counts.operations - counts.errors,
                 failed: counts.errors,
                 unanswered: self.unanswered,
+                unsent: self.unsent,
                 retried: counts.retries,
                 warmup: warmup.counts.operations,
                 normal: measured,

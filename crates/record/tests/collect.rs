@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Outgoing, Recorder, Sample, SampleType, TaskInfo,
-    TaskResult, recover_series,
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Outgoing, Recorder, Sample, SampleType, TaskEnded,
+    TaskInfo, TaskResult, recover_series,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
@@ -39,6 +39,7 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
         paced: false,
         due_ns: sent_ns,
         free_ns: 0,
+        first_sent_ns: sent_ns,
         sent_ns,
         done_ns,
         processing_ns: done_ns - sent_ns,
@@ -53,6 +54,10 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
         bytes_out: 100,
         bytes_in: 50,
     }
+}
+
+fn ended(by: EndedBy, unanswered: u64) -> TaskEnded {
+    TaskEnded { task: 0, by, unanswered, unsent: 0, started_ns: 0 }
 }
 
 struct Race {
@@ -101,7 +106,7 @@ fn two_threads_make_one_result_and_every_sample_is_on_disk() {
         recorders[(number % 2) as usize].note(sample(sent, sent + 5 * MS));
     }
     for recorder in &mut recorders {
-        recorder.end(0, EndedBy::Source, 0, 0);
+        recorder.end(ended(EndedBy::Source, 0));
     }
     let result = race.result();
     assert_eq!(result.accounting.succeeded, 40_000);
@@ -137,7 +142,7 @@ fn a_time_based_task_counts_the_work_of_its_window_alone() {
         recorder.note(Sample { sample_type: kind, paced: true, due_ns: sent * MS - sent.min(1) * MS, ..one });
     }
     recorder.note(Sample { paced: true, ..sample(4990 * MS, 5100 * MS) });
-    recorder.end(0, EndedBy::Time, 1, 0);
+    recorder.end(ended(EndedBy::Time, 1));
     let result = race.result();
     let throughput = result.throughput.unwrap();
     assert_eq!(
@@ -164,7 +169,7 @@ fn an_even_schedule_that_is_kept_reads_as_its_rate() {
         let due = number * 5 * MS;
         recorder.note(Sample { paced: true, due_ns: due, weight: 1, ..sample(due, due + MS) });
     }
-    recorder.end(0, EndedBy::Iterations, 0, 0);
+    recorder.end(ended(EndedBy::Iterations, 0));
     let result = race.result();
     // 100 operations at 200 a second fill half a second, although the last one was sent after 0.495 s.
     assert!((result.throughput.unwrap().mean - 200.0).abs() < 1e-9, "{:?}", result.throughput);
@@ -189,7 +194,7 @@ fn failures_have_their_own_histogram_and_their_reasons() {
         let class = ErrorClass::HttpStatus;
         recorder.error(0, ErrorNote { class, status: 429, kind, reason, count: 1, at_ns: number * MS });
     }
-    recorder.end(0, EndedBy::Iterations, 0, 0);
+    recorder.end(ended(EndedBy::Iterations, 0));
     let result = race.result();
     assert!((result.error_rate - 0.5).abs() < 1e-9);
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
@@ -216,8 +221,8 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     // Killed: nothing is closed in order, and the last line is torn.
     drop(race.collector);
     let journal = folder.path().join("series.jsonl");
-    let mut text = fs::read_to_string(&journal).unwrap();
-    text.push_str("{\"task\": \"ind");
+    let mut text = fs::read(&journal).unwrap();
+    text.extend_from_slice("{\"task\": \"inde\u{fc}".as_bytes().split_last().unwrap().1);
     fs::write(&journal, text).unwrap();
     let seconds = recover_series(folder.path()).unwrap().unwrap();
     assert!(seconds >= 7, "{seconds}");

@@ -62,7 +62,8 @@ class Times:
 class Accounting:
     """Where every operation of a task went: `operations` = `succeeded` + `failed` + `unanswered`.
 
-    Unanswered ones were begun, but the race ended before their reply. `requests` are those on the wire.
+    Unanswered ones were begun, but the race ended before their reply. `unsent` ones were due within the
+    task's time, but their client still waited for the reply before. `requests` are those on the wire.
     """
 
     operations: int
@@ -73,6 +74,7 @@ class Accounting:
     warmup: int
     normal: int
     requests: int
+    unsent: int = 0
 
 
 @dataclass(frozen=True, slots=True)

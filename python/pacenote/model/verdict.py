@@ -16,6 +16,9 @@ p99, measured the driver as well.
 
 _COMPARED = (50.0, 99.0)
 
+UNSENT_SHARE = 0.01
+"""A task that leaves more than this share of its schedule unsent ran at another rate than it says."""
+
 THREAD_CPU_SHARE = 0.80
 """A driver thread busier than this may have queued requests behind its own work."""
 
@@ -52,6 +55,7 @@ def _void(record: RaceRecord) -> Iterator[str]:
 def _suspect(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
         yield from _late(task)
+        yield from _behind(task)
     threads = record.driver.get("threads")
     for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
         share = _cpu_share(thread)
@@ -67,6 +71,17 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
                 f"index '{check.index}': the engine acknowledged {check.acknowledged} documents "
                 f"but counts {check.counted}"
             )
+
+
+def _behind(task: TaskResult) -> Iterator[str]:
+    """A task that could not send what its schedule wanted says little about that schedule."""
+    unsent = task.accounting.unsent
+    planned = task.accounting.operations + unsent
+    if unsent > UNSENT_SHARE * planned:
+        yield (
+            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent in its time: "
+            "the engine is slower than the schedule"
+        )
 
 
 def _late(task: TaskResult) -> Iterator[str]:

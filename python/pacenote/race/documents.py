@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult
@@ -10,8 +11,6 @@ from pacenote.model.work import Bulk, BulkFile
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.telemetry.device import Get
 from pacenote.telemetry.document_counts import count_documents
-
-import json
 
 
 def check_documents(
@@ -23,21 +22,31 @@ def check_documents(
     all its documents and none failed, that is the number of documents in its files; otherwise its indices
     are checked together.
     """
-    groups = tuple(_groups(plan, results))
-    indices = dict.fromkeys(index for names, _ in groups for index in names)
+    groups = _joined(_groups(plan, results))
+    indices = dict.fromkeys(index for names in groups for index in names)
     if not indices:
         return (), ()
     counted, problems = count_documents(get, indices)
     expected = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
-    merged: dict[tuple[str, ...], int] = {}
-    for names, acknowledged in groups:
-        merged[names] = merged.get(names, 0) + acknowledged
     checks = []
-    for names, acknowledged in merged.items():
+    for names, acknowledged in groups.items():
         known = [counted[name] for name in names if name in counted]
         total = sum(known) if len(known) == len(names) else None
         checks.append(DocumentCheck(",".join(names), acknowledged, total, expected))
     return tuple(checks), problems
+
+
+def _joined(groups: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], int]:
+    """Groups that share an index as one, since the engine counts an index only as a whole."""
+    joined: dict[tuple[str, ...], int] = {}
+    for names, acknowledged in groups:
+        if names in joined:
+            joined[names] += acknowledged
+            continue
+        shared = [known for known in joined if set(known) & set(names)]
+        together = tuple(dict.fromkeys(index for known in (*shared, names) for index in known))
+        joined[together] = acknowledged + sum(joined.pop(known) for known in shared)
+    return joined
 
 
 def _groups(plan: Plan, results: Sequence[TaskResult]) -> Iterator[tuple[tuple[str, ...], int]]:

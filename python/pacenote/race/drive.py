@@ -7,9 +7,12 @@ has happened.
 from __future__ import annotations
 
 import json
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from pacenote import _core
@@ -17,6 +20,9 @@ from pacenote.errors import DriverError
 from pacenote.model.race_request import RaceListener
 from pacenote.model.result import Progress, TaskResult
 from pacenote.store.local import RaceFolder
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end a race in order."""
 
 PATIENCE_S = 0.2
 """How long the core is listened to at a time; Ctrl-C is heard in between."""
@@ -57,8 +63,8 @@ def drive(
 ) -> Drive:
     """Drives a plan document to its end, whichever way it comes.
 
-    `alive` says why the engine is dead, None while it lives; without it nobody is asked. Raises DriverError when the core cannot start,
-    StoreError when a result cannot be stored; the core has then stopped.
+    `alive` says why the engine is dead, None while it lives; without it nobody is asked. Raises DriverError
+    when the core cannot start, StoreError when a result cannot be stored; the core has then stopped.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
@@ -84,15 +90,14 @@ class _Listening:
         self._tasks: list[TaskResult] = []
         self._summary: dict[str, Any] | None = None
         self._interrupted_at: float | None = None
+        self._warned = False
         self._died = ""
         self._told_at = 0.0
 
     def to_the_end(self) -> Drive:
-        while self._summary is None:
-            try:
+        with self._heeding_signals():
+            while self._summary is None:
                 self._listen()
-            except KeyboardInterrupt:
-                self._interrupt()
         error = str(self._summary.pop("error", None) or "")
         failure = str(self._summary.pop("aborted", None) or "")
         if error or failure:
@@ -105,10 +110,28 @@ class _Listening:
             error=self._died or error,
         )
 
+    @contextmanager
+    def _heeding_signals(self) -> Generator[None, None, None]:
+        """Ctrl-C sets a mark instead of raising: an exception between hearing of an event and taking it down
+        would lose the event.
+        """
+        try:
+            before = {number: signal.signal(number, self._interrupt) for number in STOPPING}
+        except ValueError:  # Not in the main thread, where signals are not ours to handle.
+            before = {}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
     def _listen(self) -> None:
         for message in self._driver.wait(PATIENCE_S):
             self._take(json.loads(message))
         now = time.monotonic()
+        if self._interrupted_at is not None and not self._warned:
+            self._warned = True
+            self._listener.warning("stopping: requests under way may end; Ctrl-C again drops them")
         if self._summary is None and now - self._told_at >= PROGRESS_S:
             self._told_at = now
             self._look_after_engine()
@@ -139,10 +162,9 @@ class _Listening:
             self._died = reason
             self._driver.stop(True)
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         """The first time requests under way may end, the second time nothing is waited for."""
         again = self._interrupted_at is not None
         if not again:
             self._interrupted_at = time.monotonic()
-            self._listener.warning("stopping: requests under way may end; Ctrl-C again drops them")
         self._driver.stop(again)

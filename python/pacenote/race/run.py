@@ -33,7 +33,7 @@ from pacenote.plan.explain import StepLines, explain
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
 from pacenote.race.documents import check_documents
-from pacenote.race.drive import Drive, drive
+from pacenote.race.drive import STOPPING, Drive, drive
 from pacenote.store.local import RaceFolder, RaceStore
 from pacenote.telemetry.device import Devices
 from pacenote.telemetry.environment import read_environment
@@ -222,14 +222,13 @@ def _stoppable() -> Generator[None, None, None]:
 
     SIGINT is set too: a shell starts background jobs with it ignored, but whoever sends it means it.
     """
-    signals = (signal.SIGINT, signal.SIGTERM)
     try:
-        before = [signal.signal(number, signal.default_int_handler) for number in signals]
+        before = [signal.signal(number, signal.default_int_handler) for number in STOPPING]
     except ValueError:  # Not in the main thread, where signals are not ours to handle.
         yield
         return
     try:
         yield
     finally:
-        for number, handler in zip(signals, before, strict=True):
+        for number, handler in zip(STOPPING, before, strict=True):
             signal.signal(number, handler)

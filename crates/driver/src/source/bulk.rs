@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use pacenote_corpus::{ActionLines, BulkBody, BulkReader, LineFile, Part, bounds};
 use pacenote_plan::{Bulk, BulkFile, Plan, Task, Work};
+use pacenote_record::ErrorClass;
 
 use crate::error::DriveError;
 use crate::http::Head;
 use crate::judge::judge_bulk;
+use crate::link::Link;
 use crate::outcome::Outcome;
-use crate::worker::Link;
 
 /// The data files of a step, mapped once and shared by all clients.
 #[derive(Debug, Clone, Default)]
@@ -160,7 +161,13 @@ impl BulkSource {
     pub async fn execute(&mut self, link: &mut Link) -> Outcome {
         let documents = u64::from(self.documents);
         let body = self.body.as_slice();
-        link.call(&mut self.head, body, self.timeout, |status, reply| judge_bulk(status, reply, documents))
-            .await
+        let judge = |status, reply: &[u8]| judge_bulk(status, reply, documents);
+        let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
+        let verdict = &mut outcome.verdict;
+        if !verdict.is_success() && verdict.class != ErrorClass::BulkItem {
+            // Without a reply about each document none of them is known to be in the index.
+            (verdict.accepted, verdict.rejected) = (0, documents);
+        }
+        outcome
     }
 }

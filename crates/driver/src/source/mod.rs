@@ -11,8 +11,8 @@ use pacenote_record::ErrorClass;
 use crate::alarm::unless_stopped;
 use crate::drive::Desk;
 use crate::error::DriveError;
+use crate::link::Link;
 use crate::outcome::{Outcome, Verdict};
-use crate::worker::Link;
 
 use bulk::BulkSource;
 pub use bulk::{DataFiles, planned_bulks};
@@ -83,6 +83,7 @@ async fn sleep(duration: Duration, desk: &Desk<'_>) -> Outcome {
         Verdict::failure(ErrorClass::Condition, 0, "", "the race was stopped while the task slept".into())
     };
     Outcome {
+        first_sent: sent,
         sent,
         done: Instant::now(),
         verdict,

@@ -10,8 +10,8 @@ use crate::drive::Desk;
 use crate::error::DriveError;
 use crate::http::Head;
 use crate::judge::judge;
+use crate::link::Link;
 use crate::outcome::Outcome;
-use crate::worker::Link;
 
 /// The requests of one operation, for one host.
 #[derive(Debug)]
@@ -49,16 +49,18 @@ impl RequestSource {
     /// Carries the operation out, with all attempts that its retry rule asks for.
     pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
         let mut retries = 0;
+        let mut first_sent = None;
         let (mut requests, mut bytes_out, mut bytes_in) = (0, 0, 0);
         loop {
             let outcome = self.attempt(link, desk).await;
+            let first_sent = *first_sent.get_or_insert(outcome.first_sent);
             requests += outcome.requests;
             bytes_out += outcome.bytes_out;
             bytes_in += outcome.bytes_in;
             let again = self.retry.until_success || u64::from(retries) < self.retry.retries;
             let again = again && self.may_retry(&outcome) && pause(self.retry.wait_s, desk).await;
             if !again {
-                return Outcome { requests, retries, bytes_out, bytes_in, ..outcome };
+                return Outcome { first_sent, requests, retries, bytes_out, bytes_in, ..outcome };
             }
             retries += 1;
         }
@@ -84,7 +86,8 @@ impl RequestSource {
                 Some(before) => join(&before, outcome),
             });
             if failed {
-                break;
+                // Work of an operation that failed is no work, even where its first requests succeeded.
+                return whole.map_or_else(Outcome::nothing, Outcome::without_work);
             }
         }
         // A plan never has an operation without requests; validation refuses it.
@@ -121,6 +124,7 @@ fn join(before: &Outcome, after: Outcome) -> Outcome {
     verdict.accepted += before.verdict.accepted;
     verdict.rejected += before.verdict.rejected;
     Outcome {
+        first_sent: before.first_sent,
         sent: before.sent,
         done: after.done,
         verdict,

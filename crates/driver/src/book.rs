@@ -1,0 +1,115 @@
+//! What a thread takes down during a step.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded};
+
+use crate::error::DriveError;
+use crate::shared::Shared;
+use crate::step::{StepRun, TaskRun};
+
+/// The recorder of a thread during a step, and the count of what was begun. Never shared between threads, so that
+/// borrowing it costs nothing.
+#[derive(Debug)]
+pub struct Book {
+    recorder: RefCell<Recorder>,
+    open: RefCell<Vec<OpenTask>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct OpenTask {
+    task: u32,
+    clients: u32,
+    begun: u64,
+    noted: u64,
+    unsent: u64,
+    by: EndedBy,
+}
+
+impl OpenTask {
+    fn new(task: u32) -> Self {
+        Self { task, clients: 1, begun: 0, noted: 0, unsent: 0, by: EndedBy::Source }
+    }
+}
+
+impl Book {
+    /// A book with nothing in it.
+    pub fn new(outgoing: Outgoing, shared: Arc<Shared>) -> Self {
+        Self { recorder: RefCell::new(Recorder::new(outgoing)), open: RefCell::default(), shared }
+    }
+
+    /// Makes room for one more client of a task.
+    pub fn expect_client(&self, task: u32, paced: bool) -> Result<(), DriveError> {
+        self.recorder.borrow_mut().begin(task, paced)?;
+        let mut open = self.open.borrow_mut();
+        match open.iter_mut().find(|open| open.task == task) {
+            Some(open) => open.clients += 1,
+            None => open.push(OpenTask::new(task)),
+        }
+        Ok(())
+    }
+
+    /// Counts an operation that begins now.
+    pub fn begin_operation(&self, task: u32) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
+            open.begun += 1;
+        }
+    }
+
+    /// Counts operations that were due and will not be sent.
+    pub fn leave_unsent(&self, task: u32, operations: u64) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
+            open.unsent += operations;
+        }
+    }
+
+    /// Takes down an operation that has ended.
+    pub fn note(&self, sample: Sample) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == sample.task) {
+            open.noted += 1;
+        }
+        self.recorder.borrow_mut().note(sample);
+    }
+
+    /// Takes down why an operation failed.
+    pub fn error(&self, task: u32, note: ErrorNote) {
+        self.recorder.borrow_mut().error(task, note);
+    }
+
+    /// Delivers what was recorded so far; once a second.
+    pub fn tick(&self) {
+        self.recorder.borrow_mut().tick();
+    }
+
+    /// One client has ended a task; the last one closes it.
+    pub fn end_client(&self, run: &TaskRun, by: EndedBy) {
+        let mut open = self.open.borrow_mut();
+        let Some(position) = open.iter().position(|open| open.task == run.index) else { return };
+        let entry = &mut open[position];
+        entry.by = entry.by.max(by);
+        entry.clients -= 1;
+        if entry.clients == 0 {
+            let entry = open.swap_remove(position);
+            self.end_task(&entry, run, entry.by);
+        }
+    }
+
+    /// Closes what clients that were dropped have left open.
+    pub fn close(&self, step: &StepRun, shared: &Shared) {
+        let by = if shared.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
+        for entry in self.open.borrow_mut().drain(..) {
+            if let Some((run, _)) = step.task(entry.task) {
+                self.end_task(&entry, run, by);
+            }
+        }
+    }
+
+    fn end_task(&self, entry: &OpenTask, run: &TaskRun, by: EndedBy) {
+        let started_ns = self.shared.elapsed_ns(run.origin());
+        let unanswered = entry.begun - entry.noted;
+        let end = TaskEnded { task: entry.task, by, unanswered, unsent: entry.unsent, started_ns };
+        self.recorder.borrow_mut().end(end);
+    }
+}
