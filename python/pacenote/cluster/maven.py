@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pacenote.cluster.progress import Progress, silent
 from pacenote.cluster.wire import Access, open_pool, plain_reason, split_url
 from pacenote.errors import EngineError
+from pacenote.units import format_count
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
@@ -72,16 +73,17 @@ class _Again(Exception):
 class _Meter:
     """Bytes so far over all threads, told to one callback, one call at a time."""
 
-    def __init__(self, progress: Progress, total: int) -> None:
+    def __init__(self, progress: Progress, total: int, label: str) -> None:
         self._progress = progress
         self._total = total
+        self._label = label
         self._done = 0
         self._lock = threading.Lock()
 
-    def add(self, count: int, label: str) -> None:
+    def add(self, count: int) -> None:
         with self._lock:
             self._done += count
-            self._progress(label, self._done, self._total)
+            self._progress(self._label, self._done, self._total)
 
 
 class Repository:
@@ -210,12 +212,12 @@ class Repository:
                     sha1.update(chunk)
                     sha256.update(chunk)
                     size += len(chunk)
-                    meter.add(len(chunk), artifact.file_name)
+                    meter.add(len(chunk))
             if artifact.size and size < artifact.size:
                 raise _Again(f"got {size} of {artifact.size} bytes")
         except (_Again, urllib3.exceptions.HTTPError) as failure:
             # What a retry fetches again must not count twice.
-            meter.add(-size, artifact.file_name)
+            meter.add(-size)
             raise _Again(plain_reason(failure)) from None
         if artifact.sha256:
             _compare(artifact, "sha256", artifact.sha256, sha256.hexdigest())
@@ -264,7 +266,8 @@ def fetch(
     repository = Repository(repository_url(mirror), retry=retry)
     # A total is only true when every size is known, which it is for a lock and is not while one is made.
     sizes = [artifact.size for artifact in missing]
-    meter = _Meter(progress, sum(sizes) if all(sizes) else 0)
+    label = f"downloading {format_count(len(missing), 'file')}"
+    meter = _Meter(progress, sum(sizes) if all(sizes) else 0, label)
     fetched = _in_parallel(
         missing, lambda artifact: repository.download(artifact, cache_dir, meter), repository.stop
     )
