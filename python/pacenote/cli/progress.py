@@ -92,7 +92,7 @@ def share_done(done: int, total: int) -> str:
     are.
     """
     if total <= 0:
-        return f"{done:,}"
+        return f"{done:,}" if done else "…"
     return "done" if done >= total else f"{done * 100 // total} %"
 
 

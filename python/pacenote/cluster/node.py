@@ -235,8 +235,8 @@ class Node:
         client = RestClient([self.host], timeout=HEALTH_SECONDS)
         limit = self.spec.start_timeout
         status = "it does not answer"
-        while (waited := time.monotonic() - begun) < limit:
-            progress(f"starting {self.spec.distribution} {self.spec.version}", int(waited), 0)
+        while time.monotonic() - begun < limit:
+            progress(f"starting {self.spec.distribution} {self.spec.version}", 0, 0)
             if not self.running():
                 return self._start_failed(self.exit_reason() or "it ended")
             status = _health(client, self.pid)
