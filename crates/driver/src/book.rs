@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use pacenote_plan::{Pace, Task};
 use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded};
 
+use crate::bound::measured_window;
 use crate::error::DriveError;
 use crate::shared::Shared;
 use crate::step::{StepRun, TaskRun};
@@ -41,8 +43,9 @@ impl Book {
     }
 
     /// Makes room for one more client of a task.
-    pub fn expect_client(&self, task: u32, paced: bool) -> Result<(), DriveError> {
-        self.recorder.borrow_mut().begin(task, paced)?;
+    pub fn expect_client(&self, task: u32, plan: &Task) -> Result<(), DriveError> {
+        let paced = !matches!(plan.pace, Pace::Unpaced {});
+        self.recorder.borrow_mut().begin(task, paced, measured_window(plan.bound))?;
         let mut open = self.open.borrow_mut();
         match open.iter_mut().find(|open| open.task == task) {
             Some(open) => open.clients += 1,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pacenote_plan::Bound;
-use pacenote_record::{EndedBy, SampleType};
+use pacenote_record::{EndedBy, MeasuredWindow, SampleType};
 
 /// Decides about each operation whether it is warm-up, measured or one too many.
 #[derive(Debug, Clone)]
@@ -48,6 +48,17 @@ impl Gate {
         }
         self.admitted += 1;
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
+    }
+}
+
+/// Which work of a task counts for its throughput.
+pub fn measured_window(bound: Bound) -> MeasuredWindow {
+    match bound {
+        Bound::Time { warmup_s, measured_s } => MeasuredWindow::Time {
+            begin_ns: ns(warmup_s),
+            end_ns: measured_s.map_or(u64::MAX, |measured_s| ns(warmup_s + measured_s)),
+        },
+        Bound::Iterations { .. } => MeasuredWindow::Operations,
     }
 }
 

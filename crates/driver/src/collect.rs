@@ -64,7 +64,9 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     let info = |task: &pacenote_plan::Task| {
         let clients = u64::from(task.clients);
         let (warmup_ns, end_ns, counted) = match task.bound {
-            Bound::Iterations { warmup, measured } => (None, None, Some((warmup + measured) * clients)),
+            Bound::Iterations { warmup, measured } => {
+                (None, None, Some(warmup.saturating_add(measured).saturating_mul(clients)))
+            }
             Bound::Time { warmup_s, measured_s } => {
                 (Some(ns(warmup_s)), measured_s.map(|measured_s| ns(warmup_s + measured_s)), None)
             }

@@ -10,7 +10,7 @@ use crate::alarm::{Alarm, unless_stopped};
 use crate::book::Book;
 use crate::bound::Gate;
 use crate::link::Link;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Verdict};
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
 use crate::source::Source;
@@ -36,9 +36,9 @@ pub struct Share {
 
 impl Share {
     /// Operations of the schedule that were due within the task's time, from the one due now on, and are never sent.
-    fn unsent(&mut self, due_ns: Option<u64>) -> u64 {
+    fn unsent(&self, due_ns: Option<u64>) -> u64 {
         match (due_ns, self.gate.end_ns()) {
-            (Some(due), Some(end)) if due < end => 1 + self.pacer.pass_over(end),
+            (Some(due), Some(end)) if due < end => 1 + self.pacer.due_before(end),
             _ => 0,
         }
     }
@@ -82,7 +82,9 @@ impl Client<'_> {
     /// Runs a share to its end.
     pub async fn drive(&mut self, share: &mut Share, run: &TaskRun, task: &Task) -> EndedBy {
         let origin = run.origin();
-        let mut free_ns = 0;
+        // A client that comes late, from another task of its slot, owes this one nothing.
+        let mut free_ns = since(origin, Instant::now());
+        share.pacer.skip_to(free_ns);
         if !self.wait_until(origin, share.pacer.start_ns()).await {
             return self.desk.stopped().unwrap_or(EndedBy::Stopped);
         }
@@ -110,12 +112,17 @@ impl Client<'_> {
             }
             self.book.begin_operation(share.task);
             let started = if due_ns.is_some() { Instant::now() } else { begun };
-            let outcome = share.source.execute(self.link, &self.desk).await;
+            let Some(outcome) = share.source.execute(self.link, &self.desk).await else {
+                return self.desk.stopped().unwrap_or(EndedBy::Stopped);
+            };
             let times = Times { origin, due_ns, free_ns, started };
             free_ns = since(origin, outcome.done);
             let class = outcome.verdict.class;
+            self.after_failure(&outcome.verdict, task);
             self.note((share.task, share.client, sample_type), &times, outcome);
-            self.after_failure(class, task).await;
+            if class == ErrorClass::Connect && due_ns.is_none() {
+                self.pause_after_refusal().await;
+            }
         }
     }
 
@@ -164,23 +171,25 @@ impl Client<'_> {
     }
 
     /// What a failure does to the race.
-    async fn after_failure(&mut self, class: ErrorClass, task: &Task) {
-        let on_error = self.desk.step.plan().driver.on_error;
-        match (class, on_error) {
-            (ErrorClass::None, _) => {}
-            (ErrorClass::Connect, OnError::Continue) => {
+    fn after_failure(&self, verdict: &Verdict, task: &Task) {
+        let (class, shared) = (verdict.class, self.desk.shared);
+        match self.desk.step.plan().driver.on_error {
+            _ if verdict.is_success() => {}
+            OnError::Continue if class == ErrorClass::Connect => {
+                let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.link.host_name();
-                self.desk.shared.abort(format!("{host} refuses connections (task {})", task.name));
+                shared.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }
-            (class, OnError::Abort) if !task.tolerates_errors => {
-                self.desk.shared.abort(format!("task {} failed ({})", task.name, class.name()));
-            }
-            (ErrorClass::Connect, _) => {
-                let (desk, wait) = (self.desk, tokio::time::sleep(AFTER_REFUSAL));
-                unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await;
+            OnError::Abort if !task.tolerates_errors => {
+                shared.abort(format!("task {} failed ({})", task.name, class.name()));
             }
             _ => {}
         }
+    }
+
+    async fn pause_after_refusal(&self) {
+        let (desk, wait) = (self.desk, tokio::time::sleep(AFTER_REFUSAL));
+        unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await;
     }
 }
 

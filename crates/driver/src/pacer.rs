@@ -66,13 +66,25 @@ impl Pacer {
         }
     }
 
-    /// How many operations are due before `end_ns`, from the next one on; they are then over.
-    pub fn pass_over(&mut self, end_ns: u64) -> u64 {
-        let mut passed = 0;
-        while self.next_due_ns().is_some_and(|due| due < end_ns) {
-            passed += 1;
+    /// Makes a client that starts so late begin with the operation that is due then: what was due while it was not
+    /// there was never its to send.
+    pub fn skip_to(&mut self, now_ns: u64) {
+        let late = now_ns as f64 - self.start_ns;
+        match &mut self.arrivals {
+            Arrivals::Even { next } if late > self.period_ns => *next = whole(late / self.period_ns),
+            Arrivals::Poisson { at_ns, .. } if late > self.period_ns => *at_ns = late,
+            _ => {}
         }
-        passed
+    }
+
+    /// How many operations are due before `end_ns`, from the next one on. Of random arrivals it is the expected number.
+    pub fn due_before(&self, end_ns: u64) -> u64 {
+        let left = end_ns as f64 - self.start_ns;
+        match &self.arrivals {
+            Arrivals::Unpaced => 0,
+            Arrivals::Even { next } => whole((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next),
+            Arrivals::Poisson { at_ns, .. } => whole(((left - at_ns) / self.period_ns).max(0.0).round()),
+        }
     }
 }
 
@@ -146,6 +158,30 @@ mod tests {
         assert_eq!(last.next_due_ns(), Some(5_100_000_000));
         let unpaced = Pacer::new(&task(Pace::Unpaced {}, 2, 10.0), 1, 1);
         assert_eq!(unpaced.start_ns(), 5_000_000_000);
+    }
+
+    #[test]
+    fn a_client_that_comes_from_another_task_starts_with_what_is_due_then() {
+        let task = task(Pace::Deterministic { interval_s: 0.05 }, 2, 0.0);
+        let mut pacer = Pacer::new(&task, 1, 1);
+        pacer.skip_to(2_000_000_000);
+        // Its operations are due at 0.05 s and every 0.1 s from then on.
+        assert_eq!(pacer.next_due_ns(), Some(1_950_000_000));
+        assert_eq!(pacer.next_due_ns(), Some(2_050_000_000));
+        let mut punctual = Pacer::new(&task, 0, 1);
+        punctual.skip_to(3_000);
+        assert_eq!(punctual.next_due_ns(), Some(0));
+    }
+
+    #[test]
+    fn what_is_left_of_a_schedule_is_counted_without_walking_it() {
+        let even = task(Pace::Deterministic { interval_s: 1e-9 }, 1, 0.0);
+        let mut pacer = Pacer::new(&even, 0, 1);
+        pacer.next_due_ns();
+        assert_eq!(pacer.due_before(5_000_000_000), 4_999_999_999);
+        let random = Pacer::new(&task(Pace::Poisson { interval_s: 0.01 }, 1, 0.0), 0, 1);
+        assert_eq!(random.due_before(1_000_000_000), 100);
+        assert_eq!(random.due_before(0), 0);
     }
 
     #[test]

@@ -113,7 +113,7 @@ impl Worker {
             let task = &self.plan.tasks[allocation.task as usize];
             let seed = self.plan.seed.wrapping_add(u64::from(allocation.task).wrapping_mul(0x9e37_79b9));
             let pacer = Pacer::new(task, allocation.client, seed);
-            book.expect_client(allocation.task, !matches!(task.pace, pacenote_plan::Pace::Unpaced {}))?;
+            book.expect_client(allocation.task, task)?;
             Ok(Share {
                 task: allocation.task,
                 client: allocation.client,

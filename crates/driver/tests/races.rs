@@ -144,6 +144,49 @@ fn a_looped_bulk_runs_until_its_sibling_has_ended() {
 }
 
 #[test]
+fn what_another_task_cut_short_has_not_failed() {
+    let server = Server::start(|seen, _| {
+        let busy = json!({"nodes": {"a": 1}});
+        Some(if seen.line.contains("/_tasks") { reply(200, &busy) } else { good() })
+    });
+    let mut nap = request_task("nap", 1, 1);
+    nap["work"] = json!({"kind": "sleep", "seconds": 60.0});
+    let mut poll = request_task("poll", 1, 1);
+    poll["work"]["requests"][0]["path"] = "/_tasks".into();
+    poll["work"]["requests"][0]["check"] = json!({"kind": "empty", "path": "nodes"});
+    poll["work"]["requests"][0]["poll"] = json!({"every_s": 60.0});
+    let tasks = [nap, poll, request_task("search", 1, 20)];
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([step(&tasks, &[0, 1, 2])]);
+    plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 2});
+    let race = run(&plan);
+    for name in ["nap", "poll"] {
+        let result = race.task(name);
+        let accounting = result.accounting;
+        assert_eq!((accounting.operations, accounting.failed, accounting.unanswered), (1, 0, 1), "{name}");
+        assert_eq!((result.error_rate, result.ended_by), (0.0, EndedBy::CompletedBy), "{name}");
+    }
+}
+
+#[test]
+fn a_client_that_queues_for_a_task_owes_it_nothing() {
+    let server = Server::start(|_, _| Some(good()));
+    let mut long = request_task("long", 1, 1);
+    long["work"] = json!({"kind": "sleep", "seconds": 0.5});
+    let mut paced = request_task("paced", 2, 20);
+    paced["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    let tasks = [long, paced];
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+        {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+        {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
+    let result = run(&plan).task("paced").clone();
+    assert_eq!(result.accounting.normal, 40);
+    assert!(result.latency.unwrap().max_ms < 100.0, "the late client fired a backlog");
+    assert!(result.lateness.unwrap().max_ms < 100.0, "the driver was blamed");
+}
+
+#[test]
 fn retries_are_those_the_operation_asks_for_and_are_counted() {
     let server = Server::start(|_, before| {
         let status = if before < 4 { "yellow" } else { "green" };

@@ -12,7 +12,7 @@
 //! | `sample.rs` | [`Sample`], [`SampleType`], [`ErrorClass`]: one operation as it was seen |
 //! | `histogram.rs` | the one histogram configuration, merging, values at ranks, encoding |
 //! | `interval.rs` | which ranks bound a percentile, and whether enough samples carry it |
-//! | `window.rs` | [`Window`]: counts and histograms of one second of one task |
+//! | `window.rs` | [`Window`]: counts and histograms of one second of one task; [`MeasuredWindow`] |
 //! | `errors.rs` | [`ErrorTally`]: error classes with count, first and last time, example reason |
 //! | `recorder.rs` | [`Recorder`], [`Delivery`]: one per thread |
 //! | `totals.rs` | a task's totals over all threads |
@@ -44,7 +44,7 @@ pub use series_file::recover as recover_series;
 pub use summary::{
     Accounting, Distribution, EndedBy, ErrorSummary, Percentile, TaskProgress, TaskResult, Throughput, Work,
 };
-pub use window::Window;
+pub use window::{MeasuredWindow, Window};
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]

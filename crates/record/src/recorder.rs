@@ -7,7 +7,7 @@ use crate::RecordError;
 use crate::errors::{ErrorNote, ErrorTally};
 use crate::sample::{Sample, SampleType};
 use crate::summary::EndedBy;
-use crate::window::Window;
+use crate::window::{MeasuredWindow, Window};
 
 /// Samples gathered before they are handed over: 2 MB.
 const BATCH: usize = 16_384;
@@ -105,6 +105,7 @@ pub struct Recorder {
 #[derive(Debug)]
 struct OpenTask {
     task: u32,
+    measured: MeasuredWindow,
     /// One per sample type, by its index.
     windows: [Window; 2],
     errors: ErrorTally,
@@ -123,12 +124,13 @@ impl Recorder {
     /// # Errors
     ///
     /// As [`Window::new`].
-    pub fn begin(&mut self, task: u32, paced: bool) -> Result<(), RecordError> {
+    pub fn begin(&mut self, task: u32, paced: bool, measured: MeasuredWindow) -> Result<(), RecordError> {
         if self.open.iter().any(|open| open.task == task) {
             return Ok(());
         }
         let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(task, sample_type, paced));
-        self.open.push(OpenTask { task, windows: [warmup?, normal?], errors: ErrorTally::default() });
+        let windows = [warmup?, normal?];
+        self.open.push(OpenTask { task, measured, windows, errors: ErrorTally::default() });
         Ok(())
     }
 
@@ -142,7 +144,7 @@ impl Recorder {
             deliver(outgoing, window);
             window.second = second;
         }
-        window.note(&sample);
+        window.note(&sample, open.measured);
         self.samples.push(sample);
         if self.samples.len() == BATCH {
             self.deliver_samples();

@@ -28,6 +28,7 @@ const SCHEMA: &str = "message series {
     required int32 driver (INTEGER(32, false));
     required int64 second;
     required binary sample_type (STRING);
+    required int64 operations;
     required int64 requests;
     required int64 errors;
     required int64 weight;
@@ -47,6 +48,7 @@ struct Row {
     driver: u32,
     second: u64,
     sample_type: String,
+    operations: u64,
     requests: u64,
     errors: u64,
     weight: u64,
@@ -69,7 +71,8 @@ impl Row {
             driver: 0,
             second: window.second,
             sample_type: window.sample_type.name().to_owned(),
-            requests: counts.operations,
+            operations: counts.operations,
+            requests: counts.requests,
             errors: counts.errors,
             weight: counts.weight,
             failed_weight: counts.failed_weight,
@@ -187,7 +190,8 @@ fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result
         None,
     )?;
     write::<ByteArrayType>(&mut group, &text(|row| &row.sample_type), None)?;
-    let numbers: [fn(&Row) -> u64; 6] = [
+    let numbers: [fn(&Row) -> u64; 7] = [
+        |row| row.operations,
         |row| row.requests,
         |row| row.errors,
         |row| row.weight,

@@ -18,21 +18,24 @@ pub struct Totals {
     info: TaskInfo,
     /// One per sample type, by its index.
     whole: [Window; 2],
-    /// Work by second: of all operations, and of measured ones.
-    work: BTreeMap<u64, [u64; 2]>,
+    /// Work of the measured window by second.
+    work: BTreeMap<u64, u64>,
     errors: ErrorTally,
     unanswered: u64,
     unsent: u64,
     ended_by: EndedBy,
-    /// The last second that progress was asked of, for rate and percentiles.
-    latest: Window,
+    /// The newest second, of which more may come.
+    current: Window,
+    /// The one before it, for rate and percentiles of the progress.
+    complete: Window,
 }
 
 impl Totals {
     /// Nothing recorded yet.
     pub fn new(index: u32, info: TaskInfo) -> Result<Self, RecordError> {
         let [warmup, normal] = SampleType::ALL.map(|kind| Window::new(index, kind, info.paced));
-        let latest = Window::new(index, SampleType::Normal, false)?;
+        let second = || Window::new(index, SampleType::Normal, false);
+        let (current, complete) = (second()?, second()?);
         Ok(Self {
             info,
             whole: [warmup?, normal?],
@@ -41,24 +44,24 @@ impl Totals {
             unanswered: 0,
             unsent: 0,
             ended_by: EndedBy::Source,
-            latest,
+            current,
+            complete,
         })
     }
 
     /// Adds a part of a second.
     pub fn add(&mut self, window: &Window) {
         self.whole[window.sample_type.index()].merge(window);
-        let work = self.work.entry(window.second).or_default();
-        work[0] += window.counts.weight;
-        if window.sample_type == SampleType::Normal {
-            work[1] += window.counts.weight;
+        *self.work.entry(window.second).or_default() += window.counts.window_weight;
+        if window.second > self.current.second || self.current.is_empty() {
+            std::mem::swap(&mut self.current, &mut self.complete);
+            self.current.clear();
+            self.current.second = window.second;
         }
-        if window.second > self.latest.second || self.latest.is_empty() {
-            self.latest.clear();
-            self.latest.second = window.second;
-        }
-        if window.second == self.latest.second {
-            self.latest.merge(window);
+        for known in [&mut self.current, &mut self.complete] {
+            if known.second == window.second {
+                known.merge(window);
+            }
         }
     }
 
@@ -104,28 +107,15 @@ impl Totals {
         self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
     }
 
-    /// Work by second inside the window.
-    ///
-    /// A window of whole seconds counts all work that ended in it, whenever begun, so that what is under way at its
-    /// beginning makes up for what is under way at its end; any other counts the work of measured operations. Seconds
-    /// that a window only touches are in the mean alone.
+    /// Work by second inside the window; seconds that it only touches are in the mean alone.
     fn throughput(&self) -> Option<Throughput> {
         let (begin, end) = self.window_ns();
-        let planned = self.planned_end_ns();
-        let aligned = self.info.warmup_ns.is_some()
-            && begin % SECOND == 0
-            && planned.is_none_or(|end| end % SECOND == 0);
-        let kind = usize::from(!aligned);
-        let until = planned.filter(|_| aligned).map_or(u64::MAX, |end| end / SECOND);
-        let seconds_in = (begin / SECOND).min(until)..until;
-        let total: u64 = self.work.range(seconds_in).map(|(_, work)| work[kind]).sum();
-        if total == 0 || end <= begin {
+        if end <= begin {
             return None;
         }
-        let mean = total as f64 / seconds(end - begin);
+        let mean = self.counts().window_weight as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND)..end / SECOND;
-        let mut rates: Vec<u64> =
-            whole.map(|second| self.work.get(&second).map_or(0, |work| work[kind])).collect();
+        let mut rates: Vec<u64> = whole.map(|second| self.work.get(&second).copied().unwrap_or(0)).collect();
         rates.sort_unstable();
         let (Some(min), Some(max)) = (rates.first(), rates.last()) else {
             return Some(Throughput { min: mean, mean, median: mean, max: mean });
@@ -200,8 +190,8 @@ impl Totals {
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
         let by_count = self.info.operations.map(|all| counts.operations as f64 / all.max(1) as f64);
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
-        let fresh = self.latest.second + 3 > elapsed_ns / SECOND && !self.latest.is_empty();
-        let service = &self.latest.service;
+        let fresh = self.complete.second + 3 > elapsed_ns / SECOND && !self.complete.is_empty();
+        let service = &self.complete.service;
         let at = |q| {
             (fresh && service.count() > 0)
                 .then(|| ms(service.at_rank(crate::interval::rank(service.count(), q))))
@@ -211,7 +201,7 @@ impl Totals {
             unit: self.info.unit.clone(),
             warming_up: self.whole[SampleType::Normal.index()].is_empty() && !self.whole[0].is_empty(),
             done_share,
-            rate: if fresh { self.latest.counts.weight as f64 } else { 0.0 },
+            rate: if fresh { self.complete.counts.weight as f64 } else { 0.0 },
             p50_ms: at(0.5),
             p99_ms: at(0.99),
             operations: counts.operations,

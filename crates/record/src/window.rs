@@ -29,6 +29,30 @@ pub struct Window {
     pub failed: Option<Latencies>,
 }
 
+/// Which work counts for throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasuredWindow {
+    /// Work that ended within these bounds, nanoseconds since the task began, whenever it was begun: what is under way
+    /// at the window's beginning makes up for what is under way at its end.
+    Time {
+        /// First nanosecond of the window.
+        begin_ns: u64,
+        /// First nanosecond after it.
+        end_ns: u64,
+    },
+    /// Work of measured operations: the window is where they are.
+    Operations,
+}
+
+impl MeasuredWindow {
+    fn holds(self, sample: &Sample) -> bool {
+        match self {
+            Self::Time { begin_ns, end_ns } => (begin_ns..end_ns).contains(&sample.done_ns),
+            Self::Operations => sample.sample_type == SampleType::Normal,
+        }
+    }
+}
+
 /// What can be summed over operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
@@ -46,6 +70,8 @@ pub struct Counts {
     pub bytes_out: u64,
     /// Bytes read.
     pub bytes_in: u64,
+    /// The part of `weight` that was done within the measured window.
+    pub window_weight: u64,
     /// Attempts after the first.
     pub retries: u64,
     /// Earliest start of an operation, nanoseconds since the task began; `u64::MAX` when there is none.
@@ -64,6 +90,7 @@ impl Default for Counts {
             failed_weight: 0,
             bytes_out: 0,
             bytes_in: 0,
+            window_weight: 0,
             retries: 0,
             first_sent_ns: u64::MAX,
             last_done_ns: 0,
@@ -81,7 +108,7 @@ impl Counts {
         self.bytes_out += sample.bytes_out;
         self.bytes_in += sample.bytes_in;
         self.retries += u64::from(sample.retries);
-        self.first_sent_ns = self.first_sent_ns.min(sample.sent_ns);
+        self.first_sent_ns = self.first_sent_ns.min(sample.first_sent_ns);
         self.last_done_ns = self.last_done_ns.max(sample.done_ns);
     }
 
@@ -94,6 +121,7 @@ impl Counts {
         self.failed_weight += other.failed_weight;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
+        self.window_weight += other.window_weight;
         self.retries += other.retries;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
@@ -121,9 +149,12 @@ impl Window {
         })
     }
 
-    /// Adds one operation.
-    pub fn note(&mut self, sample: &Sample) {
+    /// Adds one operation; `measured` is the task's measured window.
+    pub fn note(&mut self, sample: &Sample, measured: MeasuredWindow) {
         self.counts.note(sample);
+        if measured.holds(sample) {
+            self.counts.window_weight += sample.weight;
+        }
         if let Some(lateness) = &mut self.lateness {
             lateness.record(sample.lateness_ns());
         }
@@ -139,6 +170,10 @@ impl Window {
     }
 
     fn note_failure(&mut self, sample: &Sample) {
+        if sample.requests == 0 {
+            // Nothing was sent, so nothing took any service time.
+            return;
+        }
         if self.failed.is_none() {
             self.failed = Latencies::new().ok();
         }

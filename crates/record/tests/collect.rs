@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Outgoing, Recorder, Sample, SampleType, TaskEnded,
-    TaskInfo, TaskResult, recover_series,
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, MeasuredWindow, Outgoing, Recorder, Sample,
+    SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
@@ -78,8 +78,12 @@ impl Race {
     }
 
     fn recorder(&self, paced: bool) -> Recorder {
+        self.recorder_of(paced, MeasuredWindow::Operations)
+    }
+
+    fn recorder_of(&self, paced: bool, measured: MeasuredWindow) -> Recorder {
         let mut recorder = Recorder::new(self.way.clone());
-        recorder.begin(0, paced).unwrap();
+        recorder.begin(0, paced, measured).unwrap();
         recorder
     }
 
@@ -132,7 +136,8 @@ fn a_time_based_task_counts_the_work_of_its_window_alone() {
         TaskInfo { warmup_ns: Some(2 * SECOND), end_ns: Some(5 * SECOND), paced: true, ..info() },
         1,
     );
-    let mut recorder = race.recorder(true);
+    let measured = MeasuredWindow::Time { begin_ns: 2 * SECOND, end_ns: 5 * SECOND };
+    let mut recorder = race.recorder_of(true, measured);
     // A slow warm-up of 1 operation a second, then a steady 4 a second until 5 s; one ends after the window.
     for (sent, kind) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
         .into_iter()
@@ -159,6 +164,54 @@ fn a_time_based_task_counts_the_work_of_its_window_alone() {
     let lateness = result.lateness.unwrap();
     assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
     assert!((result.latency.unwrap().max_ms - 250.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
+    let warmup_ns = Some(0);
+    let mut race = Race::new(TaskInfo { warmup_ns, end_ns: Some(2100 * MS), ..info() }, 1);
+    let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 2100 * MS });
+    for number in 0..3 {
+        recorder.note(Sample { weight: 1, ..sample(number * SECOND, (number + 1) * SECOND) });
+    }
+    recorder.end(ended(EndedBy::Time, 0));
+    let throughput = race.result().throughput.unwrap();
+    assert!((throughput.mean - 2.0 / 2.1).abs() < 1e-9, "{throughput:?}");
+}
+
+#[test]
+fn a_retried_operation_begins_with_its_first_attempt() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    recorder.note(Sample { first_sent_ns: 0, weight: 1, ..sample(1999 * MS, 2000 * MS) });
+    recorder.end(ended(EndedBy::Iterations, 0));
+    let result = race.result();
+    assert!((result.throughput.unwrap().mean - 0.5).abs() < 1e-9, "{:?}", result.throughput);
+    assert!((result.service_time.unwrap().max_ms - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_task_that_only_failed_did_no_work_rather_than_none_known() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    recorder.note(Sample { success: false, weight: 0, ..sample(0, SECOND) });
+    recorder.end(ended(EndedBy::Iterations, 0));
+    assert!(race.result().throughput.unwrap().mean.abs() < f64::EPSILON);
+}
+
+#[test]
+fn progress_is_of_the_last_whole_second() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    for number in 0..3001_u64 {
+        recorder.note(Sample { weight: 1, ..sample(number * MS, number * MS) });
+    }
+    recorder.tick();
+    while let Ok(delivery) = race.inbox.try_recv() {
+        race.collector.receive(delivery, &race.way.spare()).unwrap();
+    }
+    let progress = race.collector.progress(3001 * MS);
+    assert!((progress[0].rate - 1000.0).abs() < f64::EPSILON, "{progress:?}");
 }
 
 #[test]

@@ -6,7 +6,6 @@ mod requests;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Plan, Task, Work};
-use pacenote_record::ErrorClass;
 
 use crate::alarm::unless_stopped;
 use crate::drive::Desk;
@@ -55,10 +54,11 @@ impl Source {
         }
     }
 
-    /// Carries the prepared operation out.
-    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
+    /// Carries the prepared operation out; `None` when the race or the step ended while it waited. Such an operation
+    /// has neither succeeded nor failed.
+    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Option<Outcome> {
         match self {
-            Self::Bulk(bulk) => bulk.execute(link).await,
+            Self::Bulk(bulk) => Some(bulk.execute(link).await),
             Self::Requests(requests) => requests.execute(link, desk).await,
             Self::Sleep(duration) => sleep(*duration, desk).await,
         }
@@ -74,23 +74,8 @@ pub struct Site<'a> {
     pub files: &'a DataFiles,
 }
 
-async fn sleep(duration: Duration, desk: &Desk<'_>) -> Outcome {
+async fn sleep(duration: Duration, desk: &Desk<'_>) -> Option<Outcome> {
     let sent = Instant::now();
     let slept = unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await;
-    let verdict = if slept {
-        Verdict::success(1, -1)
-    } else {
-        Verdict::failure(ErrorClass::Condition, 0, "", "the race was stopped while the task slept".into())
-    };
-    Outcome {
-        first_sent: sent,
-        sent,
-        done: Instant::now(),
-        verdict,
-        status: 0,
-        requests: 0,
-        retries: 0,
-        bytes_out: 0,
-        bytes_in: 0,
-    }
+    slept.then(|| Outcome { first_sent: sent, sent, verdict: Verdict::success(1, -1), ..Outcome::nothing() })
 }

@@ -46,22 +46,23 @@ impl RequestSource {
         Ok(Self { requests: requests?, retry })
     }
 
-    /// Carries the operation out, with all attempts that its retry rule asks for.
-    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
+    /// Carries the operation out, with all attempts that its retry rule asks for; `None` when it was cut short while
+    /// it waited.
+    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Option<Outcome> {
         let mut retries = 0;
         let mut first_sent = None;
         let (mut requests, mut bytes_out, mut bytes_in) = (0, 0, 0);
         loop {
-            let outcome = self.attempt(link, desk).await;
+            let outcome = self.attempt(link, desk).await?;
             let first_sent = *first_sent.get_or_insert(outcome.first_sent);
             requests += outcome.requests;
             bytes_out += outcome.bytes_out;
             bytes_in += outcome.bytes_in;
             let again = self.retry.until_success || u64::from(retries) < self.retry.retries;
-            let again = again && self.may_retry(&outcome) && pause(self.retry.wait_s, desk).await;
-            if !again {
-                return Outcome { first_sent, requests, retries, bytes_out, bytes_in, ..outcome };
+            if !(again && self.may_retry(&outcome)) {
+                return Some(Outcome { first_sent, requests, retries, bytes_out, bytes_in, ..outcome });
             }
+            pause(self.retry.wait_s, desk).await?;
             retries += 1;
         }
     }
@@ -76,10 +77,10 @@ impl RequestSource {
     }
 
     /// All requests once; the first failure ends the attempt.
-    async fn attempt(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
+    async fn attempt(&mut self, link: &mut Link, desk: &Desk<'_>) -> Option<Outcome> {
         let mut whole: Option<Outcome> = None;
         for prepared in &mut self.requests {
-            let outcome = prepared.send(link, desk).await;
+            let outcome = prepared.send(link, desk).await?;
             let failed = !outcome.verdict.is_success();
             whole = Some(match whole {
                 None => outcome,
@@ -87,17 +88,16 @@ impl RequestSource {
             });
             if failed {
                 // Work of an operation that failed is no work, even where its first requests succeeded.
-                return whole.map_or_else(Outcome::nothing, Outcome::without_work);
+                return whole.map(Outcome::without_work);
             }
         }
-        // A plan never has an operation without requests; validation refuses it.
-        whole.unwrap_or_else(Outcome::nothing)
+        whole
     }
 }
 
 impl Prepared {
     /// Sends the request, again and again if it polls.
-    async fn send(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
+    async fn send(&mut self, link: &mut Link, desk: &Desk<'_>) -> Option<Outcome> {
         let Self { request, head, timeout } = self;
         let body = request.body.as_deref().unwrap_or_default().as_bytes();
         let mut whole: Option<Outcome> = None;
@@ -109,10 +109,8 @@ impl Prepared {
                 None => outcome,
                 Some(before) => join(&before, outcome),
             };
-            let Some(poll) = request.poll.filter(|_| unmet) else { return joined };
-            if !pause(poll.every_s, desk).await {
-                return joined;
-            }
+            let Some(poll) = request.poll.filter(|_| unmet) else { return Some(joined) };
+            pause(poll.every_s, desk).await?;
             whole = Some(joined);
         }
     }
@@ -136,8 +134,8 @@ fn join(before: &Outcome, after: Outcome) -> Outcome {
     }
 }
 
-/// Waits between two requests; `false` when the race or the step ends meanwhile.
-async fn pause(seconds: f64, desk: &Desk<'_>) -> bool {
+/// Waits between two requests; `None` when the race or the step ends meanwhile.
+async fn pause(seconds: f64, desk: &Desk<'_>) -> Option<()> {
     let wait = tokio::time::sleep(Duration::from_secs_f64(seconds));
-    unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await
+    unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await.then_some(())
 }
