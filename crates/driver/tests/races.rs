@@ -146,6 +146,7 @@ fn a_looped_bulk_runs_until_its_sibling_has_ended() {
 #[test]
 fn what_another_task_cut_short_has_not_failed() {
     let server = Server::start(|seen, _| {
+        std::thread::sleep(Duration::from_millis(5));
         let busy = json!({"nodes": {"a": 1}});
         Some(if seen.line.contains("/_tasks") { reply(200, &busy) } else { good() })
     });
