@@ -122,7 +122,7 @@ def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
     race = pacenote.race("first")
     samples, series = pacenote.rows("first", "samples"), pacenote.rows("first", "series")
     operations = sum(task["accounting"]["operations"] for task in race["tasks"])
-    assert len(samples) == operations == sum(row["requests"] for row in series)
+    assert len(samples) == operations == sum(row["operations"] for row in series)
     indexed = [row for row in samples if row["task"] == "index-append"]
     assert sum(row["weight"] for row in indexed) == 20_000
     assert all(row["due_ns"] <= row["sent_ns"] <= row["done_ns"] for row in samples)

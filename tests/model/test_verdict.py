@@ -53,13 +53,13 @@ def test_a_schedule_that_was_not_kept_makes_it_suspect():
 
 
 def test_a_busy_driver_thread_makes_it_suspect():
-    threads = [{"cpu_s": 1.0, "wall_s": 10.0}, {"cpu_s": 9.0, "wall_s": 10.0}]
+    threads = [{"busiest": {"step": "index", "share": 0.1}}, {"busiest": {"step": "index", "share": 0.9}}]
     (reason,) = judge(record(driver={"threads": threads})).reasons
-    assert reason.startswith("driver thread 1 was busy 90 % of the time (limit 80 %)")
+    assert reason.startswith("driver thread 1 was busy 90 % of step 'index' (limit 80 %)")
 
 
 def test_driver_facts_that_are_missing_decide_nothing():
-    for driver in ({}, {"threads": None}, {"threads": [{}, 3, {"cpu_s": 1.0, "wall_s": 0}]}):
+    for driver in ({}, {"threads": None}, {"threads": [{}, 3, {"busiest": None}]}):
         assert judge(record(driver=driver)).state == "valid"
 
 

@@ -122,16 +122,26 @@ impl OffsetTable {
         Some(table)
     }
 
-    /// Whether the rows (probes of them) and the `last` one stand right after a line end.
+    /// Whether `last` stands right after a line end, and the strides between rows (probes of them, spread evenly) hold
+    /// as many lines as they should: rows that stand after the wrong line end would repeat and lose documents unseen.
     fn fits(&self, last: u64, data: &[u8]) -> bool {
-        let step = (self.starts.len() / PROBES).max(1);
-        let begins_line = |start: u64| {
-            let before = usize::try_from(start).ok().and_then(|start| data.get(start.checked_sub(1)?));
-            start == 0 || before == Some(&b'\n')
-        };
+        let at = |start: u64| usize::try_from(start).ok();
         let whole = last == data.len() as u64; // a last line may lack its newline
-        (whole || begins_line(last))
-            && self.starts.iter().step_by(step).all(|s| *s == last || begins_line(*s))
+        let begins_line = last == 0 || at(last).and_then(|start| data.get(start - 1)) == Some(&b'\n');
+        let step = self.starts.len().div_ceil(PROBES).max(1);
+        let strides = (0..self.starts.len()).step_by(step).map(|row| {
+            let begin = row.checked_sub(1).map_or(0, |before| self.starts[before]);
+            (begin, self.starts[row])
+        });
+        let holds = |(begin, end): (u64, u64)| {
+            let stride = at(begin).zip(at(end)).and_then(|(begin, end)| data.get(begin..end));
+            stride.is_some_and(|stride| {
+                let lines = memchr::memchr_iter(b'\n', stride).count() as u64;
+                let ended = stride.ends_with(b"\n");
+                lines + u64::from(!ended) == STRIDE && (ended || end == data.len() as u64)
+            })
+        };
+        (whole || begins_line) && strides.into_iter().all(holds)
     }
 }
 
@@ -248,18 +258,23 @@ mod tests {
         assert_eq!(OffsetTable::parse(&text, &data), Some(table));
     }
 
+    fn nth_line(data: &[u8], line: usize) -> usize {
+        memchr::memchr_iter(b'\n', data).nth(line - 1).unwrap() + 1
+    }
+
     #[test]
     fn refuses_tables_of_another_file() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
         let (one, two) = (table.starts[0], table.starts[1]);
         for text in [
-            String::new(),                                               // far too few rows
-            format!("50000;{one}\n"),                                    // one row missing
-            format!("50000;{}\n100000;{two}\n", one + 1),                // not at a line start
-            format!("100000;{two}\n"),                                   // out of step
-            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10), // total is not at the end
-            format!("50000;{two}\n100000;{one}\n"),                      // going back
+            String::new(),                                                // far too few rows
+            format!("50000;{one}\n"),                                     // one row missing
+            format!("50000;{}\n100000;{two}\n", one + 1),                 // not at a line start
+            format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)), // at the wrong line
+            format!("100000;{two}\n"),                                    // out of step
+            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // total is not at the end
+            format!("50000;{two}\n100000;{one}\n"),                       // going back
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),
         ] {

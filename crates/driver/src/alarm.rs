@@ -16,16 +16,17 @@ use tokio::sync::Notify;
 /// One client's alarm.
 #[derive(Debug)]
 pub struct Alarm {
-    timer: AsyncFd<OwnedFd>,
+    /// Made when it is first needed: most clients never wait.
+    timer: Option<AsyncFd<OwnedFd>>,
 }
 
 impl Alarm {
     /// An alarm that is not set.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no timer left.
-    pub fn new() -> io::Result<Self> {
+    pub fn new() -> Self {
+        Self { timer: None }
+    }
+
+    fn timer() -> io::Result<AsyncFd<OwnedFd>> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // Its successor is unsafe because a type could hand out different descriptors; an `OwnedFd` cannot.
@@ -33,27 +34,30 @@ impl Alarm {
             deprecated,
             reason = "sound for an owned descriptor, and the successor would need unsafe code"
         )]
-        let timer = AsyncFd::new(timer)?;
-        Ok(Self { timer })
+        AsyncFd::new(timer)
     }
 
     /// Waits for an instant.
     ///
     /// # Errors
     ///
-    /// When the system refuses to set the timer.
+    /// When the system has no timer left, or refuses to set it.
     pub async fn until(&mut self, instant: Instant) -> io::Result<()> {
         let left = instant.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());
         }
+        if self.timer.is_none() {
+            self.timer = Some(Self::timer()?);
+        }
+        let Some(timer) = &self.timer else { return Ok(()) };
         // Setting the timer forgets an expiry that nobody waited for.
-        timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once(left))?;
+        timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once(left))?;
         loop {
-            let mut ready = self.timer.readable().await?;
+            let mut ready = timer.readable().await?;
             if Instant::now() >= instant {
                 ready.clear_ready();
-                let _ = rustix::io::read(self.timer.get_ref(), &mut [0; 8]);
+                let _ = rustix::io::read(timer.get_ref(), &mut [0; 8]);
                 return Ok(());
             }
             ready.clear_ready();
@@ -99,7 +103,7 @@ mod tests {
     #[test]
     fn an_alarm_never_rings_early_and_can_be_used_again() {
         runtime().block_on(async {
-            let mut alarm = Alarm::new().unwrap();
+            let mut alarm = Alarm::new();
             for _ in 0..5 {
                 let instant = Instant::now() + Duration::from_millis(3);
                 alarm.until(instant).await.unwrap();

@@ -18,7 +18,7 @@ const RENEW: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 ///
-/// When the race folder cannot be written; the race is then aborted, and what follows is thrown away.
+/// When the race folder cannot be written; the race is then aborted, and what follows is summed up but not written.
 pub fn collect(
     mut collector: Collector,
     inbox: &Receiver<Delivery>,
@@ -26,13 +26,15 @@ pub fn collect(
     shared: &Arc<Shared>,
 ) -> Result<u64, RecordError> {
     let mut renewed = Instant::now();
+    let mut failed = None;
     loop {
         match inbox.recv_timeout(RENEW) {
             Ok(delivery) => {
                 if let Err(error) = take(&mut collector, delivery, spare, shared) {
+                    // The race cannot go on, but what its tasks came to is still known.
                     shared.abort(error.to_string());
-                    while inbox.recv().is_ok() {}
-                    return Err(error);
+                    collector.stop_writing();
+                    failed.get_or_insert(error);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -44,7 +46,8 @@ pub fn collect(
         }
     }
     shared.progress().tasks.clear();
-    collector.close()
+    let written = collector.close();
+    failed.map_or(written, Err)
 }
 
 fn take(

@@ -24,7 +24,7 @@ pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
     }
     let verdict = match &request.check {
         Check::Status {} => Verdict::success(request.weight, -1),
-        Check::Search {} => search(body, request.weight),
+        Check::Search {} => search(body, request),
         Check::Bulk {} => bulk(body, request.weight),
         Check::Health { status, no_relocating_shards } => health(body, *status, *no_relocating_shards),
         Check::Condition { path, expected } => condition(body, path, expected),
@@ -64,7 +64,8 @@ fn shorten(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
 
-fn search(body: &[u8], weight: u64) -> Verdict {
+/// A reply that says nothing of shards, time-out or duration is no search's, unless the request filtered them out.
+fn search(body: &[u8], request: &Request) -> Verdict {
     let (mut took_ms, mut timed_out, mut failed) = (-1, None, None);
     for (key, value) in Fields::of(body) {
         match key {
@@ -87,7 +88,11 @@ fn search(body: &[u8], weight: u64) -> Verdict {
                 format!("the search timed out in the engine after {took_ms} ms, its hits are incomplete");
             Verdict::failure(ErrorClass::SearchTimeout, 200, "", reason)
         }
-        _ => Verdict::success(weight, took_ms),
+        (None, None) if took_ms < 0 && !request.path.contains("filter_path=") => {
+            let reason = format!("the reply is not a search's: {}", shorten(body));
+            Verdict::failure(ErrorClass::Protocol, 200, "", reason)
+        }
+        _ => Verdict::success(request.weight, took_ms),
     };
     Verdict { took_ms, ..verdict }
 }
@@ -271,7 +276,10 @@ mod tests {
         assert_eq!(verdict.failures[0].kind, "script_exception");
         let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
         assert_eq!(class(Check::Search {}, late), ErrorClass::SearchTimeout);
-        assert_eq!(class(Check::Search {}, r#"{"hits": {}}"#), ErrorClass::None);
+        assert_eq!(class(Check::Search {}, "<html>please log in</html>"), ErrorClass::Protocol);
+        assert_eq!(class(Check::Search {}, r#"{"hits": {}}"#), ErrorClass::Protocol);
+        let filtered = Request { path: "/_search?filter_path=hits".into(), ..request(Check::Search {}) };
+        assert_eq!(judge(&filtered, 200, br#"{"hits": {}}"#).class, ErrorClass::None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A client's connection, and one request on it.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::Host;
@@ -12,13 +14,15 @@ use crate::outcome::{Outcome, Verdict};
 #[derive(Debug)]
 pub struct Link {
     host: Host,
+    /// Looked up once, before the race: a look-up per connection would block threads that nobody accounts for.
+    addresses: Arc<[SocketAddr]>,
     connection: Option<Connection>,
 }
 
 impl Link {
     /// Not connected yet.
-    pub fn new(host: Host) -> Self {
-        Self { host, connection: None }
+    pub fn new(host: Host, addresses: Arc<[SocketAddr]>) -> Self {
+        Self { host, addresses, connection: None }
     }
 
     /// Host and port, for messages.
@@ -26,13 +30,13 @@ impl Link {
         format!("{}:{}", self.host.host, self.host.port)
     }
 
-    /// Makes sure that a request can be sent.
-    pub async fn connect(&mut self, patience: Duration) -> std::io::Result<()> {
+    /// Makes sure that a request can be sent, until `deadline`.
+    pub async fn connect(&mut self, deadline: Instant) -> std::io::Result<()> {
         if self.connection.as_ref().is_some_and(Connection::usable) {
             return Ok(());
         }
         self.connection = None;
-        let opened = tokio::time::timeout(patience, Connection::open(&self.host)).await;
+        let opened = tokio::time::timeout_at(deadline.into(), Connection::open(&self.addresses)).await;
         self.connection = Some(opened.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??);
         Ok(())
     }
@@ -46,13 +50,14 @@ impl Link {
         timeout: Duration,
         judge: impl FnOnce(u16, &[u8]) -> Verdict,
     ) -> Outcome {
-        let opened = self.connect(timeout).await;
+        let deadline = Instant::now() + timeout;
+        let opened = self.connect(deadline).await;
         let sent = Instant::now();
         let Some(connection) = self.connection.as_mut().filter(|_| opened.is_ok()) else {
             return failed(sent, connect_failure(opened.err()), 0, 0);
         };
         let bytes_out = (head.for_body(body.len()).len() + body.len()) as u64;
-        let exchanged = tokio::time::timeout(timeout, connection.exchange(head, body)).await;
+        let exchanged = tokio::time::timeout_at(deadline.into(), connection.exchange(head, body)).await;
         let done = Instant::now();
         let reply: Reply = match exchanged {
             Ok(Ok(reply)) => reply,

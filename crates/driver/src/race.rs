@@ -1,5 +1,6 @@
 //! A race from outside: start it, wait for it, stop it.
 
+use std::net::ToSocketAddrs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Plan, Scheme};
+use pacenote_plan::{Host, Plan, Scheme};
 use pacenote_record::{Collector, Outgoing, Spare, TaskProgress};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -16,7 +18,7 @@ use crate::collect::{collect, task_infos};
 use crate::control::Crew;
 use crate::error::DriveError;
 use crate::shared::{Event, Shared, StopLevel};
-use crate::worker::{Worker, thread_cpu_ns};
+use crate::worker::{Addresses, Busiest, Worker, thread_cpu_ns};
 
 /// A running race.
 #[derive(Debug)]
@@ -57,12 +59,14 @@ pub struct Summary {
 }
 
 /// What a worker thread used.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ThreadSummary {
     /// CPU time, seconds.
     pub cpu_s: f64,
     /// Lifetime, seconds.
     pub wall_s: f64,
+    /// Where it was busiest; `null` when no step lasted a second.
+    pub busiest: Option<Busiest>,
 }
 
 impl Race {
@@ -73,6 +77,8 @@ impl Race {
     /// When the plan asks for something unsupported, or threads or files cannot be created.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
         supported(&plan)?;
+        let addresses = look_up(&plan)?;
+        allow_descriptors();
         let plan = Arc::new(plan);
         let workers = worker_count(&plan);
         let shared = Arc::new(Shared::new(workers));
@@ -80,7 +86,7 @@ impl Race {
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, inbox) = channel();
         let outgoing = Outgoing::new(sender);
-        let crew = hire(&plan, &shared, workers, &outgoing)?;
+        let crew = hire((&plan, addresses), &shared, workers, &outgoing)?;
         let (theirs, spare) = (Arc::clone(&shared), outgoing.spare());
         let control = spawn("pacenote-control", move || {
             let collecting = collect_aside(collector, inbox, spare, &theirs);
@@ -140,7 +146,7 @@ fn run(
     outgoing: Outgoing,
     collecting: Collecting,
 ) -> Summary {
-    let mut error = crew.run(plan, shared, &outgoing).err();
+    let mut error = if collecting.is_ok() { crew.run(plan, shared, &outgoing).err() } else { None };
     let stopped = shared.stop_level() != StopLevel::Run && shared.aborted().is_none();
     if error.is_some() {
         shared.stop(StopLevel::Abandon);
@@ -171,6 +177,24 @@ fn supported(plan: &Plan) -> Result<(), DriveError> {
     }
 }
 
+/// The addresses of every host. Asked for here, since look-ups block.
+fn look_up(plan: &Plan) -> Result<Addresses, DriveError> {
+    let one = |host: &Host| {
+        let found = (host.host.as_str(), host.port).to_socket_addrs();
+        found
+            .map(Iterator::collect)
+            .map_err(|source| DriveError::Connect { host: format!("{}:{}", host.host, host.port), source })
+    };
+    plan.target.hosts.iter().map(one).collect()
+}
+
+/// A client needs a socket and perhaps a timer; the usual soft limit of 1,024 descriptors is soon reached. A refusal
+/// only shows when they run out.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
 /// One worker per core, never more than clients.
 fn worker_count(plan: &Plan) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -182,11 +206,12 @@ fn worker_count(plan: &Plan) -> usize {
 }
 
 fn hire(
-    plan: &Arc<Plan>,
+    target: (&Arc<Plan>, Addresses),
     shared: &Arc<Shared>,
     workers: usize,
     outgoing: &Outgoing,
 ) -> Result<Crew, DriveError> {
+    let (plan, addresses) = target;
     let (answers, reports) = channel();
     let (mut orders, mut threads) = (Vec::new(), Vec::new());
     for index in 0..workers {
@@ -195,6 +220,7 @@ fn hire(
         let worker = Worker {
             place: (index, workers),
             plan: Arc::clone(plan),
+            addresses: Arc::clone(&addresses),
             shared: Arc::clone(shared),
             orders: receiver,
             reports: answers.clone(),
@@ -214,8 +240,8 @@ fn live(worker: Worker) -> Result<ThreadSummary, DriveError> {
         .enable_all()
         .build()
         .map_err(|source| DriveError::System { what: "a runtime", source })?;
-    tokio::task::LocalSet::new().block_on(&runtime, worker.run());
-    Ok(ThreadSummary { cpu_s: thread_cpu_ns() as f64 / 1e9, wall_s: born.elapsed().as_secs_f64() })
+    let busiest = tokio::task::LocalSet::new().block_on(&runtime, worker.run());
+    Ok(ThreadSummary { cpu_s: thread_cpu_ns() as f64 / 1e9, wall_s: born.elapsed().as_secs_f64(), busiest })
 }
 
 fn spawn<T: Send + 'static>(

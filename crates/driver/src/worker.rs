@@ -1,12 +1,14 @@
 //! One thread: its clients, their connections, its recorder.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pacenote_plan::{OnError, Plan, Slot};
+use pacenote_plan::{OnError, Plan, Slot, Step};
 use pacenote_record::Outgoing;
+use serde::Serialize;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -41,6 +43,9 @@ pub enum Report {
     Done,
 }
 
+/// Addresses of every host of a plan, looked up once.
+pub type Addresses = Arc<[Arc<[SocketAddr]>]>;
+
 /// What a worker is made of.
 #[derive(Debug)]
 pub struct Worker {
@@ -48,6 +53,8 @@ pub struct Worker {
     pub place: (usize, usize),
     /// The race.
     pub plan: Arc<Plan>,
+    /// Addresses of the plan's hosts.
+    pub addresses: Addresses,
     /// What all threads share.
     pub shared: Arc<Shared>,
     /// Orders come here.
@@ -56,6 +63,25 @@ pub struct Worker {
     pub reports: Sender<Report>,
     /// Recordings go here.
     pub outgoing: Outgoing,
+}
+
+/// The step in which a thread was busiest. Idle steps would average a saturated one away.
+#[derive(Debug, Clone, Serialize)]
+pub struct Busiest {
+    /// Name of the step.
+    pub step: String,
+    /// CPU time / wall time.
+    pub share: f64,
+}
+
+impl Busiest {
+    /// A step shorter than this says little.
+    const SHORTEST: Duration = Duration::from_secs(1);
+
+    fn of(step: &Step, wall: Duration, cpu_ns: u64) -> Option<Self> {
+        let share = cpu_ns as f64 / 1e9 / wall.as_secs_f64();
+        (wall >= Self::SHORTEST).then(|| Self { step: step.name.clone(), share })
+    }
 }
 
 /// A client with what it keeps from step to step.
@@ -69,8 +95,9 @@ struct Seat {
 
 impl Worker {
     /// Works until told to quit.
-    pub async fn run(mut self) {
+    pub async fn run(mut self) -> Option<Busiest> {
         let mut links = BTreeMap::new();
+        let mut busiest: Option<Busiest> = None;
         while let Some(order) = self.orders.recv().await {
             let Order::Prepare(step, files) = order else { break };
             let book = Book::new(self.outgoing.clone(), Arc::clone(&self.shared));
@@ -84,9 +111,13 @@ impl Worker {
             if failed || !matches!(self.orders.recv().await, Some(Order::Start)) {
                 break;
             }
+            let (wall, cpu) = (Instant::now(), thread_cpu_ns());
             self.run_step(&step, book, seats, &mut links).await;
+            let seen = Busiest::of(step.step(), wall.elapsed(), thread_cpu_ns() - cpu);
+            busiest = busiest.into_iter().chain(seen).max_by(|one, other| one.share.total_cmp(&other.share));
             let _ = self.reports.send(Report::Done);
         }
+        busiest
     }
 
     async fn prepare(
@@ -99,13 +130,16 @@ impl Worker {
         let mut seats = Vec::new();
         for slot in step.slots_of(self.place.0, self.place.1) {
             let host = slot.client as usize % self.plan.target.hosts.len();
-            let link =
-                links.remove(&slot.client).unwrap_or_else(|| Link::new(self.plan.target.hosts[host].clone()));
-            let alarm = Alarm::new().map_err(|source| DriveError::System { what: "a timer", source })?;
+            let link = links.remove(&slot.client).unwrap_or_else(|| self.link(host));
+            let alarm = Alarm::new();
             let shares = self.shares(slot, Site { host, files }, book)?;
             seats.push(Seat { slot: slot.clone(), link, alarm, shares });
         }
         self.connect(seats).await
+    }
+
+    fn link(&self, host: usize) -> Link {
+        Link::new(self.plan.target.hosts[host].clone(), Arc::clone(&self.addresses[host]))
     }
 
     fn shares(&self, slot: &Slot, site: Site<'_>, book: &Book) -> Result<Vec<Share>, DriveError> {
@@ -127,12 +161,12 @@ impl Worker {
 
     /// Opens all connections at once, before any clock starts.
     async fn connect(&self, seats: Vec<Seat>) -> Result<Vec<Seat>, DriveError> {
-        let patience = Duration::from_millis(self.plan.target.timeout_ms);
+        let deadline = Instant::now() + Duration::from_millis(self.plan.target.timeout_ms);
         let must = self.plan.driver.on_error != OnError::ContinueOnNetwork;
         let mut opening = JoinSet::new();
         for mut seat in seats {
             opening.spawn_local(async move {
-                let result = seat.link.connect(patience).await;
+                let result = seat.link.connect(deadline).await;
                 (seat, result)
             });
         }

@@ -30,7 +30,7 @@ fn exchange_closing(
     let host = Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let seen = runtime.block_on(async {
-        let mut connection = Connection::open(&host).await.unwrap();
+        let mut connection = Connection::open(&[([127, 0, 0, 1], port).into()]).await.unwrap();
         let mut head = Head::new(&host, method, "/", std::iter::empty()).unwrap();
         let reply = connection.exchange(&mut head, b"").await?;
         Ok((reply.status, connection.body(&reply).to_vec(), connection.usable()))

@@ -52,7 +52,7 @@ fn a_client_keeps_its_connection_from_task_to_task() {
 #[test]
 fn a_server_that_closes_after_each_reply_is_no_error_and_nothing_is_sent_twice() {
     let server = Server::start(|_, _| {
-        Some(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}".to_vec())
+        Some(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 11\r\n\r\n{\"took\": 1}".to_vec())
     });
     let race = run(&plan(server.port, &[request_task("search", 1, 9)]));
     assert_eq!(server.seen().len(), 9);

@@ -1,5 +1,7 @@
 //! The race as a whole, and its tasks.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
@@ -44,12 +46,17 @@ impl Plan {
     /// How many clients the widest step needs.
     #[must_use]
     pub fn clients(&self) -> u32 {
-        self.steps.iter().flat_map(|step| &step.slots).map(|slot| slot.client + 1).max().unwrap_or(0)
+        self.steps
+            .iter()
+            .flat_map(|step| &step.slots)
+            .map(|slot| slot.client.saturating_add(1))
+            .max()
+            .unwrap_or(0)
     }
 }
 
 /// The cluster under test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Clients are spread over these round-robin; never empty.
@@ -58,6 +65,16 @@ pub struct Target {
     pub headers: Vec<(String, String)>,
     /// How long a request may take when it does not say so itself, in milliseconds.
     pub timeout_ms: u64,
+}
+
+impl fmt::Debug for Target {
+    /// Names headers without their values, which may be secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        let mut target = out.debug_struct("Target");
+        target.field("hosts", &self.hosts).field("headers", &headers).field("timeout_ms", &self.timeout_ms);
+        target.finish()
+    }
 }
 
 /// One address of the cluster.

@@ -1,5 +1,7 @@
 //! Rules between the fields of a plan. Each problem names its place in the document.
 
+use std::collections::BTreeSet;
+
 use crate::error::PlanError;
 use crate::plan::{Bound, Pace, Plan, Task, VERSION};
 use crate::step::{CompletedBy, Step};
@@ -19,6 +21,8 @@ impl Plan {
         for (index, task) in self.tasks.iter().enumerate() {
             check_task(task).map_err(|problem| rule(format!("tasks[{index}] ({})", task.name), problem))?;
         }
+        self.check_names()?;
+        self.check_allocations()?;
         for (index, step) in self.steps.iter().enumerate() {
             self.check_step(step)
                 .map_err(|problem| rule(format!("steps[{index}] ({})", step.name), problem))?;
@@ -26,9 +30,47 @@ impl Plan {
         Ok(())
     }
 
+    fn check_names(&self) -> Result<(), PlanError> {
+        let mut names = BTreeSet::new();
+        for (index, task) in self.tasks.iter().enumerate() {
+            ensure(names.insert(&task.name), || {
+                (format!("tasks[{index}]"), format!("there are two tasks {}", task.name))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Every client of every task runs exactly once, or documents would be lost or sent twice.
+    fn check_allocations(&self) -> Result<(), PlanError> {
+        let mut seen = BTreeSet::new();
+        for (index, step) in self.steps.iter().enumerate() {
+            for allocation in step.slots.iter().flat_map(|slot| &slot.allocations) {
+                ensure(seen.insert((allocation.task, allocation.client)), || {
+                    let problem =
+                        format!("client {} of task {} runs twice", allocation.client, allocation.task);
+                    (format!("steps[{index}] ({})", step.name), problem)
+                })?;
+            }
+        }
+        for (index, task) in (0..).zip(&self.tasks) {
+            let clients = seen.range((index, 0)..=(index, u32::MAX)).count();
+            ensure(clients == task.clients as usize || clients == 0, || {
+                let problem = format!("{clients} of its {} clients run", task.clients);
+                (format!("tasks[{index}] ({})", task.name), problem)
+            })?;
+        }
+        Ok(())
+    }
+
     fn check_step(&self, step: &Step) -> Result<(), String> {
         if step.slots.is_empty() {
             return Err("no client has anything to do".into());
+        }
+        if step.slots.iter().any(|slot| slot.allocations.is_empty()) {
+            return Err("a client has nothing to do".into());
+        }
+        if step.slots.windows(2).any(|pair| pair[0].client >= pair[1].client) {
+            return Err("its slots are not in the order of their clients".into());
         }
         for allocation in step.slots.iter().flat_map(|slot| &slot.allocations) {
             let task = self.tasks.get(allocation.task as usize);
@@ -87,8 +129,15 @@ fn check_task(task: &Task) -> Result<(), String> {
 /// Longest time a plan may name, in seconds: a hundred years, far within what nanoseconds can count.
 const LONGEST_S: f64 = 100.0 * 366.0 * 86_400.0;
 
+/// Shortest interval a plan may name, in seconds: below it a schedule has no meaning, and counting it no end.
+const SHORTEST_S: f64 = 1e-9;
+
 fn positive(value: f64, name: &str) -> Result<(), String> {
-    if value > 0.0 { not_negative(value, name) } else { Err(format!("{name} is {value}, not above 0")) }
+    if value >= SHORTEST_S {
+        not_negative(value, name)
+    } else {
+        Err(format!("{name} is {value}, not above 0"))
+    }
 }
 
 fn not_negative(value: f64, name: &str) -> Result<(), String> {
@@ -170,6 +219,19 @@ mod tests {
         assert!(refused(|plan| plan["tasks"][0]["work"]["seconds"] = 1e300.into()).contains("work.seconds"));
         let place = "/steps/0/slots/0/allocations/0/client";
         assert!(refused(|plan| *plan.pointer_mut(place).unwrap() = 3.into()).contains("no client 3"));
+        assert!(
+            refused(|plan| {
+                let slot = &mut plan["steps"][0]["slots"][0]["allocations"];
+                *slot = serde_json::json!([{"task": 0, "client": 0}, {"task": 0, "client": 0}]);
+            })
+            .contains("client 0 of task 0 runs twice")
+        );
+        assert!(refused(|plan| plan["tasks"][0]["clients"] = 2.into()).contains("1 of its 2 clients run"));
+        let twin = |plan: &mut serde_json::Value| {
+            let task = plan["tasks"][0].clone();
+            plan["tasks"].as_array_mut().unwrap().push(task);
+        };
+        assert!(refused(twin).contains("two tasks nap"));
         let other = serde_json::json!({"kind": "task", "task": 9});
         assert!(refused(|plan| plan["steps"][0]["completed_by"] = other).contains("completed by task 9"));
     }

@@ -56,6 +56,8 @@ pub struct Collector {
     running: BTreeMap<u32, Running>,
     samples: SamplesFile,
     series: SeriesFile,
+    /// A file could not be written; results are still summed up.
+    mute: bool,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,7 @@ impl Collector {
     pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
         let samples = SamplesFile::create(&folder.join("samples.parquet"))?;
         let series = SeriesFile::create(folder)?;
-        Ok(Self { tasks, running: BTreeMap::new(), samples, series })
+        Ok(Self { tasks, running: BTreeMap::new(), samples, series, mute: false })
     }
 
     /// Takes a delivery. Returns the task that has ended with it.
@@ -93,8 +95,9 @@ impl Collector {
             }
             Delivery::Window(window) => self.add(*window)?,
             Delivery::Samples(samples) => {
-                self.samples.append(&samples, &self.tasks)?;
+                let kept = if self.mute { Ok(()) } else { self.samples.append(&samples, &self.tasks) };
                 spare.give_back(samples);
+                kept?;
             }
             Delivery::Errors(task, errors) => {
                 if let Some(running) = self.running.get_mut(&task) {
@@ -112,6 +115,11 @@ impl Collector {
             }
         }
         Ok(None)
+    }
+
+    /// Writes no more, after a file could not be written; deliveries are still taken and tasks finished.
+    pub fn stop_writing(&mut self) {
+        self.mute = true;
     }
 
     /// How running tasks are doing; `elapsed_ns` counts from the race's first step.
@@ -146,7 +154,7 @@ impl Collector {
         }
         let later = running.pending.split_off(&(ripe, 0));
         let ready = std::mem::replace(&mut running.pending, later);
-        for window in ready.values() {
+        for window in ready.values().filter(|_| !self.mute) {
             self.series.append(&self.tasks[window.task as usize].task, window)?;
         }
         Ok(())
@@ -154,10 +162,12 @@ impl Collector {
 
     fn finish_task(&mut self, task: u32) -> Result<Option<TaskEnd>, RecordError> {
         let Some(running) = self.running.remove(&task) else { return Ok(None) };
-        for window in running.pending.values() {
-            self.series.append(&self.tasks[task as usize].task, window)?;
+        if !self.mute {
+            for window in running.pending.values() {
+                self.series.append(&self.tasks[task as usize].task, window)?;
+            }
+            self.samples.flush(&self.tasks)?;
         }
-        self.samples.flush(&self.tasks)?;
         Ok(Some(TaskEnd { task, result: running.totals.result(running.started_ns) }))
     }
 }

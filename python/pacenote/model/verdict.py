@@ -58,10 +58,10 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
         yield from _behind(task)
     threads = record.driver.get("threads")
     for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
-        share = _cpu_share(thread)
-        if share is not None and share > THREAD_CPU_SHARE:
+        step, share = _busiest(thread)
+        if share > THREAD_CPU_SHARE:
             yield (
-                f"driver thread {number} was busy {share * 100:.0f} % of the time "
+                f"driver thread {number} was busy {share * 100:.0f} % of step '{step}' "
                 f"(limit {THREAD_CPU_SHARE * 100:.0f} %): the driver may have been the bottleneck"
             )
     for check in record.documents:
@@ -99,10 +99,10 @@ def _late(task: TaskResult) -> Iterator[str]:
             )
 
 
-def _cpu_share(thread: object) -> float | None:
-    if not isinstance(thread, Mapping):
-        return None
-    cpu, wall = thread.get("cpu_s"), thread.get("wall_s")
-    if not isinstance(cpu, int | float) or not isinstance(wall, int | float) or wall <= 0:
-        return None
-    return cpu / wall
+def _busiest(thread: object) -> tuple[str, float]:
+    """The step in which a thread was busiest, and how busy: idle steps would average a saturated one away."""
+    busiest = thread.get("busiest") if isinstance(thread, Mapping) else None
+    share = busiest.get("share") if isinstance(busiest, Mapping) else None
+    if not isinstance(busiest, Mapping) or not isinstance(share, int | float):
+        return "", 0.0
+    return str(busiest.get("step")), float(share)

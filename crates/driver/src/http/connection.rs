@@ -1,9 +1,9 @@
 //! One connection: a request goes out, a reply comes in.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::ops::Range;
 
-use pacenote_plan::Host;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -15,6 +15,8 @@ use super::reply::{self, Framing, ReplyHead};
 const LONGEST_HEAD: usize = 64 * 1024;
 /// A reply body longer than this is refused, so that no reply can fill the memory.
 const LONGEST_BODY: usize = 512 * 1024 * 1024;
+/// A buffer that has grown beyond this is given back.
+const LARGE: usize = 4 << 20;
 /// Free room offered to each read.
 const READ_ROOM: usize = 32 * 1024;
 
@@ -52,13 +54,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects without delay for small writes.
+    /// Connects to the first address that answers, without delay for small writes.
     ///
     /// # Errors
     ///
     /// What the system said.
-    pub async fn open(host: &Host) -> io::Result<Self> {
-        let stream = TcpStream::connect((host.host.as_str(), host.port)).await?;
+    pub async fn open(addresses: &[SocketAddr]) -> io::Result<Self> {
+        let stream = TcpStream::connect(addresses).await?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, buffer: Vec::with_capacity(READ_ROOM), spent: false })
     }
@@ -80,6 +82,10 @@ impl Connection {
     pub async fn exchange(&mut self, head: &mut Head, body: &[u8]) -> Result<Reply, ExchangeError> {
         self.spent = true;
         self.buffer.clear();
+        if self.buffer.capacity() > LARGE {
+            // One large reply must not cost its memory for the rest of the race.
+            self.buffer = Vec::with_capacity(READ_ROOM);
+        }
         let bodiless = head.bodiless_reply();
         let written = write_all(&mut self.stream, head.for_body(body.len()), body).await;
         // A server that refuses a large body may answer and close before it has read it all: its answer says more than

@@ -9,22 +9,31 @@ pub enum HeadError {
     /// A header would break out of its line. Its value is not shown, it may be secret.
     #[error("the header {0:?} has a line break or a control character")]
     Header(String),
+    /// The header belongs to the framing of the message, which is the driver's, or asks for a coding it cannot read.
+    #[error("the header {0:?} cannot be set: the driver frames its messages itself")]
+    Framing(String),
     /// The request line is not one line of printable characters.
     #[error("the request line {0:?} has a blank or a control character in its path")]
     Line(String),
 }
+
+/// Headers that a request cannot choose.
+const OURS: [&str; 6] =
+    ["accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding"];
 
 /// A request head; only the length of the body changes from request to request.
 #[derive(Debug, Clone)]
 pub struct Head {
     bytes: Vec<u8>,
     fixed: usize,
+    /// RFC 9110, section 8.6: methods that anticipate a body say its length even when it is 0.
+    announces_body: bool,
     /// A reply to HEAD has no body, whatever its headers say.
     bodiless_reply: bool,
 }
 
 impl Head {
-    /// A head for `method` and `path` (without the host's prefix).
+    /// A head for `method` and `path` (without the host's prefix). Of two headers with one name the later counts.
     ///
     /// # Errors
     ///
@@ -45,21 +54,31 @@ impl Head {
         let mut bytes = line.into_bytes();
         let name = if host.host.contains(':') { format!("[{}]", host.host) } else { host.host.clone() };
         bytes.extend_from_slice(format!("host: {name}:{}\r\nuser-agent: pacenote\r\n", host.port).as_bytes());
+        let mut chosen: Vec<(String, &str)> = Vec::new();
         for (name, value) in headers {
             let broken = |text: &str| text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 127);
             if name.is_empty() || broken(name) || name.contains([' ', ':']) || broken(value) {
                 return Err(HeadError::Header(name.clone()));
             }
-            bytes.extend_from_slice(format!("{}: {value}\r\n", name.to_ascii_lowercase()).as_bytes());
+            let name = name.to_ascii_lowercase();
+            if OURS.contains(&name.as_str()) {
+                return Err(HeadError::Framing(name));
+            }
+            chosen.retain(|(known, _)| *known != name);
+            chosen.push((name, value));
+        }
+        for (name, value) in chosen {
+            bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         }
         let fixed = bytes.len();
-        Ok(Self { bytes, fixed, bodiless_reply: method == "HEAD" })
+        let announces_body = matches!(method, "POST" | "PUT" | "PATCH");
+        Ok(Self { bytes, fixed, announces_body, bodiless_reply: method == "HEAD" })
     }
 
     /// The whole head for a body of `length` bytes. Allocates nothing once it has been called.
     pub fn for_body(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed);
-        if length > 0 {
+        if length > 0 || self.announces_body {
             self.bytes.extend_from_slice(b"content-length: ");
             self.bytes.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
             self.bytes.extend_from_slice(b"\r\n");
@@ -97,7 +116,9 @@ mod tests {
         let with = text(&mut head, 12);
         assert!(with.starts_with("POST /es/_bulk HTTP/1.1\r\nhost: [::1]:9200\r\n"), "{with}");
         assert!(with.ends_with("content-type: application/x-ndjson\r\ncontent-length: 12\r\n\r\n"), "{with}");
-        assert!(!text(&mut head, 0).contains("content-length"));
+        assert!(text(&mut head, 0).ends_with("content-length: 0\r\n\r\n"));
+        let mut get = Head::new(&host(), "GET", "/", std::iter::empty()).unwrap();
+        assert!(!text(&mut get, 0).contains("content-length"));
     }
 
     #[test]
@@ -107,5 +128,14 @@ mod tests {
         assert!(!error.to_string().contains("secret"));
         assert!(head("/a b", &[]).is_err());
         assert!(head("/", &[("a b", "c")]).is_err());
+    }
+
+    #[test]
+    fn the_later_header_counts_and_framing_is_ours() {
+        let mut both = head("/", &[("content-type", "a"), ("x", "1"), ("Content-Type", "b")]).unwrap();
+        let text = String::from_utf8(both.for_body(0).to_vec()).unwrap();
+        assert!(text.contains("x: 1\r\ncontent-type: b\r\n") && !text.contains("content-type: a"), "{text}");
+        let error = head("/", &[("Content-Length", "3")]).unwrap_err();
+        assert_eq!(error, HeadError::Framing("content-length".into()));
     }
 }

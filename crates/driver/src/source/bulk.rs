@@ -30,18 +30,25 @@ impl DataFiles {
     pub fn open(&mut self, task: &Task) -> Result<(), DriveError> {
         let Work::Bulk(bulk) = &task.work else { return Ok(()) };
         for data in &bulk.files {
-            if self.open.contains_key(&data.path) {
-                continue;
-            }
-            let file = LineFile::open(&data.path)?;
-            let found = file.lines() / lines_each(data);
-            if found != data.documents {
+            let file = match self.open.get(&data.path) {
+                Some(file) => Arc::clone(file),
+                None => self.map(&data.path)?,
+            };
+            let (found, left_over) = (file.lines() / lines_each(data), file.lines() % lines_each(data));
+            if found != data.documents || left_over > 0 {
                 let path = data.path.display().to_string();
                 return Err(DriveError::Documents { path, expected: data.documents, found });
             }
-            self.open.insert(data.path.clone(), Arc::new(file));
         }
         Ok(())
+    }
+
+    fn map(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
+        let file = Arc::new(LineFile::open(path)?);
+        // Every client reads its range from front to back: the kernel may read ahead, so that few bulks wait for a disk.
+        file.advise_sequential();
+        self.open.insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
     }
 
     fn get(&self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
