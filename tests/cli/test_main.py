@@ -124,6 +124,15 @@ def test_all_problems_of_a_track_are_told(run, fake_race):
     assert err == "error: track.json has 2 problems\n  - indices is missing\n  - corpora[0].name is missing\n"
 
 
+def test_a_single_problem_is_told_once(run, fake_race):
+    def fail(request, listener):
+        raise TrackError('track "x": indices is missing', problems=("indices is missing",), hint="add it")
+
+    fake_race(fail)
+    code, _, err = run("race", "--track=x")
+    assert (code, err) == (64, 'error: track "x": indices is missing\nhint: add it\n')
+
+
 def test_a_defect_is_one_line_with_its_place(run, fake_race):
     fake_race(lambda request, listener: {}["nothing"])
     code, _, err = run("race", "--track=x")

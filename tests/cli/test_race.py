@@ -33,6 +33,15 @@ def test_defaults(run, fake_race, home):
     assert len(request.race_id) == 36
 
 
+def test_the_maven_mirror_is_an_option_or_in_the_environment(run, fake_race, monkeypatch):
+    assert request_of(run, fake_race).maven_mirror is None
+    monkeypatch.setenv("PACENOTE_MAVEN_MIRROR", "https://user:hunter2@mirror")
+    request = request_of(run, fake_race)
+    assert request.maven_mirror == "https://user:hunter2@mirror"
+    assert "hunter2" not in repr(request)
+    assert request_of(run, fake_race, "--maven-mirror=https://other").maven_mirror == "https://other"
+
+
 def test_everything_given(run, fake_race, tmp_path):
     (tmp_path / "params.json").write_text('{"bulk_size": 5000}')
     request = request_of(

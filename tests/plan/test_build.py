@@ -53,8 +53,9 @@ def test_all_problems_of_all_tasks_come_out_together() -> None:
     assert [problem.split(",")[0] for problem in found] == [
         "operations[3].bulk-size is 0",
         'operations[3].refresh is "x"',
-        '"serch" is neither an operation of the track nor an operation type (did you mean "search"?)',
-        'operation type "esql" is known to Rally but cannot be run by Pacenote yet',
+        'two of task "two": "serch" is neither an operation of the track nor an operation type'
+        ' (did you mean "search"?)',
+        'three of task "three": operation type "esql" is known to Rally but cannot be run by Pacenote yet',
         'four.schedule is "mine"',
     ]
 
@@ -65,7 +66,8 @@ def test_the_message_says_how_many_problems_where() -> None:
     assert caught.value.message == 'challenge "c" of track "t" has 2 problems'
     with pytest.raises(TrackError) as caught:
         plan(task("a", Operation("q", "esql")))
-    assert caught.value.message.startswith('challenge "c" of track "t": operation type "esql"')
+    assert caught.value.message.startswith('challenge "c" of track "t": a of task "a": operation type "esql"')
+    assert caught.value.hint == "choose a challenge that does not need it, or leave the task out"
 
 
 def test_operations_that_are_not_scheduled_may_be_anything() -> None:
@@ -116,3 +118,19 @@ def test_what_is_stored_holds_no_credentials() -> None:
     assert "c2VjcmV0" not in public
     assert '["x-opaque-id","me"]' in public
     assert json.loads(public)["target"]["headers"] == [["authorization", "<hidden>"]]
+
+
+def test_what_is_stored_holds_no_secrets() -> None:
+    secret = 'p"ä/ss'
+    leaking = Operation(
+        "s",
+        "raw-request",
+        {"path": "/_x", "body": {"key": secret}, "request-params": {"key": secret}, "opaque-id": "me"},
+    )
+    made = build_plan(track(task("t", leaking)), None, SETTINGS, PlanContext())
+    public = made.to_public_json([secret])
+    work = json.loads(public)["tasks"][0]["work"]
+    assert work["requests"][0]["body"] == '{"key":"<hidden>"}'
+    assert work["requests"][0]["path"] == "/_x?key=<hidden>"
+    assert '["x-opaque-id","me"]' in public
+    assert made.to_public_json() == made.to_public_json(())

@@ -48,9 +48,9 @@ def test_lists(text: str, expected: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a", '--track-params: "a" is no key:value pair'),
-        ("a:1,b", '--track-params: "b" is no key:value pair'),
-        (":1", '--track-params: ":1" is no key:value pair'),
+        ("a", "--track-params: item 1 is no key:value pair"),
+        ("a:1,b", "--track-params: item 2 is no key:value pair"),
+        (":1", "--track-params: item 1 is no key:value pair"),
         ('{"a": }', "--track-params: no valid JSON: Expecting value at line 1, column 7"),
         ("x.json", "--track-params: is [1], must be an object"),
     ],

@@ -228,7 +228,7 @@ def test_numbers_that_are_none(tmp_path: Path) -> None:
 
 
 def test_the_whole_model(tmp_path: Path) -> None:
-    track = load(tmp_path, description="d", meta={"m": 1}, dependencies=["x"], **{"#COMMENT": "carried"})
+    track = load(tmp_path, description="d", meta={"m": 1}, dependencies=[], **{"#COMMENT": "carried"})
     assert (track.name, track.root, track.description) == (tmp_path.name, tmp_path, "d")
     assert track.params["#COMMENT"] == "carried"
     assert track.corpora[0].documents[0].target_index == "books"

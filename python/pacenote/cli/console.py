@@ -58,7 +58,9 @@ class Console:
         """Prints what is wrong and what to do about it."""
         lines = [f"error: {error.message or type(error).__name__}"]
         # A track is checked as a whole; its problems are told at once.
-        lines += [f"  - {problem}" for problem in getattr(error, "problems", ()) if problem != error.message]
+        # A message about a single problem tells it.
+        problems = [problem for problem in getattr(error, "problems", ()) if problem not in error.message]
+        lines += [f"  - {problem}" for problem in problems]
         lines += [f"hint: {error.hint}"] if error.hint else []
         _write(self._err, "\n".join(lines) + "\n")
 

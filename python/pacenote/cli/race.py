@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         dry_run=options.dry_run,
         preserve_install=options.preserve_install,
         offline=options.offline,
+        maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
         **_engine(options),
     )
 
@@ -182,6 +184,11 @@ def _add_track_options(parser: Parser) -> None:
         help="where the data comes from: what the track declares, files as they are, or our seeded generator",
     )
     parser.add_argument("--offline", action="store_true", help="download nothing")
+    parser.add_argument(
+        "--maven-mirror",
+        metavar="URL",
+        help="download artifacts from here in place of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+    )
 
 
 def _add_cluster_options(parser: Parser) -> None:

@@ -16,6 +16,7 @@ from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode_value, encode, hints
 from pacenote.model.result import TaskResult
 from pacenote.model.results_document import op_metrics
+from pacenote.model.secrets import hide_secrets
 
 FORMAT = 1
 """Version of `race.json`; a higher one was written by a newer Pacenote."""
@@ -27,18 +28,6 @@ Origin = Literal["declared", "as-is", "generated"]
 """Where a corpus came from: what the track declares, files found as they are, or our seeded generator."""
 
 State = Literal["valid", "suspect", "void"]
-
-
-def hide_secrets(params: Mapping[str, object]) -> dict[str, object]:
-    """The parameters with the value of every `secret_*` replaced: neither shown nor stored."""
-    return {
-        name: "<hidden>"
-        if name.startswith("secret_")
-        else hide_secrets(value)
-        if isinstance(value, Mapping)
-        else value
-        for name, value in params.items()
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class RaceRequest:
     is empty unless given; they may hold credentials, so they are never printed or stored. `runtime_jdk` None
     leaves the choice to the provisioner. `corpus` None means: the declared corpus if it is there, otherwise
     what the race decides. `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is
-    Pacenote's home folder.
+    Pacenote's home folder. `offline` downloads nothing. `maven_mirror` is where artifacts are downloaded from
+    in place of Maven Central; the address may hold credentials.
     """
 
     race_id: str
@@ -50,6 +51,7 @@ class RaceRequest:
     dry_run: bool = False
     preserve_install: bool = False
     offline: bool = False
+    maven_mirror: str | None = field(default=None, repr=False)
 
 
 class RaceListener(Protocol):

@@ -7,21 +7,26 @@ documents for counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.names import listed, near, quoted
-from pacenote.model.reader import KeyPath
+from pacenote.model.reader import KeyPath, Problem
 from pacenote.units import Rate, split_by_weight
 
 Json = Mapping[str, Any]
 """A JSON object as it was read; never changed."""
 
+UNPACKABLE = (".gz", ".bz2", ".zst")
+"""Name endings of archives that can be unpacked."""
+
 ARCHIVES = (".tar.gz", ".tar.bz2", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
-"""Name endings of archives; the data file has the name without it."""
+"""Name endings of all archives, also of those that cannot be unpacked; the data file has the name without
+it.
+"""
 
 ANY_TASK = "any"
 """The value of `completed-by` that names no task: whichever of them ends first."""
@@ -231,9 +236,21 @@ class Challenge:
                 yield element
 
 
+DescribeProblems = Callable[[Iterable[Problem]], tuple[str, ...]]
+"""Writes problems for the user."""
+
+
+def _as_they_are(problems: Iterable[Problem]) -> tuple[str, ...]:
+    return tuple(str(problem) for problem in problems)
+
+
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A benchmark scenario: what to index, what to run."""
+    """A benchmark scenario: what to index, what to run.
+
+    `describe` writes problems that are found later as those of reading were written: with their places in
+    the files, without secrets.
+    """
 
     name: str
     root: Path
@@ -249,6 +266,7 @@ class Track:
     dependencies: tuple[str, ...] = ()
     meta: Json = field(default_factory=dict)
     params: Json = field(default_factory=dict)
+    describe: DescribeProblems = field(default=_as_they_are, repr=False, compare=False)
 
     @property
     def default_challenge(self) -> Challenge:

@@ -89,34 +89,38 @@ class OperationType:
     later: Mapping[str, str] = field(default_factory=dict)
 
 
+class OperationRefused(TrackError):
+    """The parameters of an operation are wrong; `found` are its problems, to be told with their places."""
+
+    def __init__(self, operation: Operation, found: Problems) -> None:
+        super().__init__(
+            f'operation "{operation.name}" ({operation.type}) cannot be run',
+            problems=tuple(str(problem) for problem in found),
+        )
+        self.found = tuple(found)
+
+
 _PARAM_SOURCE = "param-source"
 
 
 def compile_operation(kind: OperationType, operation: Operation, context: Context) -> Compiled:
     """Compiles an operation with the rules of its type.
 
-    Raises `TrackError` with every problem of its parameters at once, each with its key path.
+    Raises `OperationRefused` with every problem of its parameters at once, each with its key path.
     """
     problems = Problems()
     reader = Reader(operation.params, operation.place or (operation.name,), problems)
     if reader.has(_PARAM_SOURCE):
         # Its parameters come from that source, so nothing can be said about those written here.
         reader.problem(_PARAM_SOURCE, "is not supported yet: parameter sources written in Python come later")
-        raise _refused(operation, problems)
+        raise OperationRefused(operation, problems)
     for key, text in kind.later.items():
         if operation.params.get(key) not in (None, False, 0, ""):
             reader.problem(key, f"is not supported yet: {text}")
     compiled = kind.compile(reader, context)
     if problems:
-        raise _refused(operation, problems)
+        raise OperationRefused(operation, problems)
     return compiled
-
-
-def _refused(operation: Operation, problems: Problems) -> TrackError:
-    return TrackError(
-        f'operation "{operation.name}" ({operation.type}) cannot be run',
-        problems=tuple(str(problem) for problem in problems),
-    )
 
 
 def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:

@@ -7,14 +7,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
-from pacenote.model.reader import Problems
-from pacenote.model.track import Challenge, Operation, Parallel, Task, Track
+from pacenote.model.names import quoted
+from pacenote.model.reader import Problem, Problems
+from pacenote.model.track import Challenge, Parallel, Task, Track
 from pacenote.model.work import Headers
 from pacenote.operations.base import (
     Compiled,
     Context,
     DataFileLookup,
     Engine,
+    OperationRefused,
     compile_operation,
     declared_data_file,
 )
@@ -83,7 +85,8 @@ class _Builder:
     def __init__(self, track: Track, context: PlanContext) -> None:
         self._context = Context(track=track, data_file=context.data_file, engine=context.engine)
         self._compiled: dict[int, Compiled] = {}
-        self._problems: list[str] = []
+        self._problems: list[Problem] = []
+        self._hints: list[str] = []
 
     def tasks(self, challenge: Challenge) -> tuple[PlannedTask, ...]:
         """Every task of the challenge in schedule order; those with problems are left out."""
@@ -97,16 +100,18 @@ class _Builder:
         if not self._problems:
             return
         # Several tasks that share an operation share its problems too; saying them once is enough.
-        problems = tuple(dict.fromkeys(self._problems))
+        problems = self._context.track.describe(dict.fromkeys(self._problems))
+        hint = "; ".join(dict.fromkeys(self._hints))
+        count = format_count(len(problems), "problem")
         where = f'challenge "{challenge.name}" of track "{self._context.track.name}"'
         if len(problems) == 1:
-            raise TrackError(f"{where}: {problems[0]}", problems=problems)
-        raise TrackError(f"{where} has {format_count(len(problems), 'problem')}", problems=problems)
+            raise TrackError(f"{where}: {problems[0]}", problems=problems, hint=hint)
+        raise TrackError(f"{where} has {count}", problems=problems, hint=hint)
 
     def _element(self, element: Task | Parallel) -> list[PlannedTask]:
         planned, endless = [], []
         for task in element.tasks if isinstance(element, Parallel) else (element,):
-            compiled = self._compile(task.operation)
+            compiled = self._compile(task)
             if compiled is None:
                 continue
             one = self._plan(task, compiled)
@@ -115,18 +120,25 @@ class _Builder:
                 endless.append(task)
         problems = Problems()
         check_ends(element, tuple(endless), problems)
-        self._problems.extend(str(problem) for problem in problems)
+        self._problems.extend(problems)
         return planned
 
-    def _compile(self, operation: Operation) -> Compiled | None:
+    def _compile(self, task: Task) -> Compiled | None:
+        operation = task.operation
         known = self._compiled.get(id(operation))
         if known is not None:
             return known
         try:
             others = (other.name for other in self._context.track.operations)
-            compiled = compile_operation(resolve_type(operation.type, others), operation, self._context)
+            kind = resolve_type(operation.type, others)
         except TrackError as cause:
-            self._problems.extend(cause.problems or (cause.message,))
+            self._problems.append(_unknown(task, cause.message))
+            self._hints.append(cause.hint)
+            return None
+        try:
+            compiled = compile_operation(kind, operation, self._context)
+        except OperationRefused as cause:
+            self._problems.extend(cause.found)
             return None
         self._compiled[id(operation)] = compiled
         return compiled
@@ -145,5 +157,11 @@ class _Builder:
             tolerates_errors=task.tolerates_errors,
             work=compiled.work,
         )
-        self._problems.extend(str(problem) for problem in problems)
+        self._problems.extend(problems)
         return planned
+
+
+def _unknown(task: Task, message: str) -> Problem:
+    """The problem that the operation of a task is of a type nobody can run."""
+    where = task.operation.place or task.place
+    return Problem(where, f"of task {quoted(task.name)}: {message}")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pacenote.model.secrets import HIDDEN, hide_in
 from pacenote.model.work import Headers, Work
 
 VERSION = 1
@@ -186,10 +188,13 @@ class Plan:
         """The document the driver reads; equal plans give equal texts."""
         return json.dumps(_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
-    def to_public_json(self) -> str:
-        """The document as it may be stored or shown: what headers can hold of credentials is `<hidden>`."""
+    def to_public_json(self, secrets: Collection[str] = ()) -> str:
+        """The document as it may be stored or shown: what headers can hold of credentials is `<hidden>`, and
+        so is each of the `secrets` in every string.
+        """
         document = _data(self)
         _hide_credentials(document)
+        document = hide_in(document, secrets)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -200,7 +205,7 @@ def _hide_credentials(value: Any) -> None:
     elif isinstance(value, dict):
         for header in value.get("headers", ()):
             if header[0] not in _PUBLIC_HEADERS:
-                header[1] = "<hidden>"
+                header[1] = HIDDEN
         for item in value.values():
             _hide_credentials(item)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -46,8 +47,11 @@ class Rendered:
             raise TrackError(f"{self._entry}: a track is a JSON object, this is {shown(data)}")
         return data
 
-    def describe(self, problems: list[Problem]) -> tuple[str, ...]:
+    def describe(self, problems: Iterable[Problem]) -> tuple[str, ...]:
         """Each problem with its line in the rendered text and the fragment it is near."""
+        problems = tuple(problems)
+        if not problems:
+            return ()
         lines, written = lines_of(self.text), self._written()
         return tuple(
             f"{problem} ({self._place(line_of(lines, problem.path), written)})" for problem in problems

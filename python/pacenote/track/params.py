@@ -54,17 +54,19 @@ def parse_dict(text: str, option: str, read: Callable[[str], str] = _read_file) 
     elif text.endswith(".json") and ":" not in text:
         value = _json(read(text), f"{option}: {text}")
     else:
-        return dict(_pair(item, option) for item in text.split(",") if item.strip())
+        items = enumerate(text.split(","), start=1)
+        return dict(_pair(item, position, option) for position, item in items if item.strip())
     if not isinstance(value, dict):
         raise UsageError(f"{option}: is {shown(value)}, must be an object")
     return value
 
 
-def _pair(item: str, option: str) -> tuple[str, Any]:
+def _pair(item: str, position: int, option: str) -> tuple[str, Any]:
+    """A key and its value. Messages tell the position only: the item may be a piece of a secret value."""
     key, colon, value = item.partition(":")
     if not colon or not key.strip():
         raise UsageError(
-            f'{option}: "{item.strip()}" is no key:value pair',
+            f"{option}: item {position} is no key:value pair",
             hint='a value that holds a comma is given as JSON: \'{"key": "a,b"}\'',
         )
     return key.strip(), typed(value.strip())

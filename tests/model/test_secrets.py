@@ -1,0 +1,72 @@
+"""What is secret among parameters, and that it is hidden wherever it may stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.model.secrets import hide, hide_secrets, is_secret, secret_values
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("secret_thing", True),
+        ("s3.client.default.secret_key", True),
+        ("s3.client.default.access_key", True),
+        ("es_password", True),
+        ("passwords", True),
+        ("api-key", True),
+        ("auth_token", True),
+        ("accessToken", True),
+        ("tokenizer", False),
+        ("secretary", False),
+        ("bulk_size", False),
+        ("key", False),
+    ],
+)
+def test_which_keys_are_secret(key: str, secret: bool) -> None:
+    assert is_secret(key) is secret
+
+
+def test_values_are_found_at_any_depth() -> None:
+    params = {
+        "secret_a": "hunter2",
+        "secret_short": "abc",
+        "secret_pin": 123456,
+        "secret_flag": True,
+        "list": [{"password": "in-list"}, "open"],
+        "secret_map": {"user": ["someone"]},
+        "open": "value",
+    }
+    assert secret_values(params) == {"hunter2", "123456", "in-list", "someone"}
+
+
+def test_records_hide_within_lists() -> None:
+    params = {"hosts": [{"name": "a", "secret_x": 1}, [{"my_token": "t"}]], "s3.secret_key": "k", "n": 1}
+    assert hide_secrets(params) == {
+        "hosts": [{"name": "a", "secret_x": "<hidden>"}, [{"my_token": "<hidden>"}]],
+        "s3.secret_key": "<hidden>",
+        "n": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ('headers is "hunter2 x"', 'headers is "<hidden>"'),
+        ("/_search?q=hunter2%20x", "/_search?q=<hidden>"),
+        ('is "abc hunter...', 'is "abc <hidden>...'),
+        ("wait ... and hunter", "wait ... and hunter"),
+        ("nothing", "nothing"),
+    ],
+)
+def test_hiding(text: str, hidden: str) -> None:
+    assert hide(text, {"hunter2 x"}) == hidden
+
+
+def test_the_longest_secret_is_hidden_first() -> None:
+    assert hide("passpass1", ["pass", "passpass1"]) == "<hidden>"
+
+
+def test_nothing_to_hide() -> None:
+    assert hide("text", ()) == "text"
