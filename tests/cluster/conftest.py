@@ -99,6 +99,11 @@ if mode == "dies":
 if mode == "port":
     print("java.net.BindException: Address already in use", flush=True)
     sys.exit(1)
+if mode == "plants":
+    os.unlink(sys.argv[-2])
+    os.symlink(os.path.join(os.path.dirname(sys.argv[0]), "victim"), sys.argv[-2])
+    print("java.net.BindException: Address already in use", flush=True)
+    sys.exit(1)
 if mode == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 class Handler(http.server.BaseHTTPRequestHandler):

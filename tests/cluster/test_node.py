@@ -17,7 +17,7 @@ import pytest
 
 from pacenote.cluster import node as node_module
 from pacenote.cluster.node import Install, NodeSpec, free_ports, start_node
-from pacenote.cluster.place import Place
+from pacenote.cluster.place import NodeUser, Place
 from pacenote.cluster.process import identify
 from pacenote.cluster.registry import sweep
 from pacenote.cluster.rest import RestClient
@@ -187,6 +187,37 @@ def test_a_link_in_the_logs_is_not_followed(fake: Fake, place: Place, spec: Node
     with start_node(spec, fake("healthy"), place, log) as node:
         (node.folder / "logs" / "extra.log").symlink_to(secret)
     assert not (log.parent / "extra.log").exists()
+
+
+def test_a_link_in_the_config_is_not_written_through(
+    fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path
+) -> None:
+    install = fake("plants")
+    victim = install.java.home / "victim"
+    victim.write_text("precious")
+    victim.chmod(0o600)
+    with pytest.raises(EngineError, match="Address already in use"):
+        start_node(spec, install, place, tmp_path / "log")
+    assert victim.read_text() == "precious"
+    assert victim.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "log").read_text().count("engine says plants") == 3
+    assert nothing_left(place)
+
+
+def test_the_config_is_written_before_the_nodes_user_may_write_there(
+    fake: Fake, place: Place, spec: NodeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+
+    def look(folder: Path, *_: int) -> None:
+        seen.append([each.name for each in (folder.parent / "config").iterdir()])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.chown", look)
+    nobody = replace(place, user=NodeUser("nobody", 65534, 65534))
+    with pytest.raises(KeyboardInterrupt):
+        start_node(spec, fake("healthy"), nobody, tmp_path / "log")
+    assert seen == [["engine.json"]]
 
 
 _OWNER = """

@@ -159,19 +159,27 @@ class Node:
                 continue
 
     def _prepare(self, install: Install) -> NodePaths:
+        """Fresh folders with the node's files in them; only then may the node's user write there.
+
+        What an earlier try left goes first: its user could have put a link where we, who may be root, write.
+        """
+        paths = NodePaths(install.folder, *(self.folder / name for name in _OWN_FOLDERS))
+        own = (paths.config, paths.data, paths.logs, paths.tmp)
+        registry.remove_node_dir(self._place, self.folder)
         try:
             self.folder.mkdir(mode=0o755)
             # Ours, so that the node cannot put a link in the place of one of its folders.
             self.folder.chmod(0o755)
-            for name in _OWN_FOLDERS:
-                folder = self.folder / name
+            for folder in own:
                 folder.mkdir(mode=0o700)
-                if self._place.user is not None:
-                    os.chown(folder, self._place.user.uid, self._place.user.gid)
             self.log_file.parent.mkdir(parents=True, exist_ok=True)
+            self._configure(install, paths)
+            if self._place.user is not None:
+                for folder in own:
+                    os.chown(folder, self._place.user.uid, self._place.user.gid)
         except OSError as failure:
             raise disk_error(failure, self.folder) from failure
-        return NodePaths(install.folder, *(self.folder / name for name in _OWN_FOLDERS))
+        return paths
 
     def _configure(self, install: Install, paths: NodePaths) -> None:
         ports = free_ports(2)
@@ -179,11 +187,7 @@ class Node:
         settings = {**install.distribution.settings(*ports), **names, **self.spec.settings}
         self.http_port = _port(settings.get("http.port", ports[0]))
         for name, text in install.distribution.config_files(paths, settings).items():
-            try:
-                (paths.config / name).write_text(text, "utf-8")
-                (paths.config / name).chmod(0o644)
-            except OSError as failure:
-                raise disk_error(failure, paths.config / name) from failure
+            _write_new(paths.config / name, text)
 
     def _launch(self, install: Install, paths: NodePaths) -> Child:
         heap = resources.parse_heap(self.spec.heap)
@@ -214,9 +218,8 @@ class Node:
 
     def _start(self, install: Install, progress: Progress) -> None:
         registry.note(self._place, self._entry)
-        paths = self._prepare(install)
         for attempt in range(1, PORT_TRIES + 1):
-            self._configure(install, paths)
+            paths = self._prepare(install)
             begun = time.monotonic()
             self._child = self._launch(install, paths)
             self._entry = replace(self._entry, process=self._child.identity)
@@ -315,6 +318,15 @@ def _process_ids(body: Any) -> set[int]:
     """The process numbers in a reply of `_nodes/process`."""
     nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
     return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that every user can read; never through a link, never into what is there already."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        # Whatever the umask: the node's user must read it.
+        os.fchmod(file.fileno(), 0o644)
+        file.write(text)
 
 
 def _copy_regular(source: Path, target: Path) -> None:
