@@ -12,7 +12,7 @@ import pytest
 
 from pacenote.cluster.place import Place
 from pacenote.cluster.process import Identity, identify, is_running
-from pacenote.cluster.registry import Entry, note, ourselves, remove_node_dir, sweep
+from pacenote.cluster.registry import Entry, forget, hold, note, ourselves, remove_node_dir, sweep
 
 DEAD = Identity(2**22 + 1, 1, "no such boot")
 
@@ -52,11 +52,63 @@ def test_a_number_used_again_is_never_killed(place: Place, sleeper: Identity, ch
     assert not entry.folder.exists()
 
 
-def test_a_living_owners_node_is_left_alone(place: Place, sleeper: Identity) -> None:
-    entry = leave(place, ourselves(), sleeper)
+@pytest.mark.parametrize("owner", [ourselves(), DEAD], ids=["here", "in another container"])
+def test_a_living_owners_node_is_left_alone(place: Place, sleeper: Identity, owner: Identity) -> None:
+    entry = leave(place, owner, sleeper)
+    held = hold(place, entry)
     assert sweep(place) == ()
     assert is_running(sleeper)
     assert entry.folder.exists()
+    held.release()
+    held.release()
+    assert sweep(place) == ("n",)
+    assert not list(place.registry.iterdir())
+
+
+def test_a_process_with_the_dead_owners_number_saves_nothing(place: Place) -> None:
+    entry = leave(place, ourselves(), None)
+    assert sweep(place) == ("n",)
+    assert not entry.folder.exists()
+
+
+def test_a_kept_folder_stays(place: Place) -> None:
+    entry = leave(place, ourselves(), None)
+    forget(place, entry, hold(place, entry))
+    assert sweep(place) == ()
+    assert entry.folder.exists()
+    assert not list(place.registry.iterdir())
+
+
+def test_a_lock_whose_note_was_never_written_goes(place: Place) -> None:
+    place.registry.mkdir()
+    (place.registry / "n.lock").touch()
+    (place.registry / ".n.json.part").touch()
+    assert sweep(place) == ()
+    assert not list(place.registry.iterdir())
+
+
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from pacenote.cluster.place import find_place
+from pacenote.cluster.registry import Entry, hold, ourselves
+place = find_place(Path(sys.argv[1]), root=False)
+held = hold(place, Entry("n", place.nodes / "n", ourselves(), None))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_lock_ends_with_its_owner(place: Place) -> None:
+    entry = leave(place, DEAD, None)
+    with subprocess.Popen([sys.executable, "-c", _HOLDER, place.home], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"held\n"
+        assert sweep(place) == ()
+        assert entry.folder.exists()
+        owner.kill()
+    assert sweep(place) == ("n",)
+    assert not entry.folder.exists()
 
 
 def test_one_that_never_started(place: Place) -> None:

@@ -82,6 +82,7 @@ class Node:
         self.id = f"{re.sub(r'[^A-Za-z0-9._-]', '-', spec.name)[:40]}-{uuid.uuid4().hex[:8]}"
         self.folder = place.nodes / self.id
         self._entry = registry.Entry(self.id, self.folder, registry.ourselves(), None)
+        self._held: registry.Hold | None = None
 
     @property
     def pid(self) -> int:
@@ -124,7 +125,7 @@ class Node:
             self._keep_logs()
             if not self.spec.preserve:
                 registry.remove_node_dir(self._place, self.folder)
-            registry.forget(self._place, self._entry)
+            registry.forget(self._place, self._entry, self._held)
 
     def __enter__(self) -> Node:
         return self
@@ -217,6 +218,7 @@ class Node:
             os.close(output)
 
     def _start(self, install: Install, progress: Progress) -> None:
+        self._held = registry.hold(self._place, self._entry)
         registry.note(self._place, self._entry)
         for attempt in range(1, PORT_TRIES + 1):
             paths = self._prepare(install)

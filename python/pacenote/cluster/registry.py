@@ -1,10 +1,15 @@
 """The note of every running node, so that one left behind by a dead owner is found and removed.
 
 The kernel already kills a node whose owner dies; this cleans up its files, and covers what the kernel missed.
+
+ID.json is the note, ID.lock beside it is locked by the owner for as long as it lives. Only the lock tells who
+is dead: a home folder may be shared by containers and machines, which see neither each other's processes nor
+the same boot.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -13,7 +18,7 @@ from pathlib import Path
 
 from pacenote.cluster.maven import disk_error
 from pacenote.cluster.place import Place
-from pacenote.cluster.process import Identity, identify, is_running, kill_other
+from pacenote.cluster.process import Identity, identify, kill_other
 from pacenote.errors import EngineError
 
 
@@ -57,27 +62,96 @@ def note(place: Place, entry: Entry) -> None:
         raise disk_error(failure, target) from failure
 
 
-def forget(place: Place, entry: Entry) -> None:
-    """Remove a node's note."""
+class Hold:
+    """The lock on a node's note. Made by `hold`; the kernel lets go of it when its process ends, however."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self._file = file
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        """Remove the lock and let go. May be called again."""
+        if self._descriptor is None:
+            return
+        try:
+            self._file.unlink(missing_ok=True)
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def hold(place: Place, entry: Entry) -> Hold:
+    """Lock a node's note, before it is written. Raises EngineError where files cannot be locked."""
+    file = _lock_file(place, entry.id)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        held = _lock(file, fcntl.LOCK_EX)
+        while held is None:
+            held = _lock(file, fcntl.LOCK_EX)
+    except OSError as failure:
+        raise disk_error(failure, file) from failure
+    return held
+
+
+def forget(place: Place, entry: Entry, held: Hold | None) -> None:
+    """Remove a node's note, and then its lock."""
+    # In this order: whoever gets the lock must see that there is nothing left to clean up.
     entry.file(place).unlink(missing_ok=True)
+    if held is not None:
+        held.release()
+
+
+def _lock_file(place: Place, node_id: str) -> Path:
+    return place.registry / f"{node_id}.lock"
+
+
+def _lock(file: Path, how: int) -> Hold | None:
+    """Take a lock; None when a sweep removed the file while we waited, so that the lock means nothing."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, how)
+        if os.path.samestat(os.fstat(descriptor), file.lstat()):
+            return Hold(file, descriptor)
+    except FileNotFoundError:
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
 
 
 def sweep(place: Place) -> tuple[str, ...]:
     """End every node whose owner is dead and remove its files; returns the ids of those that are gone.
 
-    A node of a living owner, and a process that only has a dead node's number, are left alone.
+    A node whose owner holds its lock, and a process that only has a dead node's number, are left alone.
     """
-    swept: list[str] = []
-    for file in sorted(place.registry.glob("*.json")):
+    ids = {file.stem for pattern in ("*.json", "*.lock") for file in place.registry.glob(pattern)}
+    return tuple(node_id for node_id in sorted(ids) if _sweep_one(place, node_id))
+
+
+def _sweep_one(place: Place, node_id: str) -> bool:
+    try:
+        held = _lock(_lock_file(place, node_id), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        # Its owner lives, here or elsewhere; or it cannot be known, which must not cost anyone's data.
+        return False
+    if held is None:
+        return False
+    try:
+        # Read under the lock: until then the owner may have finished, and kept the folder on purpose.
+        file = place.registry / f"{node_id}.json"
         entry = _read(file)
-        if entry is None:
-            # Nothing can be learnt from it any more; the kernel has seen to the process.
-            file.unlink(missing_ok=True)
-        elif not is_running(entry.owner) and (entry.process is None or kill_other(entry.process)):
+        if entry is not None:
+            if entry.process is not None and not kill_other(entry.process):
+                return False
             remove_node_dir(place, entry.folder)
-            file.unlink(missing_ok=True)
-            swept.append(entry.id)
-    return tuple(swept)
+        # From a damaged note nothing can be learnt any more; the kernel has seen to the process.
+        file.unlink(missing_ok=True)
+        file.with_name(f".{file.name}.part").unlink(missing_ok=True)
+        return entry is not None
+    finally:
+        held.release()
 
 
 def remove_node_dir(place: Place, folder: Path) -> None:
