@@ -1,5 +1,6 @@
 """Exit codes, messages, and how quickly the command line answers."""
 
+import io
 import os
 import subprocess
 import sys
@@ -8,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli import main as main_module
+from pacenote.cli.console import Console
 from pacenote.errors import EngineError, TrackError
+from support.records import record
 
 PYTHON = Path(main_module.__file__).parents[2]
 HEAVY = ("rich", "jinja2", "urllib3", "sqlite3", "yaml", "numpy", "asyncio", "inspect", "importlib.metadata")
@@ -156,8 +159,18 @@ def test_ctrl_c_is_130(run, fake_race):
 
     fake_race(interrupt)
     code, _, err = run("race", "--track=x")
+    assert (code, err) == (130, "error: interrupted\n")
+
+
+def test_ctrl_c_says_what_is_kept(run, fake_race, home):
+    def interrupt(request, listener):
+        (home / "races" / request.race_id).mkdir(parents=True)
+        raise KeyboardInterrupt
+
+    fake_race(interrupt)
+    code, _, err = run("race", "--track=x")
     assert code == 130
-    assert err.startswith("error: interrupted\nhint: what was measured before is kept")
+    assert err == "error: interrupted\nhint: what was measured before is kept: see `pacenote list races`\n"
 
 
 def test_a_reader_that_goes_away_is_no_error():
@@ -186,3 +199,67 @@ def test_an_encoding_without_our_characters_is_no_error():
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=20
     )
     assert (done.stdout, done.stderr) == ("12 ? error?\n", "")
+
+
+def shell(line):
+    """Runs a shell line in which `$P` is pacenote; gives exit code and what came out on both streams."""
+    environment = os.environ | {"PYTHONPATH": str(PYTHON), "P": f"{sys.executable} -m pacenote"}
+    done = subprocess.run(
+        ["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+LOST = "error: results cannot be written to standard output: "
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("$P --help >/dev/full", (64, "", f"{LOST}No space left on device\n")),
+        ("$P --help >&-", (64, "", f"{LOST}it is closed\n")),
+        ("$P --help >/dev/full 2>/dev/full", (64, "", "")),
+        ("$P --help >&- 2>&-", (64, "", "")),
+        ("$P rase 2>/dev/full", (2, "", "")),
+        ("$P rase 2>&-", (2, "", "")),
+        ("$P rase >&-", (2, "", "error: there is no command 'rase'\nhint: did you mean race?\n")),
+        ("$P list tracks 2>&- <&-", (0, "http_logs\n", "")),
+        ("$P race --track=x --debug --zzz 2>/dev/full", (2, "", "")),
+    ],
+)
+def test_output_that_cannot_be_written_gives_no_trace(line, expected):
+    assert shell(line) == expected
+
+
+def test_files_do_not_get_the_descriptors_of_closed_streams():
+    program = (
+        "import os; from pacenote.cli.console import Console; Console();"
+        "assert os.open(os.devnull, os.O_RDONLY) > 2, 'taken'"
+    )
+    assert shell(f'{sys.executable} -c "{program}" >&- <&-') == (0, "", "")
+
+
+def test_a_race_goes_on_when_progress_cannot_be_shown(fake_race, monkeypatch, capsys):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    def race(request, listener):
+        for _ in range(2):
+            listener.warning("careful")
+        return record(request.race_id)
+
+    fake_race(race)
+    monkeypatch.setattr(sys, "stderr", Full())
+    assert main_module.main(["race", "--track=x"]) == 0
+    assert capsys.readouterr().out
+
+
+def test_rich_writes_to_what_cannot_be_written():
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    console = Console(Full(), io.StringIO())
+    console.rich_results().print("table")
+    assert not console.close()

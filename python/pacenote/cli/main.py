@@ -50,13 +50,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
     try:
-        code = _run(arguments, console)
+        code = _guarded(arguments, console)
+        return code if console.close() else code or _DEFECT
+    except KeyboardInterrupt:  # While the last words were printed.
+        return Interrupted.exit_code
+    except BaseException:
+        return _DEFECT
+
+
+def _guarded(arguments: list[str], console: Console) -> int:
+    try:
+        return _run(arguments, console)
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 0
+        return end.code if isinstance(end.code, int) else 0
     except BaseException as error:
-        code = _explain(error, console, debug="--debug" in arguments)
-    console.close()
-    return code
+        return _explain(error, console, debug="--debug" in arguments)
 
 
 def _run(arguments: list[str], console: Console) -> int:
@@ -108,7 +116,7 @@ def _explain(error: BaseException, console: Console, *, debug: bool) -> int:
     if debug:
         console.trace(error)
     if isinstance(error, KeyboardInterrupt):
-        error = Interrupted("interrupted", hint="what was measured before is kept: see `pacenote list races`")
+        error = Interrupted("interrupted")
     if isinstance(error, PacenoteError):
         console.error(error)
         return error.exit_code

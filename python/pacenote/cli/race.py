@@ -82,11 +82,21 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return 0
     race: Callable[[RaceRequest, RaceListener], RaceRecord] = running.race
     with watch(console) as listener:
-        record = race(request, listener)
+        try:
+            record = race(request, listener)
+        except KeyboardInterrupt as cause:
+            raise _interrupted(request) from cause
     show_report(record, options, console)
     if record.interrupted:
         return Interrupted.exit_code
     return VoidRace.exit_code if record.verdict.state == "void" else 0
+
+
+def _interrupted(request: RaceRequest) -> Interrupted:
+    """What to say when a race was stopped outside its measured part."""
+    kept = (RaceStore(request.home).races / request.race_id).exists()
+    hint = "what was measured before is kept: see `pacenote list races`" if kept else ""
+    return Interrupted("interrupted", hint=hint)
 
 
 def build_request(options: argparse.Namespace) -> RaceRequest:
