@@ -102,3 +102,8 @@ def test_completing_by_what_never_ends_does_not_help(completed_by: str | None, e
 def test_any_needs_one_that_ends() -> None:
     both = (task("x", LOOPED, **FOREVER), task("y", SEARCH, **FOREVER))
     assert len(refused(Parallel(both, completed_by="any"))) == 2
+
+
+def test_a_rate_may_be_too_low_for_a_bulk() -> None:
+    (told,) = refused(task("t", BULK, target_throughput=Rate(1e-9, "docs")))
+    assert told.startswith("t.target-throughput is too low for this operation")

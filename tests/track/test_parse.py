@@ -129,6 +129,17 @@ TASK_RULES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"target-throughput": "fast"}, 'target-throughput is "fast", must be a number'),
     ({"target-throughput": -1}, "target-throughput is -1, must be a number"),
+    ({"target-throughput": "nan"}, 'target-throughput is "nan", must be a number'),
+    ({"target-throughput": "inf"}, 'target-throughput is "inf", must be 0, or from one in 100 years to'),
+    ({"target-throughput": "1e999"}, 'target-throughput is "1e999", must be 0, or from one in'),
+    ({"target-throughput": 10**400}, "target-throughput is 1000000"),
+    ({"target-throughput": "1e-300"}, 'target-throughput is "1e-300", must be 0, or from one in'),
+    ({"target-throughput": "9" * 400 + " docs/s"}, 'target-throughput is "9999'),
+    ({"target-interval": "nan"}, 'target-interval is "nan", must be a number of seconds of at least 0'),
+    ({"target-interval": "inf"}, 'target-interval is "inf", must be 0, or from 1e-09 to 3153600000 seconds'),
+    ({"target-interval": 1e-300}, "target-interval is 1e-300, must be 0, or from 1e-09 to"),
+    ({"clients": 10**9}, "clients is 1000000000, must be at most 1000000"),
+    ({"warmup-time-period": 1e300}, "warmup-time-period is 1e+300, must be at most 3153600000"),
     ({"target-throughput": [1]}, "target-throughput is [1], must be a number"),
     ({"target-interval": "x"}, 'target-interval is "x", must be a number of seconds'),
     ({"ramp-up-time-period": 1}, "schedule[0] has a ramp-up-time-period, which needs a warmup-time-period"),
@@ -374,3 +385,19 @@ def test_a_template_path_that_leads_nowhere(tmp_path: Path) -> None:
     files = {"track.json": json.dumps(document(component_templates=[template])), "t.json": '{"a": 1}'}
     with pytest.raises(TrackError, match=r'template-path is "a\.b", which the template file does not hold'):
         load_track(folder(tmp_path, files), {}, NOW)
+
+
+def test_infinite_numbers_of_the_text(tmp_path: Path) -> None:
+    text = json.dumps(document(schedule=[{"operation": "read", "time-period": 7654321}]))
+    source = folder(tmp_path, {"track.json": text.replace("7654321", "1e999")})
+    with pytest.raises(TrackError) as caught:
+        load_track(source, {}, NOW)
+    assert caught.value.problems[0].startswith(
+        "schedule[0].time-period is Infinity, must be at most 3153600000"
+    )
+
+
+def test_numbers_of_too_many_digits(tmp_path: Path) -> None:
+    source = folder(tmp_path, {"track.json": '{"a": ' + "9" * 5000 + "}"})
+    with pytest.raises(TrackError, match=r"track\.json rendered holds a number that is too long"):
+        load_track(source, {}, NOW)

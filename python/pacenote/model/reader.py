@@ -17,6 +17,12 @@ KeyPath = tuple[str | int, ...]
 
 _T = TypeVar("_T")
 
+LARGEST_COUNT = 2**63 - 1
+"""The largest whole number that the driver takes."""
+
+LARGEST_NUMBER = 100 * 365 * 86400.0
+"""The largest other number: 100 years in seconds, since such numbers are times, rates or percentages."""
+
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -102,8 +108,8 @@ class Reader:
             self.problem(key, "is empty")
         return value
 
-    def integer(self, key: str, minimum: int) -> int | None:
-        """A whole number of at least `minimum`, or None."""
+    def integer(self, key: str, minimum: int, maximum: int = LARGEST_COUNT) -> int | None:
+        """A whole number from `minimum` to `maximum`, or None."""
         value = self.data.get(key)
         if value is None:
             return None
@@ -111,6 +117,8 @@ class Reader:
             return self._wrong(key, value, "a whole number", None)
         if value < minimum:
             return self._wrong(key, value, f"at least {minimum}", None)
+        if value > maximum:
+            return self._wrong(key, value, f"at most {maximum}", None)
         return round(value)
 
     def number(self, key: str, minimum: float = 0.0, *, above: bool = False) -> float | None:
@@ -118,8 +126,10 @@ class Reader:
         value = self.data.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or _is_nan(value):
             return self._wrong(key, value, "a number", None)
+        if value > LARGEST_NUMBER:
+            return self._wrong(key, value, f"at most {LARGEST_NUMBER:.0f}", None)
         if value < minimum or (above and value == minimum):
             return self._wrong(key, value, f"{'more than' if above else 'at least'} {minimum:g}", None)
         return float(value)
@@ -189,7 +199,13 @@ class Reader:
         return stand_in
 
 
+def _is_nan(value: float) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
 def _is_whole(value: float) -> bool:
+    if isinstance(value, int):
+        return True
     # Templates calculate: 100 * 1.1 is 110.00000000000001 and means 110.
     return math.isfinite(value) and abs(value - round(value)) < 1e-6
 

@@ -12,6 +12,9 @@ from pacenote.model.work import Bulk, BulkFile
 from pacenote.operations.base import Compiled, Context, OperationType
 from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
 
+_MOST_DOCUMENTS = 2**32 - 1
+"""Of one request: what the driver can count."""
+
 _REFRESH = ("true", "wait_for", "false")
 
 
@@ -61,7 +64,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
 
 def _bulk_size(params: Reader) -> int:
     params.required("bulk-size")
-    size = params.integer("bulk-size", 1) or 1
+    size = params.integer("bulk-size", 1, _MOST_DOCUMENTS) or 1
     batch = params.integer("batch-size", 1)
     if batch is not None and batch % size:
         params.problem("batch-size", f"is {batch}, must be a multiple of bulk-size, which is {size}")

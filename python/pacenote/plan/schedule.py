@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.names import near, quoted
-from pacenote.model.reader import Problems
+from pacenote.model.reader import LARGEST_NUMBER, Problems
 from pacenote.model.track import ANY_TASK, Parallel, Task
 from pacenote.operations.base import Compiled
 from pacenote.plan.document import Bound, Deterministic, Iterations, Pace, Poisson, Time, Unpaced
@@ -26,6 +26,10 @@ def pace_of(task: Task, compiled: Compiled, problems: Problems) -> Pace:
     if task.target_throughput is not None:
         interval_s = _interval_s(task, task.target_throughput, compiled, problems)
     if not interval_s:
+        return Unpaced()
+    if interval_s > LARGEST_NUMBER:
+        text = "is too low for this operation: the next one would be due in more than 100 years"
+        problems.add((*task.place, "target-throughput"), text)
         return Unpaced()
     return Poisson(interval_s) if task.schedule == _POISSON else Deterministic(interval_s)
 

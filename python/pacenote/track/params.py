@@ -95,3 +95,5 @@ def _json(text: str, where: str) -> Any:
         raise UsageError(
             f"{where}: no valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
         ) from cause
+    except ValueError as cause:
+        raise UsageError(f"{where}: holds a number that is too long") from cause

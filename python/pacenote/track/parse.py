@@ -89,6 +89,9 @@ class _Bodies:
                 key, f"names {quoted(name)}, which rendered is no valid JSON: {cause.msg} at {place}"
             )
             return None
+        except ValueError:
+            item.problem(key, f"names {quoted(name)}, which rendered holds a number that is too long")
+            return None
         if not isinstance(body, dict):
             item.problem(key, f"names {quoted(name)}, which holds {shown(body)}, must hold an object")
             return None

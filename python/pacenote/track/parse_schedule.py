@@ -15,6 +15,9 @@ from pacenote.track.parse_pace import parse_target_interval, parse_target_throug
 _SINGLE = ("challenge", "test_procedure", "test-procedure")
 _SEVERAL = ("challenges", "test_procedures", "test-procedures")
 
+_MOST_CLIENTS = 1_000_000
+"""More connections than one host can have; every one costs memory before the race begins."""
+
 Operations = Mapping[str, Operation]
 
 
@@ -126,7 +129,7 @@ def _parallel(outer: Reader, operations: Operations) -> Parallel:
         item.problem("completed-by", f"names {quoted(completed_by)}, which is none of its tasks{hint}")
     return Parallel(
         tasks=tasks,
-        clients=item.integer("clients", 1),
+        clients=item.integer("clients", 1, _MOST_CLIENTS),
         completed_by=completed_by,
         name=outer.text("name") or item.text("name"),
         place=item.path,
@@ -153,7 +156,7 @@ def _task(item: Reader, operations: Operations, above: _Inherited) -> Task:
     return Task(
         name=item.text("name") or operation.name,
         operation=operation,
-        clients=item.integer("clients", 1) or 1,
+        clients=item.integer("clients", 1, _MOST_CLIENTS) or 1,
         warmup_iterations=bounds.warmup_iterations,
         iterations=bounds.iterations,
         warmup_time_period=bounds.warmup_time_period,
