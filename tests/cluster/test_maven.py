@@ -84,7 +84,7 @@ def test_always_busy_names_artifact_and_status(server: Server, tmp_path: Path) -
     server.put(path_of(artifact), b"busy", 503)
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 cannot be fetched .*status 503") as caught:
         fetch([artifact], tmp_path, mirror=server.url, retry=FAST)
-    assert "maven_mirror" in caught.value.hint
+    assert "--maven-mirror" in caught.value.hint
     assert server.count(path_of(artifact)) == 4
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 
 import pytest
 
@@ -60,7 +59,7 @@ def test_refused_credentials_are_not_shown(server: Server) -> None:
     server.put("/", b"Unauthorized", 401)
     with pytest.raises(EngineError, match="status 401: Unauthorized") as caught:
         client(server, Access.basic("bob", "s3cret")).get("/")
-    assert "credentials" in caught.value.hint
+    assert "http://user:password@host:port" in caught.value.hint
     assert "s3cret" not in f"{caught.value}{caught.value.hint}{Access.api_key('s3cret')!r}"
     assert server.seen[0][2]["authorization"] == "Basic Ym9iOnMzY3JldA=="
 
@@ -102,11 +101,10 @@ def test_something_else_is_no_cluster(server: Server) -> None:
         existing_cluster(server.url)
 
 
-def test_refused_shows_at_once_and_names_the_hosts() -> None:
-    begun = time.monotonic()
-    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1: connection refused; \[::1\]:1: "):
+def test_refused_names_the_hosts_and_what_to_check() -> None:
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1: connection refused; \[::1\]:1: ") as caught:
         existing_cluster("127.0.0.1:1,[::1]:1")
-    assert time.monotonic() - begun < 1
+    assert caught.value.hint == "check that it runs, and --target-hosts"
 
 
 def test_silence_ends_after_the_timeout() -> None:

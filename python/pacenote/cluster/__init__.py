@@ -7,4 +7,5 @@ distribution.py opensearch.py            what an engine is, as knowledge
 maven.py lock.py relock.py install.py    getting and assembling it
 java.py place.py resources.py            what it needs here
 node.py process.py registry.py engine_log.py    running it
+leftovers.py         what killed starts left half done
 """

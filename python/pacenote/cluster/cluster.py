@@ -14,11 +14,12 @@ from pacenote.cluster.distribution import Distribution, find_distribution
 from pacenote.cluster.hosts import Host, parse_hosts
 from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.cluster.install import assemble
-from pacenote.cluster.java import find_java, reachable_java
+from pacenote.cluster.java import Java, find_java, reachable_java
+from pacenote.cluster.leftovers import remove_leftovers
 from pacenote.cluster.lock import Lock, find_lock, save_lock
-from pacenote.cluster.maven import fetch
+from pacenote.cluster.maven import fetch, missing_artifacts
 from pacenote.cluster.node import Install, Node, NodeSpec, start_node
-from pacenote.cluster.place import Place, find_place
+from pacenote.cluster.place import Place, find_place, planned_place
 from pacenote.cluster.progress import Progress, silent
 from pacenote.cluster.relock import Source, make_lock
 from pacenote.cluster.rest import RestClient
@@ -26,6 +27,10 @@ from pacenote.cluster.wire import Access
 from pacenote.errors import EngineError
 
 LOG_NAME = "engine.log"
+
+_ONLINE_HINT = "run once without --offline"
+# How many missing jars a message names.
+_NAMED = 3
 
 
 class Cluster(Protocol):
@@ -134,7 +139,8 @@ class EmbeddedCluster:
 class EmbeddedRequest:
     """What engine to start. `artifacts` is the folder for its logs; an empty `version` is the default one.
 
-    `runtime_jdk` as on the command line; `maven_mirror` a repository's URL; `start_timeout` in seconds.
+    `runtime_jdk` as on the command line; `maven_mirror` a repository's URL; `start_timeout` in seconds. With
+    `offline` nothing is resolved or downloaded: what is not here is an error.
     """
 
     home: Path
@@ -148,6 +154,7 @@ class EmbeddedRequest:
     cluster_name: str = "rally-benchmark"
     start_timeout: float = 120.0
     preserve: bool = False
+    offline: bool = False
 
 
 def existing_cluster(
@@ -169,6 +176,19 @@ def existing_cluster(
     return cluster
 
 
+def check_request(request: EmbeddedRequest) -> None:
+    """Raise what would stop the engine's start and can be known before any download; creates nothing.
+
+    Unknown distribution or version, no suitable Java, a heap that is none or does not fit into the memory,
+    and with `offline` what is missing here. Ends nodes that dead owners left behind: they take memory.
+    """
+    place = planned_place(request.home)
+    registry.sweep(place)
+    distribution, _ = _suited(request, silent)
+    _check_memory(request)
+    _known_lock(request, distribution, place)
+
+
 def embedded_cluster(request: EmbeddedRequest, progress: Progress = silent) -> EmbeddedCluster:
     """Start an engine for a race: fetched, assembled, started, healthy. The caller must stop it, best with
     `with`.
@@ -178,7 +198,7 @@ def embedded_cluster(request: EmbeddedRequest, progress: Progress = silent) -> E
     place = find_place(request.home)
     registry.sweep(place)
     # Before anything is fetched: what cannot run here should not cost a download first.
-    resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
+    _check_memory(request)
     install = _install(request, place, progress)
     spec = NodeSpec(
         distribution=install.distribution.name,
@@ -204,10 +224,10 @@ def _version(request: EmbeddedRequest, distribution: Distribution) -> str:
 
 
 def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Install:
-    distribution = find_distribution(request.distribution, request.version)
+    remove_leftovers(place)
+    distribution, java = _suited(request, progress)
     version = _version(request, distribution)
-    java = find_java(request.runtime_jdk, distribution.java_range(version))
-    lock = find_lock(distribution.name, version, place.locks)
+    lock = _known_lock(request, distribution, place)
     if lock is None:
         lock = _new_lock(distribution, version, Source(place.jars, request.maven_mirror), progress)
         save_lock(lock, place.locks)
@@ -217,6 +237,39 @@ def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Inst
     fetch(lock.artifacts(), place.jars, mirror=request.maven_mirror, progress=progress)
     folder = assemble(distribution, lock, place.jars, place.installs)
     return Install(distribution, folder, reachable_java(java, place))
+
+
+def _suited(request: EmbeddedRequest, progress: Progress) -> tuple[Distribution, Java]:
+    distribution = find_distribution(request.distribution, request.version)
+    needs = distribution.java_range(_version(request, distribution))
+    return distribution, find_java(request.runtime_jdk, needs, progress=progress)
+
+
+def _check_memory(request: EmbeddedRequest) -> None:
+    resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
+
+
+def _known_lock(request: EmbeddedRequest, distribution: Distribution, place: Place) -> Lock | None:
+    """The lock, None when it has to be made; with `offline` never None, and all its jars are here."""
+    version = _version(request, distribution)
+    lock = find_lock(distribution.name, version, place.locks)
+    if not request.offline:
+        return lock
+    if lock is None:
+        raise EngineError(
+            f"{distribution.name} {version} was never looked up here, and --offline forbids it",
+            hint=_ONLINE_HINT,
+        )
+    jars = lock.artifacts()
+    if missing := missing_artifacts(jars, place.jars):
+        names = ", ".join(each.file_name for each in missing[:_NAMED])
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        raise EngineError(
+            f"{len(missing)} of the {len(jars)} jars of {distribution.name} {version} are missing in "
+            f"{place.jars}, and --offline forbids downloading them: {names}{more}",
+            hint=_ONLINE_HINT,
+        )
+    return lock
 
 
 def absent_modules(distribution: Distribution, lock: Lock) -> tuple[str, ...]:

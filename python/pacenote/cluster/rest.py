@@ -61,9 +61,7 @@ class RestClient:
             return reply.body
         hint = "see the log of the engine"
         if reply.status in (401, 403):
-            hint = (
-                "check the credentials in --client-options (basic_auth_user, basic_auth_password or api_key)"
-            )
+            hint = "give the credentials as http://user:password@host:port in --target-hosts"
         raise EngineError(
             f"{method} {path} failed with status {reply.status}: {_reason(reply.body)}", hint=hint
         )
@@ -78,7 +76,7 @@ class RestClient:
                 failures.append(f"{host.address}: {failure}")
         raise EngineError(
             f"the cluster cannot be reached at {'; '.join(failures)}",
-            hint="check that it runs, --target-hosts, and --client-options (use_ssl, ca_certs)",
+            hint="check that it runs, and --target-hosts",
         )
 
     def close(self) -> None:

@@ -102,7 +102,7 @@ def open_pool(scheme: str, host: str, access: Access, connections: int) -> PoolM
         except OSError:
             raise EngineError(
                 f"the CA file {access.ca_certs} cannot be read as PEM certificates",
-                hint="check ca_certs in --client-options",
+                hint="check that the file exists and holds certificates in PEM format",
             ) from None
         if not access.verify:
             context.check_hostname = False
