@@ -108,3 +108,20 @@ def test_generating(run, monkeypatch, tmp_path):
     run("generate", "http_logs", "--docs=5")
     assert calls == [("http_logs", 1000, 7, tmp_path), ("http_logs", 5, 42, Path())]
     assert run("generate", "http_logs")[0] == 2
+
+
+@pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is no folder")])
+def test_a_track_path_that_is_no_folder(run, tmp_path, name, what):
+    (tmp_path / "file").touch()
+    code, out, err = run("list", "tracks", f"--track-path={tmp_path / name}")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: --track-path {tmp_path / name} {what}\n")
+
+
+@pytest.mark.parametrize("place", [".", "races"])
+def test_a_home_that_is_no_folder(run, home, place):
+    (home / place).parent.mkdir(parents=True, exist_ok=True)
+    (home / place).touch()
+    code, out, err = run("list", "races")
+    assert (code, out) == (64, "")
+    assert err.startswith(f"error: races cannot be looked for in {home / place}: Not a directory\n")

@@ -1,6 +1,7 @@
 """`race.json`: Rally's document, ours beside it, and back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -99,3 +100,18 @@ def test_a_bad_field_is_named(change, message):
 
 def test_tasks_are_restored_in_full():
     assert RaceRecord.from_document(stored(record(tasks=(bulk(), paced())))).tasks == (bulk(), paced())
+
+
+def test_a_challenge_made_of_a_bare_schedule_is_left_out() -> None:
+    made = replace(record(), challenge=None)
+    document = stored(made)
+    assert "challenge" not in document
+    assert RaceRecord.from_document(document).challenge is None
+
+
+def test_rallys_keys_without_values() -> None:
+    results = stored(record())["results"]
+    lists = {key for key, value in results.items() if value == []}
+    assert {"ml_processing_time", "total_transform_throughput", "disk_usage_total"} <= lists
+    for key in ("memory_segments", "ingest_pipeline_cluster_count", "index_size", "bytes_written"):
+        assert results[key] is None

@@ -10,10 +10,11 @@ from pathlib import Path
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, one_of
+from pacenote.errors import UsageError
 from pacenote.model.codec import encode
 from pacenote.report.notes import clean
 from pacenote.store.index import RaceFilter, RaceSummary
-from pacenote.store.local import RaceStore
+from pacenote.store.local import RaceStore, check_home
 
 LATER = {
     "--track-repository": "tracks come with Pacenote or from --track-path",
@@ -71,7 +72,9 @@ def _races(options: argparse.Namespace) -> str:
         to_date=options.to_date,
         user_tags=options.user_tags,
     )
-    races = RaceStore().list(wanted)
+    store = RaceStore()
+    check_home(store.home)
+    races = store.list(wanted)
     if options.format == "json":
         return json.dumps([encode(race) for race in races], ensure_ascii=False, indent=2) + "\n"
     return _table(_RACE_COLUMNS, [_race_cells(race) for race in races]) if races else "No races found.\n"
@@ -89,6 +92,11 @@ def _race_cells(race: RaceSummary) -> list[str]:
 def _tracks(options: argparse.Namespace) -> str:
     from pacenote.track.source import BUNDLED, FolderRepository
 
+    if options.track_path and not options.track_path.is_dir():
+        what = "is no folder" if options.track_path.exists() else "does not exist"
+        raise UsageError(
+            f"--track-path {options.track_path} {what}", hint="name the folder that holds tracks"
+        )
     repository = FolderRepository(options.track_path) if options.track_path else BUNDLED
     names = list(repository.names())
     if options.format == "json":

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode_value, encode, hints
 from pacenote.model.result import TaskResult
-from pacenote.model.results_document import op_metrics
+from pacenote.model.results_document import not_measured, op_metrics
 from pacenote.model.secrets import hide_secrets
 
 FORMAT = 1
@@ -173,9 +173,11 @@ class SystemMetrics:
 class RaceRecord:
     """One race. A record grows by `dataclasses.replace`; it is `complete` when its race ran to its end.
 
-    `max_error_rate` is a share (0 to 1). `aborted` says what ended the race early ("" if nothing did),
-    `interrupted` that the user did. `unreported` names tasks that the report leaves out unless they had
-    errors (Rally's `include-in-reporting`). `telemetry_errors` are sentences about what could not be read.
+    `challenge` is None for one that was made of a bare schedule. `max_error_rate` is a share (0 to 1).
+    `aborted` says what ended the race early ("" if nothing did), `interrupted` that the user did.
+    `unreported` names tasks that the report leaves out unless they had errors (Rally's
+    `include-in-reporting`).
+    `telemetry_errors` are sentences about what could not be read.
     """
 
     race_id: str
@@ -233,8 +235,11 @@ class RaceRecord:
                 "name": self.cluster.name,
                 "nodes": encode(self.cluster.nodes),
             },
-            "results": {"op_metrics": op_metrics(self.tasks), **encode(self.system)},
+            "results": {"op_metrics": op_metrics(self.tasks), **encode(self.system), **not_measured()},
         }
+        if self.challenge is None:
+            # Rally leaves out a challenge that it made of a bare schedule.
+            del document["challenge"]
         return document
 
     @classmethod
@@ -317,7 +322,8 @@ def _cluster(document: Mapping[str, object]) -> Cluster:
 
 def _system(document: Mapping[str, object]) -> SystemMetrics:
     results = decode_value(Mapping[str, object], document.get("results", {}), "race.results")
+    derived = {"op_metrics", *not_measured()}
     found: SystemMetrics = decode_value(
-        SystemMetrics, {key: value for key, value in results.items() if key != "op_metrics"}, "race.results"
+        SystemMetrics, {key: value for key, value in results.items() if key not in derived}, "race.results"
     )
     return found

@@ -1,4 +1,4 @@
-"""Rally's `op_metrics`: the results of the tasks as its results document has them."""
+"""The parts of Rally's results document: `op_metrics`, the results of the tasks, and what nobody measures here."""
 
 from __future__ import annotations
 
@@ -6,6 +6,39 @@ from collections.abc import Iterable
 from typing import Any
 
 from pacenote.model.result import TaskResult, Times, percentiles_for
+
+_LISTS = (
+    "ml_processing_time",
+    "total_transform_search_times",
+    "total_transform_index_times",
+    "total_transform_processing_times",
+    "total_transform_throughput",
+    "disk_usage_total",
+    "disk_usage_inverted_index",
+    "disk_usage_stored_fields",
+    "disk_usage_doc_values",
+    "disk_usage_points",
+    "disk_usage_norms",
+    "disk_usage_term_vectors",
+)
+_VALUES = (
+    "memory_segments",
+    "memory_doc_values",
+    "memory_terms",
+    "memory_norms",
+    "memory_points",
+    "memory_stored_fields",
+    "index_size",
+    "bytes_written",
+    "ingest_pipeline_cluster_count",
+    "ingest_pipeline_cluster_time",
+    "ingest_pipeline_cluster_failed",
+)
+
+
+def not_measured() -> dict[str, Any]:
+    """The keys of Rally's results that Pacenote has no values for, as Rally writes them without values."""
+    return {key: [] for key in _LISTS} | dict.fromkeys(_VALUES)
 
 
 def op_metrics(tasks: Iterable[TaskResult]) -> list[dict[str, Any]]:

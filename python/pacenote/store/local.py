@@ -7,9 +7,9 @@
             ├── race.json          the record; `complete` says whether the race ran to its end
             ├── tasks.jsonl        results of finished tasks, one per line, until race.json holds them
             ├── plan.json          what the driver was given
-            ├── samples.parquet    these three are written by the Rust core; only their names live here
+            ├── samples.parquet    these two are written by the Rust core; only their names live here
             ├── series.parquet
-            ├── telemetry.parquet
+            ├── telemetry.parquet  a name for later: nobody writes it yet
             └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record it started
@@ -43,6 +43,23 @@ def default_home() -> Path:
     """`PACENOTE_HOME`, or `~/.pacenote`."""
     chosen = os.environ.get("PACENOTE_HOME")
     return Path(chosen).expanduser() if chosen else Path.home() / ".pacenote"
+
+
+def check_home(home: Path) -> None:
+    """Makes sure that races below a home can be looked for; a home that is not there yet has none.
+
+    Raises StoreError when something that is no readable folder is in its place.
+    """
+    for folder in (home, home / "races"):
+        try:
+            next(folder.iterdir(), None)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreError(
+                f"races cannot be looked for in {folder}: {error.strerror}",
+                hint="PACENOTE_HOME names the folder that Pacenote keeps its files in",
+            ) from error
 
 
 def is_race_id(text: str) -> bool:
@@ -83,7 +100,7 @@ class RaceFolder:
 
     @property
     def telemetry(self) -> Path:
-        """Sampled values of the engine and the hosts."""
+        """Sampled values of the engine and the hosts; nobody writes them yet."""
         return self.path / "telemetry.parquet"
 
     @property
