@@ -32,6 +32,12 @@ def test_composes_left_to_right_and_params_last() -> None:
     assert car.jvm_options == ("-XX:+PreserveFramePointer", "-XX:+UseZGC")
 
 
+def test_nested_settings_get_their_full_names() -> None:
+    settings = {"http": {"port": 9201, "x": {"y": [1]}}, "cluster.routing.a": 1}
+    car = compose_car([], {"additional_cluster_settings": settings})
+    assert car.settings == {"http.port": 9201, "http.x.y": [1], "cluster.routing.a": 1}
+
+
 def test_another_collector_leaves_g1_out() -> None:
     assert compose_car(["parallelgc"]).jvm_options == ("-XX:+UseParallelGC",)
 
@@ -52,6 +58,12 @@ def test_unknown_car_has_a_close_match() -> None:
         ({"additional_cluster_settings": {"network.host": "0.0.0.0"}}, "loopback"),
         ({"additional_cluster_settings": {"http.bind_host": "0.0.0.0"}}, "loopback"),
         ({"additional_cluster_settings": {"path.data": "/"}}, "path.data"),
+        ({"additional_cluster_settings": {"http": {"bind_host": "0.0.0.0"}}}, r"http\.bind_host .*loopback"),
+        ({"additional_cluster_settings": {"http": {"a.b": {"c": 1}}, "path": {"data": "/"}}}, "path.data"),
+        ({"additional_cluster_settings": {"transport.profiles": {"x": {"port": 1}}}}, "loopback"),
+        ({"additional_cluster_settings": {"a: 1\nhttp.host": "0.0.0.0"}}, "not the name of a setting"),
+        ({"additional_cluster_settings": {'"http.host"': "0.0.0.0"}}, "not the name of a setting"),
+        ({"additional_cluster_settings": {"http.host ": "0.0.0.0"}}, "not the name of a setting"),
         ({"additional_java_settings": {"a": 1}}, "additional_java_settings"),
         ({"additional_java_settings": ["-Xmx4g"]}, "-Xmx4g"),
     ],

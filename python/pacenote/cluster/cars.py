@@ -48,7 +48,11 @@ CARS: Mapping[str, Car] = {
 """Every car and mixin by name."""
 
 # What keeps a node to itself: a race must never open a port to others or join a cluster it happens to find.
-_FIXED = re.compile(r"path\.|discovery\.|cluster\.initial|(network|http|transport)\.(\w+_)?host$")
+_FIXED = re.compile(
+    r"path\.|discovery\.|cluster\.initial|transport\.profiles\.|(network|http|transport)\.(\w+_)?host$"
+)
+# Settings are written as lines of a file: a name must not be able to end its line or hide behind quotes.
+_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
 
 _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings")
 
@@ -104,13 +108,30 @@ def _from_params(params: Mapping[str, object]) -> Car:
             "additional_cluster_settings in --car-params must be an object of setting to value",
             hint='for example {"additional_cluster_settings": {"indices.queries.cache.size": "5%"}}',
         )
-    for key in settings:
-        if _FIXED.match(str(key)):
+    flat = _flatten(settings)
+    for key in flat:
+        if not _NAME.fullmatch(key):
+            raise UsageError(
+                f"{key!r} in additional_cluster_settings is not the name of a setting",
+                hint="letters, digits and . _ - * only",
+            )
+        if _FIXED.match(key):
             raise UsageError(
                 f"{key} in additional_cluster_settings cannot be changed: nodes stay alone on loopback",
                 hint="leave it out, or start the cluster yourself and use --pipeline=benchmark-only",
             )
-    return Car("params", heap_size=heap, jvm_options=_java_settings(params), settings=dict(settings))
+    return Car("params", heap_size=heap, jvm_options=_java_settings(params), settings=flat)
+
+
+def _flatten(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Settings by their full names: `{"http": {"port": 1}}` means the same to an engine as `http.port`."""
+    flat: dict[str, object] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat.update(_flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
 
 
 def _java_settings(params: Mapping[str, object]) -> tuple[str, ...]:
