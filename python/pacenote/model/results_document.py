@@ -1,4 +1,4 @@
-"""The parts of Rally's results document: `op_metrics`, the results of the tasks, and what nobody measures here."""
+"""The parts of Rally's results document: `op_metrics`, the results of the tasks, and what is not measured."""
 
 from __future__ import annotations
 
