@@ -71,18 +71,23 @@ fn an_empty_file_has_no_lines() {
 }
 
 #[test]
-fn uses_the_side_file_only_while_it_is_newer() {
+fn uses_the_side_file_only_while_it_is_newer_and_right() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 60_000, true);
-    // Two rows that fit this data but are wrong: line 50,000 starts one line early.
-    let start = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
-    let wrong = format!("50000;{start}\n");
-    fs::write(side(&path), &wrong).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_001, "a newer table is believed");
+    let start = LineFile::open(&path).unwrap().line_start(50_000).unwrap();
+    // As Rally writes it: without the total that our own tables end with.
+    let foreign = format!("50000;{start}\n");
+    let kept = || fs::read_to_string(side(&path)).unwrap();
+    fs::write(side(&path), &foreign).unwrap();
+    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000);
+    assert_eq!(kept(), foreign, "a newer table is used as it is");
     let old = SystemTime::now() - Duration::from_hours(1);
     File::options().write(true).open(side(&path)).unwrap().set_modified(old).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "an older one is not");
-    assert_ne!(fs::read_to_string(side(&path)).unwrap(), wrong, "and is replaced");
+    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000);
+    assert_ne!(kept(), foreign, "an older one is replaced");
+    let early = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
+    fs::write(side(&path), format!("50000;{early}\n")).unwrap();
+    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "a wrong one is not believed");
 }
 
 #[test]

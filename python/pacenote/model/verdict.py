@@ -65,8 +65,11 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
                 f"(limit {THREAD_CPU_SHARE * 100:.0f} %): the driver may have been the bottleneck"
             )
     for check in record.documents:
-        known = check.acknowledged is not None and check.counted is not None
-        if known and check.acknowledged != check.counted and not check.difference_expected:
+        if check.difference_expected or check.acknowledged is None:
+            continue
+        if check.counted is None:
+            yield f"index '{check.index}': its documents could not be counted after the race"
+        elif check.acknowledged != check.counted:
             yield (
                 f"index '{check.index}': the engine acknowledged {check.acknowledged} documents "
                 f"but counts {check.counted}"

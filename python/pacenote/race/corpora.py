@@ -11,15 +11,12 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.race import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.track import Challenge, Corpus, Documents, Track
+from pacenote.model.track import ARCHIVES, Challenge, Corpus, Documents, Track
 from pacenote.plan.corpora import needed_documents
-from pacenote.race.generated import core_call, generated_corpus
+from pacenote.race.generated import alone_in, core_call, generated_corpus
 
 Progress = Callable[[str, int, int], None]
 """Told (label, done, total); total 0 when it is not known."""
-
-ARCHIVES = (".gz", ".bz2", ".zst")
-"""Packed forms that are looked for beside the one a track names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +146,13 @@ class _Preparation:
         target = folder / archive.name.removesuffix(archive.suffix)
         if target.is_file():
             return target
-        folder.mkdir(parents=True, exist_ok=True)
         label = f"unpacking {archive.name}"
-        path, _ = core_call(
-            lambda: _core.unpack(
-                str(archive), str(folder), None, lambda done, total: self._progress(label, done, total)
+        with alone_in(folder):
+            path, _ = core_call(
+                lambda: _core.unpack(
+                    str(archive), str(folder), None, lambda done, total: self._progress(label, done, total)
+                )
             )
-        )
         return Path(path)
 
     def _generated(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> tuple[DataFile, ...]:

@@ -96,8 +96,13 @@ class _Listening:
 
     def to_the_end(self) -> Drive:
         with self._heeding_signals():
-            while self._summary is None:
-                self._listen()
+            try:
+                while self._summary is None:
+                    self._listen()
+            except BaseException:
+                # Nobody would hear of what the core goes on doing to the engine.
+                self._driver.stop(True)
+                raise
         error = str(self._summary.pop("error", None) or "")
         failure = str(self._summary.pop("aborted", None) or "")
         if error or failure:

@@ -19,10 +19,18 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from pacenote.cluster.cars import compose_car
-from pacenote.cluster.cluster import Cluster, EmbeddedRequest, embedded_cluster, existing_cluster
-from pacenote.errors import DriverError, PacenoteError
+from pacenote.cluster.cluster import (
+    Cluster,
+    EmbeddedCluster,
+    EmbeddedRequest,
+    check_request,
+    embedded_cluster,
+    existing_cluster,
+)
+from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
 from pacenote.model.race_request import RaceListener, RaceRequest
+from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Track
 from pacenote.model.verdict import judge
 from pacenote.operations.base import Engine, included_in_report
@@ -55,23 +63,37 @@ def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
 
     Raises PacenoteError when the race could not begin, KeyboardInterrupt when it was stopped before.
     """
-    track, challenge = _load(request)
-    _plan(request, track, challenge, PlanContext())
-    existing = _existing(request)
-    corpora = prepare(track, challenge, request, listener.preparing)
-    plan = _plan(request, track, challenge, PlanContext(corpora.data_file, _engine(request)))
-    folder = RaceStore(request.home).create(_begin(request, track, challenge, corpora))
-    record = folder.read()
-    try:
-        with _stoppable(), existing or _embedded(request, folder, listener) as cluster:
-            record = _set_out(record, plan, cluster, folder)
-            listener.started(record)
-            record = _run(record, plan, cluster, folder, listener)
-    except BaseException as error:
-        folder.finish(_broken_off(folder.read(), error))
-        raise
+    with _stoppable():
+        track, challenge = _load(request)
+        _plan(request, track, challenge, PlanContext())
+        _check_indices(request, challenge)
+        place = RaceFolder(RaceStore(request.home).races / request.race_id)
+        provision = _provision(request, place)
+        existing = _existing(request)
+        corpora = prepare(track, challenge, request, listener.preparing)
+        plan = _plan(request, track, challenge, PlanContext(corpora.data_file, _engine(request)))
+        folder = RaceStore(request.home).create(_begin(request, track, challenge, corpora))
+        try:
+            with existing or embedded_cluster(provision, listener.preparing) as cluster:
+                record = _set_out(folder, plan, cluster, secret_values(request.track_params))
+                listener.started(record)
+                record = _run(record, plan, cluster, folder, listener)
+        except BaseException as error:
+            _break_off(folder, error)
+            raise
     listener.finished(record)
     return record
+
+
+def _check_indices(request: RaceRequest, challenge: Challenge) -> None:
+    """A new engine has no indices, and a search for a pattern that matches nothing succeeds without hits."""
+    kinds = {task.operation.type for task in challenge.tasks()}
+    if request.pipeline == "benchmark-only" or "search" not in kinds or kinds & {"bulk", "create-index"}:
+        return
+    raise UsageError(
+        f"challenge '{challenge.name}' searches indices that a new engine does not have",
+        hint="race it on a cluster that has them, with --target-hosts",
+    )
 
 
 def _load(request: RaceRequest) -> tuple[Track, Challenge]:
@@ -107,18 +129,24 @@ def _existing(request: RaceRequest) -> Cluster | None:
     return existing_cluster(request.target_hosts or ("127.0.0.1:9200",))
 
 
-def _embedded(request: RaceRequest, folder: RaceFolder, listener: RaceListener) -> Cluster:
+def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
+    """The engine to start. Raises UsageError or EngineError for what is known to be impossible."""
+    provisioned = request.pipeline != "benchmark-only"
     jdk = request.runtime_jdk
     wanted = EmbeddedRequest(
         home=request.home,
         artifacts=folder.artifacts,
         distribution=request.distribution,
         version=request.distribution_version,
-        car=compose_car(request.car, request.car_params),
+        car=compose_car(request.car, request.car_params if provisioned else {}),
         runtime_jdk=None if jdk is None else str(jdk),
+        maven_mirror=request.maven_mirror,
         preserve=request.preserve_install,
+        offline=request.offline,
     )
-    return embedded_cluster(wanted, listener.preparing)
+    if provisioned:
+        check_request(wanted)
+    return wanted
 
 
 def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: PreparedCorpora) -> RaceRecord:
@@ -133,7 +161,7 @@ def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: Pr
         race_id=request.race_id,
         timestamp=datetime.now(UTC),
         track=TrackUsed(track.name, None, request.track_params),
-        challenge=challenge.name,
+        challenge=None if challenge.auto_generated else challenge.name,
         pipeline=request.pipeline,
         car=request.car if provisioned else ("external",),
         car_params=request.car_params if provisioned else {},
@@ -146,9 +174,10 @@ def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: Pr
     )
 
 
-def _set_out(record: RaceRecord, plan: Plan, cluster: Cluster, folder: RaceFolder) -> RaceRecord:
-    """Stores the plan as it will be driven, without what is secret in it."""
-    public = _aim(plan, cluster).to_public_json()
+def _set_out(folder: RaceFolder, plan: Plan, cluster: Cluster, secrets: frozenset[str]) -> RaceRecord:
+    """Stores the plan as it will be driven; what is secret in it is left out."""
+    record = folder.read()
+    public = _aim(plan, cluster).to_public_json(secrets)
     folder.write_plan(public)
     info = cluster.info()
     record = dataclasses.replace(
@@ -189,11 +218,16 @@ def _run(
         record = dataclasses.replace(
             record,
             system=observed.system,
-            telemetry=observed.values,
+            telemetry={**observed.values, **_startup(cluster)},
             telemetry_errors=(*observed.errors, *problems),
             documents=checks,
         )
     return _conclude(record, driven, folder)
+
+
+def _startup(cluster: Cluster) -> dict[str, float]:
+    """How long a node of ours took to be healthy, in seconds, under Rally's name."""
+    return {"node_startup_time": cluster.node.start_seconds} if isinstance(cluster, EmbeddedCluster) else {}
 
 
 def _conclude(record: RaceRecord, driven: Drive, folder: RaceFolder) -> RaceRecord:
@@ -202,18 +236,24 @@ def _conclude(record: RaceRecord, driven: Drive, folder: RaceFolder) -> RaceReco
     folder.finish(record)
     if driven.error and not driven.tasks:
         # Nothing was measured: the race could not run, which is another thing than a void result.
-        raise DriverError(driven.error, hint=f"the engine's log is in {folder.artifacts}")
+        provisioned = record.pipeline != "benchmark-only"
+        raise DriverError(
+            driven.error, hint=f"the engine's log is in {folder.artifacts}" if provisioned else ""
+        )
     return record
 
 
-def _broken_off(record: RaceRecord, error: BaseException) -> RaceRecord:
-    """The record of a race that ended outside its measured part."""
+def _break_off(folder: RaceFolder, error: BaseException) -> None:
+    """Stores why a race ended outside its measured part; one that was concluded before stays as it is."""
+    record = folder.read()
+    if record.complete:
+        return
     if isinstance(error, KeyboardInterrupt):
         record = dataclasses.replace(record, interrupted=True)
     else:
         text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
         record = dataclasses.replace(record, aborted=record.aborted or text)
-    return dataclasses.replace(record, verdict=judge(record))
+    folder.finish(dataclasses.replace(record, verdict=judge(record)))
 
 
 @contextmanager

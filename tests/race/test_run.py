@@ -1,0 +1,176 @@
+"""Whole races without an engine: a small server answers as one would."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.errors import EngineError, TrackError, UsageError
+from pacenote.model.race_request import RaceRequest
+from pacenote.race.run import dry_run, race
+from pacenote.store.local import RaceStore
+
+
+class Engine(BaseHTTPRequestHandler):
+    """Says what an OpenSearch says, as far as a race asks."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        reply: dict[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False}
+        if self.path == "/":
+            reply = {"cluster_name": "c", "version": {"distribution": "opensearch", "number": "3.3.0"}}
+        elif self.path.startswith("/_nodes"):
+            reply = {"nodes": {}}
+        elif "_stats" in self.path:
+            reply = {"indices": {}, "_shards": {"failed": 0}}
+        elif self.path.startswith("/missing"):
+            reply = {"error": {"type": "no_such_thing", "reason": "it is missing"}}
+        body = json.dumps(reply).encode()
+        self.send_response(404 if "error" in reply else 200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
+        """Says nothing."""
+
+
+for _method in ("GET", "POST", "PUT", "DELETE"):
+    setattr(Engine, f"do_{_method}", Engine.answer)
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Engine) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+class Listener:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def preparing(self, label: str, done: int, total: int) -> None:
+        self.told.append(f"preparing {label}")
+
+    def started(self, record: Any) -> None:
+        self.told.append("started")
+
+    def progress(self, progress: Any) -> None:
+        """Comes or not, as time allows."""
+
+    def task_finished(self, result: Any) -> None:
+        self.told.append(result.task)
+
+    def warning(self, text: str) -> None:
+        self.told.append(f"warning {text}")
+
+    def finished(self, record: Any) -> None:
+        self.told.append(f"finished {record.verdict.state}")
+
+
+def track(folder: Path, *operations: dict[str, Any]) -> Path:
+    schedule = [
+        {"name": f"task{number}", "operation": {"operation-type": "raw-request", **operation}}
+        for number, operation in enumerate(operations)
+    ]
+    folder.mkdir()
+    (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    return folder
+
+
+def request(tmp_path: Path, **more: Any) -> RaceRequest:
+    return RaceRequest(race_id="r", home=tmp_path / "home", **more)
+
+
+def existing(tmp_path: Path, address: str, *operations: dict[str, Any], **more: Any) -> RaceRequest:
+    path = track(tmp_path / "tiny", *operations)
+    own: dict[str, Any] = {"track_path": path, "pipeline": "benchmark-only", "target_hosts": (address,)}
+    return request(tmp_path, **own, **more)
+
+
+def test_a_race_is_told_stored_and_judged(tmp_path: Path, address: str) -> None:
+    listener = Listener()
+    record = race(existing(tmp_path, address, {"path": "/one"}, {"path": "/two"}), listener)
+    assert listener.told == ["started", "task0", "task1", "finished valid"]
+    assert (record.complete, record.challenge, record.car) == (True, None, ("external",))
+    assert record.cluster.version == "3.3.0"
+    assert RaceStore(tmp_path / "home").load("r") == record
+
+
+def test_failures_void_the_race(tmp_path: Path, address: str) -> None:
+    record = race(existing(tmp_path, address, {"path": "/missing"}), Listener())
+    assert record.complete
+    assert record.verdict.state == "void"
+    assert record.tasks[0].errors[0].reason == "no_such_thing: it is missing"
+
+
+def test_no_secret_reaches_the_disk(tmp_path: Path, address: str) -> None:
+    wanted = existing(
+        tmp_path,
+        address.replace("127.0.0.1", "me:hunter22@127.0.0.1"),
+        {"path": "/{{ secret_key }}", "method": "POST", "body": {"key": "{{ secret_key }}"}},
+        track_params={"secret_key": "hunter33"},
+    )
+    race(wanted, Listener())
+    stored = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert {"race.json", "plan.json"} <= {path.name for path in stored}
+    for path in stored:
+        text = path.read_bytes()
+        assert b"hunter22" not in text, path
+        assert b"hunter33" not in text, path
+
+
+def test_what_cannot_run_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="4gheapp"):
+        race(request(tmp_path, track="http_logs", car=("4gheapp",)), Listener())
+    with pytest.raises((UsageError, EngineError), match="opensearch"):
+        race(
+            request(tmp_path, track="http_logs", distribution="opensearch", distribution_version="0.1"),
+            Listener(),
+        )
+    with pytest.raises(TrackError):
+        race(request(tmp_path, track="http_logz"), Listener())
+    assert not (tmp_path / "home" / "races").exists()
+    assert not (tmp_path / "home" / "corpora").exists()
+
+
+def test_a_new_engine_has_nothing_to_search(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a new engine does not have"):
+        race(request(tmp_path, track="http_logs", challenge="query-only"), Listener())
+
+
+def test_offline_downloads_nothing(tmp_path: Path) -> None:
+    wanted = request(tmp_path, track="http_logs", track_params={"docs": 1000}, offline=True)
+    listener = Listener()
+    with pytest.raises(EngineError) as caught:
+        race(wanted, listener)
+    assert "--offline" in caught.value.hint
+    assert not any("downloading" in told for told in listener.told)
+    assert not (tmp_path / "home" / "corpora").exists()
+
+
+def test_nobody_at_the_address_leaves_no_race(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
+        race(existing(tmp_path, "127.0.0.1:1", {"path": "/"}), Listener())
+    assert not (tmp_path / "home" / "races").exists()
+
+
+def test_a_dry_run_needs_nothing(tmp_path: Path) -> None:
+    steps = dry_run(request(tmp_path, track="http_logs"))
+    assert [step.name for step in steps][:3] == ["delete-index", "create-index", "check-cluster-health"]
+    assert not (tmp_path / "home").exists()
