@@ -99,3 +99,8 @@ def test_broken_links_would_be_seen(tmp_path, monkeypatch):
 
 def test_pages_stay_short():
     assert (ROOT / "ARCHITECTURE.md").read_text().count("\n") <= 120
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_has_a_gap_left_to_fill(page: str) -> None:
+    assert "@@" not in (ROOT / page).read_text()

@@ -57,6 +57,7 @@ fn take(
     shared: &Shared,
 ) -> Result<(), RecordError> {
     if let Some(end) = collector.receive(delivery, spare)? {
+        shared.progress().tasks.retain(|running| running.task != end.result.task);
         shared.publish(Event::TaskFinished(Box::new(end.result)));
     }
     Ok(())
