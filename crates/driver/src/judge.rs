@@ -25,7 +25,6 @@ pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
     let verdict = match &request.check {
         Check::Status {} => Verdict::success(request.weight, -1),
         Check::Search {} => search(body, request),
-        Check::Bulk {} => bulk(body, request.weight),
         Check::Health { status, no_relocating_shards } => health(body, *status, *no_relocating_shards),
         Check::Condition { path, expected } => condition(body, path, expected),
         Check::Empty { path } => empty(body, path),

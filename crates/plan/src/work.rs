@@ -98,8 +98,6 @@ pub enum Check {
     Status {},
     /// A search: `timed_out` is false and no shard failed.
     Search {},
-    /// A bulk: `errors` is false.
-    Bulk {},
     /// Cluster health: at least this status, and no relocating shards if asked for.
     Health {
         /// `null`: any status.

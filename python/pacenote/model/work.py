@@ -37,13 +37,6 @@ class CheckSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckBulk:
-    """A bulk succeeds if none of its items failed."""
-
-    kind: ClassVar[str] = "bulk"
-
-
-@dataclass(frozen=True, slots=True)
 class CheckHealth:
     """The cluster has at least this status (None: any), and no relocating shards if asked for."""
 
@@ -69,7 +62,7 @@ class CheckEmpty:
     path: str
 
 
-Check = CheckStatus | CheckSearch | CheckBulk | CheckHealth | CheckCondition | CheckEmpty
+Check = CheckStatus | CheckSearch | CheckHealth | CheckCondition | CheckEmpty
 
 
 @dataclass(frozen=True, slots=True)
