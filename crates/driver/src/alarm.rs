@@ -73,20 +73,24 @@ fn once(left: Duration) -> Itimerspec {
     }
 }
 
-/// Waits for a future unless `stopped` says otherwise, before or whenever `waker` asks. Returns whether it ended by
-/// itself.
-pub async fn unless_stopped<F: Future>(wait: F, waker: &Notify, stopped: impl Fn() -> bool) -> bool {
+/// Waits for a future unless `stopped` says otherwise, before or whenever `waker` asks. `None` when it was
+/// stopped.
+pub async fn unless_stopped<F: Future>(
+    wait: F,
+    waker: &Notify,
+    stopped: impl Fn() -> bool,
+) -> Option<F::Output> {
     let mut wait = std::pin::pin!(wait);
     loop {
         let mut woken = std::pin::pin!(waker.notified());
         // Listening first and looking then: a wake-up between the two is not missed.
         woken.as_mut().enable();
         if stopped() {
-            return false;
+            return None;
         }
         tokio::select! {
             biased;
-            _ = &mut wait => return true,
+            output = &mut wait => return Some(output),
             () = woken => {}
         }
     }
@@ -126,8 +130,8 @@ mod tests {
                 waker.notify_waiters();
             };
             let (ended, ()) = tokio::join!(unless_stopped(long, &waker, || stopped.get()), stop);
-            assert!(!ended);
-            assert!(unless_stopped(async {}, &waker, || false).await);
+            assert!(ended.is_none());
+            assert_eq!(unless_stopped(async { 7 }, &waker, || false).await, Some(7));
         });
     }
 }

@@ -133,7 +133,12 @@ impl Client<'_> {
             return true;
         }
         let desk = self.desk;
-        unless_stopped(self.alarm.until(instant), desk.waker, || desk.stopped().is_some()).await
+        let rung = unless_stopped(self.alarm.until(instant), desk.waker, || desk.stopped().is_some()).await;
+        if let Some(Err(error)) = &rung {
+            // Without its timer the client would send too early, and call that its schedule.
+            desk.shared.abort(format!("the system refused a timer: {error}"));
+        }
+        matches!(rung, Some(Ok(())))
     }
 
     fn note(&self, who: (u32, u32, SampleType), times: &Times, outcome: Outcome) {

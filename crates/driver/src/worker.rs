@@ -177,7 +177,7 @@ impl Worker {
             let stopped = || self.shared.stop_level() != StopLevel::Run;
             let opened = async { next = opening.join_next().await };
             // A race that is stopped while it connects has no use for the clients that are missing.
-            if !unless_stopped(opened, &waker, stopped).await {
+            if unless_stopped(opened, &waker, stopped).await.is_none() {
                 break;
             }
             let Some(joined) = next else { break };

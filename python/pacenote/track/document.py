@@ -91,5 +91,5 @@ class Rendered:
         return TrackError(
             f"the rendered track is no valid JSON: {cause.msg}, column {cause.colno} ({place})",
             problems=(excerpt(self.text, cause.lineno),),
-            hint="render-track shows the whole text",
+            hint="look at that file, and at what its templates render to there",
         )

@@ -77,5 +77,5 @@ pub struct Site<'a> {
 async fn sleep(duration: Duration, desk: &Desk<'_>) -> Option<Outcome> {
     let sent = Instant::now();
     let slept = unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await;
-    slept.then(|| Outcome { first_sent: sent, sent, verdict: Verdict::success(1, -1), ..Outcome::nothing() })
+    slept.map(|()| Outcome { first_sent: sent, sent, verdict: Verdict::success(1, -1), ..Outcome::nothing() })
 }

@@ -137,5 +137,5 @@ fn join(before: &Outcome, after: Outcome) -> Outcome {
 /// Waits between two requests; `None` when the race or the step ends meanwhile.
 async fn pause(seconds: f64, desk: &Desk<'_>) -> Option<()> {
     let wait = tokio::time::sleep(Duration::from_secs_f64(seconds));
-    unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await.then_some(())
+    unless_stopped(wait, desk.waker, || desk.stopped().is_some()).await
 }
