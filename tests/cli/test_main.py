@@ -87,7 +87,7 @@ def test_nothing_is_a_usage_error(run):
             "error: --revision is not available in Pacenote yet\n"
             "hint: Pacenote does not build engines from sources; use --distribution-version\n",
         ),
-        (["race", "--test-mode"], "error: --test-mode is not available in Pacenote yet\n"),
+        (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
         (["race", "--on-error", "explode"], "error: argument --on-error: invalid choice: 'explode'"),
         (["race", "--driver-threads=-1"], "error: argument --driver-threads: invalid count value: '-1'\n"),
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),

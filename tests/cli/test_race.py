@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,42 @@ def test_everything_given(run, fake_race, tmp_path):
     assert request.corpus == "generated"
 
 
+def test_every_option_about_the_track(run, fake_race, tmp_path):
+    request = request_of(
+        run,
+        fake_race,
+        *("--track-repository=mine", "--track-revision=abc", "--build-flavor=serverless"),
+        *("--serverless-operator", "--test-mode", "--enable-assertions", "--corpus-documents=5000"),
+        *('--include-tasks=["a,b", "type:search"]', f"--dataset-cache={tmp_path}"),
+        "--effective-start-date=2026-01-31 23:59:59",
+    )
+    assert (request.track_repository, request.track_revision) == ("mine", "abc")
+    assert (request.build_flavor, request.serverless_operator) == ("serverless", True)
+    assert (request.test_mode, request.enable_assertions, request.corpus_documents) == (True, True, 5000)
+    assert (request.include_tasks, request.exclude_tasks) == (("a,b", "type:search"), ())
+    assert request.dataset_cache == tmp_path
+    assert request.effective_start == datetime(2026, 1, 31, 23, 59, 59, tzinfo=UTC)
+    assert request_of(run, fake_race, "--exclude-tasks=a, tag:b").exclude_tasks == ("a", "tag:b")
+
+
+def test_a_flag_can_be_taken_back(run, fake_race):
+    assert not request_of(run, fake_race, "--test-mode", "--no-test-mode").test_mode
+
+
+@pytest.mark.parametrize(
+    ("given", "basic_auth", "api_key"),
+    [
+        ("basic_auth_user:me,basic_auth_password:'hunter2'", ("me", "hunter2"), None),
+        ('{"default": {"api_key": "a:b,c"}}', None, "a:b,c"),
+    ],
+)
+def test_credentials_are_never_shown(run, fake_race, given, basic_auth, api_key):
+    request = request_of(run, fake_race, f"--client-options={given}")
+    assert (request.basic_auth, request.api_key, request.timeout_s) == (basic_auth, api_key, 60.0)
+    assert "hunter2" not in repr(request)
+    assert "a:b,c" not in repr(request)
+
+
 @pytest.mark.parametrize(
     "hosts", ["h1:9200,h2:9200", '["h1:9200", "h2:9200"]', '{"default": ["h1:9200", "h2:9200"]}']
 )
@@ -105,6 +142,14 @@ def test_options_without_effect_are_told(run, fake_race):
     [
         ([], "give either --track or --track-path"),
         (["--track=x", "--track-path=y"], "give either --track or --track-path"),
+        (["--track-path=y", "--track-revision=z"], "give either --track-revision or --track-path"),
+        (["--track=x", "--include-tasks=a", "--exclude-tasks=b"], "give either --include-tasks or --exclude"),
+        (["--track=x", "--corpus-documents=0"], "argument --corpus-documents: invalid positive value: '0'"),
+        (["--track=x", "--effective-start-date=now"], "'now' is no time"),
+        (
+            ["--track=x", "--client-options=basic_auth_user:me"],
+            "--client-options: basic_auth_user and basic_",
+        ),
         (["--track=x", "--race-id=latest"], "--race-id cannot be 'latest'"),
         (["--track=x", "--race-id=../x"], "--race-id cannot be '../x'"),
         (
@@ -115,7 +160,7 @@ def test_options_without_effect_are_told(run, fake_race):
         (["--track=x", "--car=a", "--target-hosts=h"], "installing nodes on --target-hosts comes later"),
         (
             ["--track=x", "--client-options=verify_certs:false"],
-            "--client-options: 'verify_certs' comes later",
+            "--client-options: 'verify_certs' is not available yet",
         ),
         (["--track=x", "--client-options=timeout:soon"], "--client-options: timeout must be a number"),
         (["--track=x", '--target-hosts={"a": ["h"], "b": ["h"]}'], "--target-hosts: races against several"),

@@ -75,6 +75,9 @@ class Listener:
     def task_finished(self, result: TaskResult) -> None:
         self.tasks.append(result.task)
 
+    def note(self, text: str) -> None:
+        """Nothing is noted while driving."""
+
     def warning(self, text: str) -> None:
         self.warnings.append(text)
 

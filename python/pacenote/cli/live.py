@@ -40,6 +40,10 @@ class LiveListener:
         """See `RaceListener`."""
         self._say(result_line(result))
 
+    def note(self, text: str) -> None:
+        """See `RaceListener`."""
+        self._say(clean(text))
+
     def warning(self, text: str) -> None:
         """See `RaceListener`."""
         self._say(f"warning: {clean(text)}", style="yellow")

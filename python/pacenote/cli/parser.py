@@ -22,6 +22,13 @@ class Parser(argparse.ArgumentParser):
         self._console = console
         self._later = later
 
+    def add_flag(self, name: str, help: str) -> None:  # noqa: A002  # argparse calls it so
+        """Adds `--name`, false unless given; `--no-name` takes back what the configuration says."""
+        if help == argparse.SUPPRESS:
+            self.add_argument(name, action="store_true", help=help)
+        else:
+            self.add_argument(name, action=_Flag, help=help)
+
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses the arguments after the command. Raises UsageError; SystemExit(0) after `--help`."""
         self._refuse_unknown(arguments)
@@ -49,6 +56,23 @@ class Parser(argparse.ArgumentParser):
                 f"`{self.prog}` has no option {name}",
                 hint=similar(name, known) or f"see `{self.prog} --help`",
             )
+
+
+class _Flag(argparse.Action):
+    """`--name` and `--no-name`; the help shows the first."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002
+        (name,) = option_strings
+        super().__init__((name, f"--no-{name.removeprefix('--')}"), dest, nargs=0, default=False, help=help)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002  # argparse passes all four
+        namespace: argparse.Namespace,
+        values: object,  # noqa: ARG002
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, not (option_string or "").startswith("--no-"))
 
 
 def similar(name: str, known: Iterable[str]) -> str:

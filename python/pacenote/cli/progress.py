@@ -78,6 +78,10 @@ class PlainListener:
         self._running.discard(result.task)
         self._console.progress(result_line(result))
 
+    def note(self, text: str) -> None:
+        """See `RaceListener`."""
+        self._console.progress(clean(text))
+
     def warning(self, text: str) -> None:
         """See `RaceListener`."""
         self._console.warning(clean(text))

@@ -15,6 +15,14 @@ from pacenote.cli.console import Console
 from pacenote.cli.output import add_report_options, check_report_file, show_report
 from pacenote.cli.parser import Parser, one_of
 from pacenote.cli.progress import watch
+from pacenote.cli.track_options import (
+    add_challenge_option,
+    add_filter_options,
+    add_flavor_options,
+    add_param_options,
+    add_source_options,
+    track_fields,
+)
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
@@ -22,10 +30,6 @@ from pacenote.store.local import LATEST, RaceStore, default_home, is_race_id
 from pacenote.track.params import parse_dict, parse_list
 
 LATER = {
-    "--track-repository": "tracks come with Pacenote or from --track-path",
-    "--track-revision": "check the revision out yourself and use --track-path",
-    "--include-tasks": "",
-    "--exclude-tasks": "",
     "--team-path": "",
     "--team-repository": "",
     "--team-revision": "",
@@ -38,13 +42,8 @@ LATER = {
     "--load-driver-hosts": "the load comes from this host",
     "--telemetry": "index and JVM statistics are always read",
     "--telemetry-params": "",
-    "--test-mode": "",
-    "--enable-assertions": "",
     "--enable-driver-profiling": "",
     "--multi-cluster": "",
-    "--kill-running-processes": "races do not disturb each other's processes",
-    "--effective-start-date": "",
-    "--skip-rest-api-check": "",
 }
 
 _PIPELINES = ("from-distribution", "benchmark-only")
@@ -74,6 +73,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
         if getattr(options, name):
             console.warning(f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only")
+    if options.kill_running_processes:
+        console.warning("--kill-running-processes has no effect: races do not disturb each other's processes")
     running = importlib.import_module("pacenote.race.run")
     if request.dry_run:
         from pacenote.cli.matrix import matrix_text
@@ -101,10 +102,7 @@ def _interrupted(request: RaceRequest) -> Interrupted:
 
 def build_request(options: argparse.Namespace) -> RaceRequest:
     """The race that the options ask for. Raises UsageError where they contradict each other."""
-    if (options.track is None) == (options.track_path is None):
-        raise UsageError(
-            "give either --track or --track-path", hint="`pacenote list tracks` shows what there is"
-        )
+    track = track_fields(options)
     race_id = options.race_id or str(uuid.uuid4())
     if not is_race_id(race_id):
         raise UsageError(
@@ -117,25 +115,25 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
     return RaceRequest(
         race_id=race_id,
         home=home,
-        track=options.track,
-        track_path=options.track_path,
-        track_params=parse_dict(options.track_params, "--track-params"),
-        ignore_unused_track_params=options.ignore_unused_track_params,
-        challenge=options.challenge,
         pipeline=_pipeline(options),
         target_hosts=options.target_hosts,
-        timeout_s=options.client_options,
         on_error=options.on_error,
         user_tags=options.user_tags,
         max_error_rate=options.max_error_rate,
         seed=options.seed,
         driver_threads=options.driver_threads,
         corpus=options.corpus,
+        corpus_documents=options.corpus_documents,
+        dataset_cache=options.dataset_cache,
+        effective_start=options.effective_start_date,
+        test_mode=options.test_mode,
+        enable_assertions=options.enable_assertions,
         dry_run=options.dry_run,
         preserve_install=options.preserve_install,
-        offline=options.offline,
         maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
+        **track,
         **_engine(options),
+        **options.client_options,
     )
 
 
@@ -179,21 +177,25 @@ def _jdk(text: str) -> int | Literal["bundled"]:
 
 
 def _add_track_options(parser: Parser) -> None:
-    parser.add_argument("--track", help="name of the track")
-    parser.add_argument("--track-path", type=Path, help="folder or file of a track of your own")
-    parser.add_argument(
-        "--track-params", default="", help="parameters of the track: k:v,k2:v2, inline JSON or a .json file"
-    )
-    parser.add_argument(
-        "--ignore-unused-track-params", action="store_true", help="accept parameters the track does not know"
-    )
-    parser.add_argument("--challenge", help="challenge of the track (default: the one the track says)")
+    add_source_options(parser)
+    add_param_options(parser)
+    add_challenge_option(parser)
+    add_filter_options(parser)
+    add_flavor_options(parser)
+    parser.add_flag("--test-mode", help="run everything briefly and with little data, to see that it works")
+    parser.add_flag("--enable-assertions", help="check what operations assert about their replies")
     parser.add_argument(
         "--corpus",
         choices=("declared", "as-is", "generated"),
         help="where the data comes from: what the track declares, files as they are, or our seeded generator",
     )
-    parser.add_argument("--offline", action="store_true", help="download nothing")
+    parser.add_argument(
+        "--corpus-documents",
+        type=values.positive,
+        metavar="N",
+        help="how many documents a corpus has, in place of what the track declares",
+    )
+    parser.add_argument("--dataset-cache", type=Path, metavar="FOLDER", help="where data files are and go")
     parser.add_argument(
         "--maven-mirror",
         metavar="URL",
@@ -214,18 +216,17 @@ def _add_cluster_options(parser: Parser) -> None:
     parser.add_argument(
         "--runtime-jdk", type=_jdk, help="major version of the JDK to run the engine on, or 'bundled'"
     )
-    parser.add_argument(
-        "--preserve-install", action="store_true", help="keep the engine and its data afterwards"
-    )
+    parser.add_flag("--preserve-install", help="keep the engine and its data afterwards")
     parser.add_argument(
         "--target-hosts", type=values.hosts, default=(), help="cluster to race against: host:port,host2:port"
     )
     parser.add_argument(
         "--client-options",
-        type=values.timeout,
-        default=60.0,
-        help="only timeout, in seconds (default: timeout:60)",
+        type=values.client_options,
+        default="",
+        help="k:v,k2:v2 or JSON: timeout in seconds (60), basic_auth_user, basic_auth_password, api_key",
     )
+    parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
 
 
 def _add_race_options(parser: Parser) -> None:
@@ -257,5 +258,7 @@ def _add_race_options(parser: Parser) -> None:
         default=0,
         help="threads that send requests (default: one per core)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the steps of the race, send nothing")
-    parser.add_argument("--quiet", action="store_true", help="show no progress; the report is still printed")
+    parser.add_argument("--effective-start-date", type=values.moment, help=argparse.SUPPRESS)
+    parser.add_flag("--kill-running-processes", help="no effect: races do not disturb each other's processes")
+    parser.add_flag("--dry-run", help="show the steps of the race, send nothing")
+    parser.add_flag("--quiet", help="show no progress; the report is still printed")

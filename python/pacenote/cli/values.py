@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.track.params import parse_dict
@@ -28,24 +29,36 @@ def hosts(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def timeout(text: str) -> float:
-    """`--client-options`: seconds a request may take, 60 unless given. Raises UsageError on every other
-    option.
+_CLIENT_OPTIONS = ("timeout", "basic_auth_user", "basic_auth_password", "api_key")
+
+
+def client_options(text: str) -> dict[str, Any]:
+    """`--client-options`: timeout (seconds) and credentials, by the fields of a race request.
+
+    Raises UsageError, also for what comes later. Messages show no value: it may be a password.
     """
     option = "--client-options"
     given = parse_dict(text, option)
     if isinstance(given.get("default"), Mapping):
         given = dict(given["default"])
     for name in given:
-        if name != "timeout":
+        if name not in _CLIENT_OPTIONS:
             raise UsageError(
-                f"{option}: '{name}' comes later; now there is only timeout",
-                hint="--client-options=timeout:60",
+                f"{option}: '{name}' is not available yet", hint=f"there is {', '.join(_CLIENT_OPTIONS)}"
             )
     seconds = given.get("timeout", 60)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         raise UsageError(f"{option}: timeout must be a number of seconds above 0")
-    return float(seconds)
+    fields: dict[str, Any] = {"timeout_s": float(seconds)}
+    if ("basic_auth_user" in given) != ("basic_auth_password" in given):
+        raise UsageError(f"{option}: basic_auth_user and basic_auth_password go together")
+    if "basic_auth_user" in given:
+        fields["basic_auth"] = (str(given["basic_auth_user"]), str(given["basic_auth_password"]))
+    if "api_key" in given:
+        if "basic_auth" in fields:
+            raise UsageError(f"{option}: give either basic_auth_user or api_key, not both")
+        fields["api_key"] = str(given["api_key"])
+    return fields
 
 
 def tags(text: str) -> dict[str, str]:
@@ -75,6 +88,16 @@ def day(text: str) -> date:
         ) from None
 
 
+def moment(text: str) -> datetime:
+    """A time as Rally writes it, `yyyy-MM-dd HH:mm:ss`, in UTC. Raises UsageError."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise UsageError(
+            f"'{text}' is no time", hint="times are written like '2025-01-31 23:59:59', in UTC"
+        ) from None
+
+
 def seed(text: str) -> int:
     """A seed: a whole number of 64 bits, not negative. Raises UsageError."""
     if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_SEED:
@@ -86,6 +109,14 @@ def count(text: str) -> int:
     """A whole number that is not negative. Raises ValueError, which argparse words."""
     number = int(text)
     if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def positive(text: str) -> int:
+    """A whole number above 0. Raises ValueError, which argparse words."""
+    number = int(text)
+    if number < 1:
         raise ValueError(text)
     return number
 

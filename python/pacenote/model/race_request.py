@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -13,27 +14,42 @@ from pacenote.model.result import Progress, TaskResult
 Pipeline = Literal["from-distribution", "benchmark-only"]
 OnError = Literal["continue", "continue-on-network", "abort"]
 CorpusChoice = Literal["declared", "as-is", "generated"]
+BuildFlavor = Literal["default", "serverless"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceRequest:
     """One race, as asked for on the command line; fields are Rally's options of the same name.
 
-    Exactly one of `track` and `track_path` is set. `challenge` None means the track's default. `target_hosts`
-    is empty unless given; they may hold credentials, so they are never printed or stored. `runtime_jdk` None
-    leaves the choice to the provisioner. `corpus` None means: the declared corpus if it is there, otherwise
-    what the race decides. `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is
-    Pacenote's home folder. `offline` downloads nothing. `maven_mirror` is where artifacts are downloaded from
-    in place of Maven Central; the address may hold credentials.
+    `track` is a name, or else `track_path` is set. `track_repository` None looks among the tracks that come
+    along first, then in the repository `default`; `repository_urls` says where repositories are, by name.
+    `challenge` None means the track's default. At most one of `include_tasks` and `exclude_tasks` is set.
+    `target_hosts` is empty unless given; they may hold credentials, so they are never printed or stored, as
+    little as `basic_auth` (user, password) and `api_key`. `runtime_jdk` None leaves the choice to the
+    provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the race decides;
+    `corpus_documents` is how many documents a corpus has, in place of what the track declares.
+    `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is Pacenote's home folder,
+    `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing. `maven_mirror`
+    is where artifacts are downloaded from in place of Maven Central; the address may hold credentials.
+    `effective_start` is the time the race is said to have begun at, None for when it did.
     """
 
     race_id: str
     home: Path
     track: str | None = None
     track_path: Path | None = None
+    track_repository: str | None = None
+    track_revision: str | None = None
+    repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
     track_params: Mapping[str, object] = field(default_factory=dict)
     ignore_unused_track_params: bool = False
     challenge: str | None = None
+    include_tasks: tuple[str, ...] = ()
+    exclude_tasks: tuple[str, ...] = ()
+    test_mode: bool = False
+    enable_assertions: bool = False
+    build_flavor: BuildFlavor = "default"
+    serverless_operator: bool = False
     pipeline: Pipeline = "from-distribution"
     distribution: str = "opensearch"
     distribution_version: str = "3.3.0"
@@ -42,12 +58,17 @@ class RaceRequest:
     runtime_jdk: int | Literal["bundled"] | None = None
     target_hosts: tuple[str, ...] = ()
     timeout_s: float = 60.0
+    basic_auth: tuple[str, str] | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
     on_error: OnError = "continue"
     user_tags: Mapping[str, str] = field(default_factory=dict)
     max_error_rate: float = 0.01
     seed: int = 42
     driver_threads: int = 0
     corpus: CorpusChoice | None = None
+    corpus_documents: int | None = None
+    dataset_cache: Path | None = None
+    effective_start: datetime | None = None
     dry_run: bool = False
     preserve_install: bool = False
     offline: bool = False
@@ -70,6 +91,9 @@ class RaceListener(Protocol):
 
     def task_finished(self, result: TaskResult) -> None:
         """A task has ended and its result is stored."""
+
+    def note(self, text: str) -> None:
+        """Something said once, in one line: where the track comes from, what its author wants to be known."""
 
     def warning(self, text: str) -> None:
         """Something the user should know, in one line."""

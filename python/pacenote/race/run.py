@@ -27,6 +27,7 @@ from pacenote.cluster.cluster import (
     embedded_cluster,
     existing_cluster,
 )
+from pacenote.cluster.wire import Access
 from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
 from pacenote.model.race_request import RaceListener, RaceRequest
@@ -126,7 +127,10 @@ def _existing(request: RaceRequest) -> Cluster | None:
     """The cluster that somebody else runs; asked first of all, since it may not be there."""
     if request.pipeline != "benchmark-only":
         return None
-    return existing_cluster(request.target_hosts or ("127.0.0.1:9200",))
+    access = Access.basic(*request.basic_auth) if request.basic_auth else None
+    if request.api_key:
+        access = Access.api_key(request.api_key)
+    return existing_cluster(request.target_hosts or ("127.0.0.1:9200",), access=access)
 
 
 def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
@@ -159,7 +163,7 @@ def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: Pr
     ]
     return RaceRecord(
         race_id=request.race_id,
-        timestamp=datetime.now(UTC),
+        timestamp=request.effective_start or datetime.now(UTC),
         track=TrackUsed(track.name, None, request.track_params),
         challenge=None if challenge.auto_generated else challenge.name,
         pipeline=request.pipeline,
