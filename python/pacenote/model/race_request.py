@@ -28,9 +28,10 @@ class RaceRequest:
     little as `basic_auth` (user, password) and `api_key`. `runtime_jdk` None leaves the choice to the
     provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the race decides;
     `corpus_documents` is how many documents a corpus has, in place of what the track declares.
-    `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is Pacenote's home folder,
-    `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing. `maven_mirror`
-    is where artifacts are downloaded from in place of Maven Central; the address may hold credentials.
+    `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is Pacenote's home
+    folder, `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing.
+    `maven_mirror` is where artifacts are downloaded from in place of Maven Central; the address may hold
+    credentials.
     `effective_start` is the time the race is said to have begun at, None for when it did.
     """
 
