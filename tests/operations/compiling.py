@@ -9,7 +9,7 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
-from pacenote.model.work import Request, Requests
+from pacenote.model.work import Calls, Request
 from pacenote.operations.base import Compiled, Context, compile_operation
 from pacenote.operations.registry import resolve_type
 
@@ -44,8 +44,10 @@ def compiled(kind: str, in_track: Track | None = None, **params: Any) -> Compile
 def requests(kind: str, in_track: Track | None = None, **params: Any) -> tuple[Request, ...]:
     """The requests of an operation."""
     work = compiled(kind, in_track, **params).work
-    assert isinstance(work, Requests)
-    return work.requests
+    assert isinstance(work, Calls)
+    requests = tuple(call for call in work.calls if isinstance(call, Request))
+    assert len(requests) == len(work.calls)
+    return requests
 
 
 def refused(kind: str, in_track: Track | None = None, **params: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, refused, track
-from pacenote.model.work import Bulk, BulkFile
+from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, LimitShare
 from pacenote.operations.base import Compiled
 
 EVERYTHING = track(corpora=(LIBRARY, STREAMS, MIXED))
@@ -22,15 +22,15 @@ def bulk(**params: Any) -> Bulk:
 def test_the_whole_track_by_default() -> None:
     work = bulk()
     assert work.files == (
-        BulkFile("/d/library/one.json", 7, '{"index":{"_index":"books"}}'),
-        BulkFile("/d/library/two.json", 7, '{"index":{"_index":"films"}}'),
-        BulkFile("/d/streams/s.json", 7, '{"create":{"_index":"events"}}'),
-        BulkFile("/d/mixed/m.json", 7, None),
+        BulkFile("/d/library/one.json", 7, ActionLine('{"index":{"_index":"books"}}')),
+        BulkFile("/d/library/two.json", 7, ActionLine('{"index":{"_index":"films"}}')),
+        BulkFile("/d/streams/s.json", 7, ActionLine('{"create":{"_index":"events"}}')),
+        BulkFile("/d/mixed/m.json", 7, ActionInFile()),
     )
-    assert (work.path, work.bulk_size, work.share, work.looped, work.timeout_ms) == (
+    assert (work.path, work.bulk_size, work.limit, work.looped, work.timeout_ms) == (
         "/_bulk",
         100,
-        1.0,
+        LimitShare(1.0),
         False,
         None,
     )
@@ -74,7 +74,7 @@ def test_refresh(refresh: object, text: str) -> None:
 
 @pytest.mark.parametrize(("percentage", "share"), [(100, 1.0), (50, 0.5), (0.01, 0.0001)])
 def test_ingest_percentage(percentage: float, share: float) -> None:
-    assert bulk(ingest_percentage=percentage).share == pytest.approx(share)
+    assert bulk(ingest_percentage=percentage).limit == LimitShare(pytest.approx(share))
 
 
 def test_what_has_no_effect_is_accepted() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import compiled, refused, requests
-from pacenote.model.work import NO_RETRY, Requests, Retry
+from pacenote.model.work import NO_RETRY, Calls, Retry
 from pacenote.operations.request import clean_path, path_of, scalar_text, with_query
 
 
@@ -54,14 +54,14 @@ def test_common_problems_come_out_together() -> None:
 )
 def test_retries(params: dict[str, Any], retry: Retry) -> None:
     work = compiled("refresh", **params).work
-    assert isinstance(work, Requests)
+    assert isinstance(work, Calls)
     assert work.retry == retry
 
 
 @pytest.mark.parametrize("kind", ["search", "force-merge", "raw-request"])
 def test_types_that_are_never_retried(kind: str) -> None:
     work = compiled(kind, body={}, path="/", retries=3).work
-    assert isinstance(work, Requests)
+    assert isinstance(work, Calls)
     assert work.retry == NO_RETRY
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track import Corpus, Documents, Operation, Parallel
-from pacenote.model.work import Bulk, BulkFile
+from pacenote.model.work import ActionLine, Bulk, BulkFile
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.corpora import needed_documents
 from pacenote.plan.document import OnError
@@ -32,7 +32,9 @@ def test_the_prepared_files_are_used() -> None:
     )
     work = build_plan(track(task("t", BULK)), "c", SETTINGS, context).tasks[0].work
     assert isinstance(work, Bulk)
-    assert work.files == (BulkFile("/data/library/books.json", 42, '{"index":{"_index":"books"}}'),)
+    assert work.files == (
+        BulkFile("/data/library/books.json", 42, ActionLine('{"index":{"_index":"books"}}')),
+    )
 
 
 def test_before_preparation_the_declared_counts_are_used() -> None:

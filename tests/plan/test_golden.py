@@ -6,13 +6,44 @@ Set PACENOTE_GOLDEN=write to write them anew after a wanted change.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pacenote.model.track import Operation, Parallel, Task
+from pacenote.model.work import (
+    ActionInFile,
+    ActionWithId,
+    AfterKey,
+    Assertion,
+    Bulk,
+    BulkFile,
+    Calls,
+    CheckEsql,
+    Comparison,
+    Composite,
+    Conflicts,
+    Cursor,
+    IdOrder,
+    ItemOperation,
+    Lane,
+    LimitDocuments,
+    OnConflict,
+    Pages,
+    Recall,
+    Remember,
+    Request,
+    Scroll,
+    SearchAfter,
+    Stream,
+    Supplied,
+    Wait,
+    Work,
+)
 from pacenote.plan.build import PlanContext, build_plan
+from pacenote.plan.document import Allocation, NamedTarget, Plan, Scheduled, Slot, Step
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import find_track
@@ -55,10 +86,57 @@ def every_variant() -> tuple[Task | Parallel, ...]:
     )
 
 
+def extra_works() -> tuple[Work, ...]:
+    """Kinds of work and calls that no operation of the schedule above needs."""
+    request = Request("POST", "/books/_search", body='{"query":{}}')
+    assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
+    remembered = replace(request, remember=Remember("pit", "id"), recall=Recall("pit", "<pit>"))
+    pages = tuple(
+        Pages(request, following, pages=2, page_size=10)
+        for following in (SearchAfter(), Scroll("10s"), AfterKey(("outer", "inner")), Cursor())
+    )
+    inner = ItemOperation("inner", "search", (replace(request, assertions=(assertion,)),))
+    composite = Composite((inner, Stream((inner,)), Stream((Stream((inner,)),))), max_connections=4)
+    numbered = BulkFile("/d/books.json", 1000, ActionWithId("books"))
+    bulk = Bulk(
+        path="/_bulk",
+        headers=(),
+        files=(numbered,),
+        bulk_size=100,
+        limit=LimitDocuments(500),
+        looped=False,
+        conflicts=Conflicts(IdOrder.RANDOM, 0.25, OnConflict.UPDATE, 0.5),
+        retries_on_429=2,
+        timeout_ms=None,
+    )
+    return (
+        Calls((*pages, Wait(0.5), composite, remembered, replace(request, check=CheckEsql()))),
+        bulk,
+        replace(bulk, files=(replace(numbered, action=ActionInFile()),), conflicts=None),
+        Supplied(ahead=8),
+        Lane(),
+    )
+
+
+def with_extra(of: Plan) -> Plan:
+    """The plan and a step for each kind of work that the operations do not show, and another cluster."""
+    model = next(task for task in of.tasks if task.name == "raw")
+    extra = tuple(
+        replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
+    )
+    extra = (*extra[:-1], replace(extra[-1], pace=Scheduled()))
+    steps = tuple(
+        Step(task.name, (Slot(0, (Allocation(len(of.tasks) + number, 0),)),), None)
+        for number, task in enumerate(extra)
+    )
+    others = (NamedTarget("other", of.target),)
+    return replace(of, tasks=(*of.tasks, *extra), steps=(*of.steps, *steps), others=others)
+
+
 def documents() -> dict[str, str]:
     http_logs = load_track(find_track("http_logs"), {}, RenderOptions(now=0.0))
     return {
-        "every-variant.json": plan(*every_variant()).to_json(),
+        "every-variant.json": with_extra(plan(*every_variant())).to_json(),
         "http_logs.json": build_plan(http_logs, None, SETTINGS, PlanContext()).to_json(),
     }
 

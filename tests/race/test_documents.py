@@ -7,18 +7,28 @@ from typing import Any
 
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult, Work
-from pacenote.model.work import Bulk, BulkFile, Sleep
+from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, LimitShare, Sleep
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
 from pacenote.race.documents import check_documents
 from support.records import task
 
 
 def bulk(*files: BulkFile, looped: bool = False) -> Bulk:
-    return Bulk("/_bulk", (), files, bulk_size=10, share=1.0, looped=looped, timeout_ms=None)
+    return Bulk(
+        path="/_bulk",
+        headers=(),
+        files=files,
+        bulk_size=10,
+        limit=LimitShare(1.0),
+        looped=looped,
+        conflicts=None,
+        retries_on_429=0,
+        timeout_ms=None,
+    )
 
 
 def file(index: str | None, documents: int) -> BulkFile:
-    action = None if index is None else f'{{"index":{{"_index":"{index}"}}}}'
+    action = ActionInFile() if index is None else ActionLine(f'{{"index":{{"_index":"{index}"}}}}')
     return BulkFile(f"/{index}.json", documents, action)
 
 

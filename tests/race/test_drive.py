@@ -12,7 +12,7 @@ import pytest
 
 from pacenote.errors import DriverError
 from pacenote.model.result import Progress, TaskResult
-from pacenote.model.work import Request, Requests
+from pacenote.model.work import Calls, Request
 from pacenote.plan.document import (
     Allocation,
     DriverSettings,
@@ -94,7 +94,7 @@ def plan(port: int, *iterations: int) -> str:
             ramp_up_s=0.0,
             unit="ops",
             tolerates_errors=False,
-            work=Requests((Request("GET", "/"),)),
+            work=Calls((Request("GET", "/"),)),
         )
         for number, count in enumerate(iterations)
     )

@@ -27,6 +27,7 @@ pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
         Check::Search {} => search(body, request),
         Check::Health { status, no_relocating_shards } => health(body, *status, *no_relocating_shards),
         Check::Condition { path, expected } => condition(body, path, expected),
+        Check::Esql {} => esql(body),
         Check::Empty { path } => empty(body, path),
     };
     // Conditions do not know what they are worth.
@@ -94,6 +95,25 @@ fn search(body: &[u8], request: &Request) -> Verdict {
         _ => Verdict::success(request.weight, took_ms),
     };
     Verdict { took_ms, ..verdict }
+}
+
+fn esql(body: &[u8]) -> Verdict {
+    let (mut took_ms, mut partial) = (-1, false);
+    for (key, value) in Fields::of(body) {
+        match key {
+            b"took" => took_ms = number(value).unwrap_or(-1),
+            b"is_partial" => partial = truth(value) == Some(true),
+            _ => {}
+        }
+        // What decides comes before the columns and values.
+        if key == b"columns" || partial {
+            break;
+        }
+    }
+    if !partial {
+        return Verdict::success(1, took_ms);
+    }
+    Verdict { took_ms, ..Verdict::failure(ErrorClass::Partial, 200, "", "the reply is partial".into()) }
 }
 
 fn shard_failure(body: &[u8], failed: i64) -> Verdict {
@@ -244,6 +264,9 @@ mod tests {
             ignored_weight: 2,
             timeout_ms: None,
             poll: None,
+            assertions: Vec::new(),
+            remember: None,
+            recall: None,
         }
     }
 

@@ -27,7 +27,9 @@ impl Pacer {
         let (number, clients) = (f64::from(client), f64::from(task.clients));
         let ramp_ns = task.ramp_up_s * 1e9 * number / clients;
         match task.pace {
-            Pace::Unpaced {} => Self { start_ns: ramp_ns, period_ns: 0.0, arrivals: Arrivals::Unpaced },
+            Pace::Unpaced {} | Pace::Scheduled {} => {
+                Self { start_ns: ramp_ns, period_ns: 0.0, arrivals: Arrivals::Unpaced }
+            }
             Pace::Deterministic { interval_s } => Self {
                 start_ns: ramp_ns + interval_s * 1e9 * number,
                 period_ns: interval_s * 1e9 * clients,

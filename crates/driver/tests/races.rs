@@ -153,9 +153,9 @@ fn what_another_task_cut_short_has_not_failed() {
     let mut nap = request_task("nap", 1, 1);
     nap["work"] = json!({"kind": "sleep", "seconds": 60.0});
     let mut poll = request_task("poll", 1, 1);
-    poll["work"]["requests"][0]["path"] = "/_tasks".into();
-    poll["work"]["requests"][0]["check"] = json!({"kind": "empty", "path": "nodes"});
-    poll["work"]["requests"][0]["poll"] = json!({"every_s": 60.0});
+    poll["work"]["calls"][0]["path"] = "/_tasks".into();
+    poll["work"]["calls"][0]["check"] = json!({"kind": "empty", "path": "nodes"});
+    poll["work"]["calls"][0]["poll"] = json!({"every_s": 60.0});
     let tasks = [nap, poll, request_task("search", 1, 20)];
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([step(&tasks, &[0, 1, 2])]);
@@ -195,7 +195,7 @@ fn retries_are_those_the_operation_asks_for_and_are_counted() {
     });
     let mut task = request_task("health", 1, 1);
     let check = json!({"kind": "health", "status": "green", "no_relocating_shards": true});
-    task["work"]["requests"][0]["check"] = check;
+    task["work"]["calls"][0]["check"] = check;
     task["work"]["retry"]["until_success"] = true.into();
     let race = run(&plan(server.port, &[task]));
     let accounting = race.task("health").accounting;
@@ -213,7 +213,7 @@ fn a_sequence_ends_with_its_first_failure_and_ignored_statuses_are_none() {
     let mut task = request_task("delete", 1, 1);
     let mut gone = request("DELETE", "/gone");
     gone["ignore"] = json!([404]);
-    task["work"]["requests"] = json!([gone, request("DELETE", "/bad"), request("DELETE", "/never")]);
+    task["work"]["calls"] = json!([gone, request("DELETE", "/bad"), request("DELETE", "/never")]);
     let race = run(&plan(server.port, &[task]));
     let lines: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, ["DELETE /gone HTTP/1.1", "DELETE /bad HTTP/1.1"]);
@@ -267,7 +267,7 @@ fn what_never_answered_is_counted_when_the_race_is_stopped() {
 fn a_reply_that_takes_too_long_is_a_timeout() {
     let server = Server::start(|_, before| (before > 0).then(good));
     let mut task = request_task("search", 1, 2);
-    task["work"]["requests"][0]["timeout_ms"] = 50.into();
+    task["work"]["calls"][0]["timeout_ms"] = 50.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("search");
     assert_eq!((result.accounting.failed, result.accounting.succeeded), (1, 1));

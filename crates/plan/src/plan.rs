@@ -9,7 +9,7 @@ use crate::step::Step;
 use crate::work::Work;
 
 /// The version of the document this crate reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Everything the driver needs to run a race; see the crate documentation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub struct Plan {
     pub seed: u64,
     /// Where requests go.
     pub target: Target,
+    /// Clusters beside it, for runners that talk to several at once.
+    pub others: Vec<NamedTarget>,
     /// How the driver behaves.
     pub driver: DriverSettings,
     /// Every task of the race, once; steps refer to them by position.
@@ -75,6 +77,16 @@ impl fmt::Debug for Target {
         target.field("hosts", &self.hosts).field("headers", &headers).field("timeout_ms", &self.timeout_ms);
         target.finish()
     }
+}
+
+/// A cluster beside the one under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedTarget {
+    /// As `--target-hosts` names it; never `default`.
+    pub name: String,
+    /// Where it is.
+    pub target: Target,
 }
 
 /// One address of the cluster.
@@ -165,6 +177,8 @@ pub enum Pace {
         /// Mean seconds between two operations of the task, over all its clients.
         interval_s: f64,
     },
+    /// A scheduler written in Python says when each client's next operation is due.
+    Scheduled {},
 }
 
 /// When a task ends. A source that is exhausted ends it in any case.

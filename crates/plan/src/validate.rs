@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::bulk::{Action, Bulk, Limit};
+use crate::call::{Call, Item, Request, Retry};
 use crate::error::PlanError;
 use crate::plan::{Bound, Pace, Plan, Task, VERSION};
 use crate::step::{CompletedBy, Step};
+use crate::supply::Supply;
 use crate::work::Work;
 
 impl Plan {
@@ -103,27 +106,88 @@ fn check_task(task: &Task) -> Result<(), String> {
     }
     not_negative(task.ramp_up_s, "ramp_up_s")?;
     match &task.work {
-        Work::Bulk(bulk) => {
-            if bulk.bulk_size == 0 || bulk.files.is_empty() {
-                return Err("a bulk needs a bulk_size and files".into());
-            }
-            positive(bulk.share, "work.share")?;
-            if bulk.share > 1.0 {
-                return Err(format!("work.share is {}, more than 1", bulk.share));
-            }
-            Ok(())
-        }
-        Work::Requests { requests, retry } => {
-            if requests.is_empty() {
-                return Err("no requests".into());
-            }
-            for poll in requests.iter().filter_map(|request| request.poll) {
-                not_negative(poll.every_s, "work.requests.poll.every_s")?;
-            }
-            not_negative(retry.wait_s, "work.retry.wait_s")
-        }
+        Work::Bulk(bulk) => check_bulk(bulk),
+        Work::Calls { calls, retry } => check_calls(calls, *retry, "work"),
         Work::Sleep { seconds } => not_negative(*seconds, "work.seconds"),
+        Work::Supplied { ahead } if *ahead == 0 => Err("work.ahead is 0, not above 0".into()),
+        Work::Supplied { .. } | Work::Lane {} => Ok(()),
     }
+}
+
+fn check_bulk(bulk: &Bulk) -> Result<(), String> {
+    if bulk.bulk_size == 0 || bulk.files.is_empty() {
+        return Err("a bulk needs a bulk_size and files".into());
+    }
+    match bulk.limit {
+        Limit::Share { share } => share_of(share, "work.limit.share")?,
+        Limit::Documents { documents: 0 } => return Err("work.limit.documents is 0".into()),
+        Limit::Documents { .. } => {}
+    }
+    let with_id = bulk.files.iter().any(|file| matches!(file.action, Action::WithId { .. }));
+    let Some(conflicts) = bulk.conflicts else {
+        return if with_id { Err("action lines with ids, but no work.conflicts".into()) } else { Ok(()) };
+    };
+    if !bulk.files.iter().all(|file| matches!(file.action, Action::WithId { .. })) {
+        return Err("work.conflicts, but files whose action lines have no ids".into());
+    }
+    between(conflicts.probability, "work.conflicts.probability")?;
+    between(conflicts.recency, "work.conflicts.recency")
+}
+
+impl Supply {
+    /// Checks what the types cannot express.
+    ///
+    /// # Errors
+    ///
+    /// The broken rule, with its place in the document.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        match self {
+            Self::Calls { calls, retry } => {
+                check_calls(calls, *retry, "supply").map_err(|problem| rule("supply".into(), problem))
+            }
+            Self::Bulk { .. } => Ok(()),
+        }
+    }
+}
+
+fn check_calls(calls: &[Call], retry: Retry, place: &str) -> Result<(), String> {
+    if calls.is_empty() {
+        return Err(format!("{place} has no calls"));
+    }
+    calls.iter().try_for_each(|call| check_call(call, place))?;
+    not_negative(retry.wait_s, &format!("{place}.retry.wait_s"))
+}
+
+fn check_call(call: &Call, place: &str) -> Result<(), String> {
+    match call {
+        Call::Request(request) => check_request(request, place),
+        Call::Pages(pages) if pages.pages == Some(0) => Err(format!("{place}.calls.pages is 0, not above 0")),
+        Call::Pages(pages) => check_request(&pages.first, place),
+        Call::Wait { seconds } => not_negative(*seconds, &format!("{place}.calls.seconds")),
+        Call::Composite(composite) if composite.max_connections == Some(0) => {
+            Err(format!("{place}.calls.max_connections is 0, not above 0"))
+        }
+        Call::Composite(composite) => check_items(&composite.items, place),
+    }
+}
+
+fn check_request(request: &Request, place: &str) -> Result<(), String> {
+    if request.assertions.iter().any(|assertion| assertion.paths.is_empty()) {
+        return Err(format!("{place}.calls.assertions.paths is empty"));
+    }
+    request.poll.map_or(Ok(()), |poll| not_negative(poll.every_s, &format!("{place}.calls.poll.every_s")))
+}
+
+fn check_items(items: &[Item], place: &str) -> Result<(), String> {
+    if items.is_empty() {
+        return Err(format!("{place}.calls.items is empty"));
+    }
+    items.iter().try_for_each(|item| match item {
+        Item::Operation { name, calls, retry, .. } => {
+            check_calls(calls, *retry, &format!("{place} ({name})"))
+        }
+        Item::Stream { items } => check_items(items, place),
+    })
 }
 
 /// Longest time a plan may name, in seconds: a hundred years, far within what nanoseconds can count.
@@ -138,6 +202,15 @@ fn positive(value: f64, name: &str) -> Result<(), String> {
     } else {
         Err(format!("{name} is {value}, not above 0"))
     }
+}
+
+fn share_of(value: f64, name: &str) -> Result<(), String> {
+    positive(value, name)?;
+    between(value, name)
+}
+
+fn between(value: f64, name: &str) -> Result<(), String> {
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(format!("{name} is {value}, not between 0 and 1")) }
 }
 
 fn not_negative(value: f64, name: &str) -> Result<(), String> {
@@ -165,9 +238,10 @@ mod tests {
 
     fn document() -> serde_json::Value {
         serde_json::json!({
-            "version": 1, "race_id": "r", "seed": 7,
+            "version": 2, "race_id": "r", "seed": 7,
             "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": ""}],
                        "headers": [], "timeout_ms": 60000},
+            "others": [],
             "driver": {"threads": 0, "on_error": "continue"},
             "tasks": [{
                 "name": "nap", "operation": "nap", "operation_type": "sleep", "clients": 1,
@@ -203,7 +277,7 @@ mod tests {
 
     #[test]
     fn another_version_is_refused() {
-        assert!(refused(|plan| plan["version"] = 2.into()).contains("version 2"));
+        assert!(refused(|plan| plan["version"] = 1.into()).contains("version 1"));
     }
 
     #[test]

@@ -16,11 +16,14 @@ fn a_document_of_every_variant_is_understood_and_survives_the_round_trip() {
 #[test]
 fn no_variant_is_missing() {
     let text = document("every-variant.json");
-    let work = ["bulk", "requests", "sleep"];
-    let checks = ["status", "search", "health", "condition", "empty"];
-    let paces = ["unpaced", "deterministic", "poisson"];
+    let work = ["bulk", "calls", "sleep", "supplied", "lane"];
+    let calls = ["request", "pages", "wait", "composite", "operation", "stream"];
+    let next = ["search_after", "scroll", "after_key", "cursor"];
+    let bulk = ["share", "documents", "in_file", "line", "with_id"];
+    let checks = ["status", "search", "health", "condition", "esql", "empty"];
+    let paces = ["unpaced", "deterministic", "poisson", "scheduled"];
     let ends = ["iterations", "time", "task", "any"];
-    for kind in [&work[..], &checks[..], &paces[..], &ends[..]].concat() {
+    for kind in [&work[..], &calls[..], &next[..], &bulk[..], &checks[..], &paces[..], &ends[..]].concat() {
         assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "no {kind}");
     }
 }

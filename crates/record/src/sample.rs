@@ -118,6 +118,12 @@ pub enum ErrorClass {
     SearchTimeout,
     /// The reply does not fulfil the operation's condition.
     Condition,
+    /// The reply says that it is partial.
+    Partial,
+    /// The reply is not what the track asserts.
+    Assertion,
+    /// A plug-in of the track failed: its parameter source, runner or scheduler.
+    Plugin,
 }
 
 impl ErrorClass {
@@ -135,6 +141,9 @@ impl ErrorClass {
             Self::ShardFailure => "shard-failure",
             Self::SearchTimeout => "search-timeout",
             Self::Condition => "condition",
+            Self::Partial => "partial",
+            Self::Assertion => "assertion",
+            Self::Plugin => "plugin",
         }
     }
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pacenote.model.names import listed, near, quoted
 from pacenote.model.reader import Reader, shown
 from pacenote.model.track import Corpus, Documents, Track
-from pacenote.model.work import Bulk, BulkFile
+from pacenote.model.work import Action, ActionInFile, ActionLine, Bulk, BulkFile, LimitShare
 from pacenote.operations.base import Compiled, Context, OperationType
 from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
 
@@ -55,8 +55,10 @@ def _compile(params: Reader, context: Context) -> Compiled:
         headers=with_content_type(common.headers, NDJSON),
         files=tuple(_file(corpus, documents, context) for corpus, documents in selected),
         bulk_size=size,
-        share=_share(params),
+        limit=LimitShare(_share(params)),
         looped=looped,
+        conflicts=None,
+        retries_on_429=0,
         timeout_ms=common.timeout_ms,
     )
     return Compiled(work, weight=size, unit="docs", finite=not looped)
@@ -96,13 +98,13 @@ def _file(corpus: Corpus, documents: Documents, context: Context) -> BulkFile:
     return BulkFile(path=str(path), documents=count, action=_action(documents))
 
 
-def _action(documents: Documents) -> str | None:
+def _action(documents: Documents) -> Action:
     if documents.includes_action_and_meta_data:
-        return None
+        return ActionInFile()
     if documents.target_data_stream:
         # A data stream only ever takes new documents.
-        return json_body({"create": {"_index": documents.target_data_stream}})
-    return json_body({"index": {"_index": documents.target_index}})
+        return ActionLine(json_body({"create": {"_index": documents.target_data_stream}}))
+    return ActionLine(json_body({"index": {"_index": documents.target_index}}))
 
 
 OPERATION = OperationType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.reader import Reader
-from pacenote.model.work import CheckHealth, HealthStatus, Requests
+from pacenote.model.work import Calls, CheckHealth, HealthStatus
 from pacenote.operations.base import Compiled, Context, OperationType, Serverless
 from pacenote.operations.request import join_names, path_of, read_common, read_retry
 
@@ -19,7 +19,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
     )
     path = path_of("_cluster", "health", join_names(params.names("index")))
     request = replace(read_common(params).request("GET", path), check=check)
-    return Compiled(Requests((request,), read_retry(params)))
+    return Compiled(Calls((request,), read_retry(params)))
 
 
 OPERATION = OperationType(name="cluster-health", compile=_compile, admin=True, serverless=Serverless.INTERNAL)

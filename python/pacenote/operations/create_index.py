@@ -7,7 +7,7 @@ from typing import Any
 
 from pacenote.model.names import near, quoted
 from pacenote.model.reader import Reader
-from pacenote.model.work import Requests
+from pacenote.model.work import Calls
 from pacenote.operations.base import Compiled, Context, OperationType
 from pacenote.operations.request import json_body, path_of, read_common, read_retry
 
@@ -18,7 +18,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
         common.request("PUT", path_of(name), body=None if body is None else json_body(body))
         for name, body in _bodies(params, context).items()
     )
-    return Compiled(Requests(requests, read_retry(params)), weight=max(1, len(requests)))
+    return Compiled(Calls(requests, read_retry(params)), weight=max(1, len(requests)))
 
 
 def _bodies(params: Reader, context: Context) -> dict[str, Any]:

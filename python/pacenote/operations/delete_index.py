@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.reader import Reader
-from pacenote.model.work import Request, Requests
+from pacenote.model.work import Calls, Request
 from pacenote.operations.base import Compiled, Context, OperationType
 from pacenote.operations.request import Common, json_body, path_of, read_common, read_retry
 
@@ -26,7 +26,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
     deletes = tuple(replace(common.request("DELETE", path_of(name)), ignore=ignore) for name in names)
     if any(_is_pattern(part) for name in names for part in name.split(",")):
         deletes = (_allow_patterns(common, False), *deletes, _allow_patterns(common, None))
-    return Compiled(Requests(deletes, read_retry(params)), weight=max(1, len(names)))
+    return Compiled(Calls(deletes, read_retry(params)), weight=max(1, len(names)))
 
 
 def _is_pattern(name: str) -> bool:

@@ -7,7 +7,7 @@ background and its task list is read every `poll-period` seconds until no merge 
 from __future__ import annotations
 
 from pacenote.model.reader import Reader
-from pacenote.model.work import CheckEmpty, Poll, Request, Requests
+from pacenote.model.work import Calls, CheckEmpty, Poll, Request
 from pacenote.operations.base import Compiled, Context, OperationType, Serverless
 from pacenote.operations.request import Common, join_names, path_of, read_common
 
@@ -22,9 +22,9 @@ def _compile(params: Reader, context: Context) -> Compiled:
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1)}
     period = params.number("poll-period", above=True)
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
-        return Compiled(Requests((common.request("POST", path, query=query),)))
+        return Compiled(Calls((common.request("POST", path, query=query),)))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
-    return Compiled(Requests((start, _wait_request(common, period or _POLL_PERIOD_S))))
+    return Compiled(Calls((start, _wait_request(common, period or _POLL_PERIOD_S))))
 
 
 def _wait_request(common: Common, period_s: float) -> Request:

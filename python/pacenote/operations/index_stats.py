@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.reader import Reader
-from pacenote.model.work import Check, CheckCondition, CheckStatus, Requests
+from pacenote.model.work import Calls, Check, CheckCondition, CheckStatus
 from pacenote.operations.base import Compiled, Context, OperationType, Serverless
 from pacenote.operations.request import join_names, path_of, read_common, read_retry, scalar_text
 
@@ -16,7 +16,7 @@ from pacenote.operations.request import join_names, path_of, read_common, read_r
 def _compile(params: Reader, context: Context) -> Compiled:
     path = path_of(join_names(params.names("index")), "_stats")
     request = replace(read_common(params).request("GET", path), check=_check(params))
-    return Compiled(Requests((request,), read_retry(params)))
+    return Compiled(Calls((request,), read_retry(params)))
 
 
 def _check(params: Reader) -> Check:

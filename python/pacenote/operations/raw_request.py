@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.reader import Reader, shown
-from pacenote.model.work import Requests
+from pacenote.model.work import Calls
 from pacenote.operations.base import Compiled, Context, OperationType
 from pacenote.operations.request import clean_path, json_body, read_common
 
@@ -24,7 +24,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
     request = common.request(method, clean_path(path), body=_body(params.data.get("body"), lined))
     # An ignored status is a reply the track expects, so it is as much work done as a good one.
     request = replace(request, ignore=_statuses(params), ignored_weight=1)
-    return Compiled(Requests((request,)))
+    return Compiled(Calls((request,)))
 
 
 def _body(body: object, lined: bool) -> str | None:

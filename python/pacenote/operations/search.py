@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.reader import Reader
-from pacenote.model.work import CheckSearch, Requests
+from pacenote.model.work import Calls, CheckSearch
 from pacenote.operations.base import Compiled, Context, OperationType
 from pacenote.operations.request import join_names, json_body, path_of, read_common
 
@@ -32,7 +32,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
     params.flag("response-compression-enabled", True)
     path = path_of(target or "", "_search")
     request = common.request("POST", path, query=query, body=json_body(body))
-    return Compiled(Requests((replace(request, check=CheckSearch()),)))
+    return Compiled(Calls((replace(request, check=CheckSearch()),)))
 
 
 OPERATION = OperationType(

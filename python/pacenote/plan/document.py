@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from pacenote.model.secrets import HIDDEN, hide_in
 from pacenote.model.work import Headers, Work
 
-VERSION = 1
+VERSION = 2
 """The version of the document."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
@@ -47,6 +47,14 @@ class Target:
     hosts: tuple[Host, ...]
     headers: Headers
     timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTarget:
+    """A cluster beside the one under test, as `--target-hosts` names it."""
+
+    name: str
+    target: Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,14 @@ class Poisson:
     interval_s: float
 
 
-Pace = Unpaced | Deterministic | Poisson
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A scheduler written in Python says when each client's next operation is due."""
+
+    kind: ClassVar[str] = "scheduled"
+
+
+Pace = Unpaced | Deterministic | Poisson | Scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +192,7 @@ class Plan:
     driver: DriverSettings
     tasks: tuple[PlannedTask, ...]
     steps: tuple[Step, ...]
+    others: tuple[NamedTarget, ...] = ()
     version: int = VERSION
 
     @property
@@ -213,6 +229,9 @@ def _hide_credentials(value: Any) -> None:
 def _data(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: _data(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        for field in dataclasses.fields(value):
+            if field.metadata.get("untagged"):
+                del fields[field.name]["kind"]
         kind = getattr(type(value), "kind", None)
         return fields if kind is None else {"kind": kind, **fields}
     if isinstance(value, tuple):

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pacenote.model.work import Bulk, Request, Requests, Sleep, Work
+from pacenote.model.work import (
+    Bulk,
+    Call,
+    Calls,
+    ItemOperation,
+    Lane,
+    LimitShare,
+    Pages,
+    Request,
+    Sleep,
+    Stream,
+    Supplied,
+    Wait,
+    Work,
+)
 from pacenote.plan.document import (
     Bound,
     CompletedByTask,
@@ -14,6 +28,7 @@ from pacenote.plan.document import (
     Plan,
     PlannedTask,
     Poisson,
+    Scheduled,
     Step,
 )
 from pacenote.units import format_bytes, format_count, format_seconds
@@ -88,7 +103,7 @@ def _pace(pace: Pace) -> str:
     if isinstance(pace, Deterministic | Poisson):
         rate = f"{1 / pace.interval_s:g}/s" if pace.interval_s <= 1 else f"one every {pace.interval_s:g} s"
         return rate if isinstance(pace, Deterministic) else f"{rate} at random (poisson)"
-    return "as fast as possible"
+    return "as its scheduler says" if isinstance(pace, Scheduled) else "as fast as possible"
 
 
 def _bound(bound: Bound, work: Work) -> str:
@@ -105,14 +120,40 @@ def _bound(bound: Bound, work: Work) -> str:
 def _requests(work: Work) -> tuple[str, ...]:
     if isinstance(work, Sleep):
         return (f"waits {format_seconds(work.seconds)}",)
-    if isinstance(work, Requests):
-        return tuple(_request(request) for request in work.requests)
+    if isinstance(work, Calls):
+        return tuple(line for call in work.calls for line in _call(call))
+    if isinstance(work, Supplied):
+        return ("requests of a parameter source in Python",)
+    if isinstance(work, Lane):
+        return ("a runner in Python",)
     counted = all(file.documents for file in work.files)
     total = format_count(sum(file.documents for file in work.files), "document")
     documents = f"of {total}" if counted else "documents, not counted yet,"
     files = format_count(len(work.files), "file")
-    share = f", {work.share:.3g} of it" if work.share < 1 else ""
-    return (f"POST {work.path} {work.bulk_size:,} {documents} in {files}{share}",)
+    return (f"POST {work.path} {work.bulk_size:,} {documents} in {files}{_limit(work)}",)
+
+
+def _limit(work: Bulk) -> str:
+    if not isinstance(work.limit, LimitShare):
+        return f", {work.limit.documents:,} of them"
+    return f", {work.limit.share:.3g} of it" if work.limit.share < 1 else ""
+
+
+def _call(call: Call) -> tuple[str, ...]:
+    if isinstance(call, Request):
+        return (_request(call),)
+    if isinstance(call, Pages):
+        pages = "all pages" if call.pages is None else format_count(call.pages, "page")
+        return (f"{_request(call.first)}, {pages}",)
+    if isinstance(call, Wait):
+        return (f"waits {format_seconds(call.seconds)}",)
+    return tuple(line for item in call.items for line in _item(item))
+
+
+def _item(item: ItemOperation | Stream) -> tuple[str, ...]:
+    if isinstance(item, Stream):
+        return tuple(f"| {line}" for inner in item.items for line in _item(inner))
+    return tuple(f"{item.name}: {line}" for call in item.calls for line in _call(call))
 
 
 def _request(request: Request) -> str:

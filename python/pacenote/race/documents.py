@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult
-from pacenote.model.work import Bulk, BulkFile
+from pacenote.model.work import ActionLine, Bulk, BulkFile
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.telemetry.device import Get
 from pacenote.telemetry.document_counts import count_documents
@@ -58,7 +58,7 @@ def _groups(plan: Plan, results: Sequence[TaskResult]) -> Iterator[tuple[tuple[s
             continue
         targets = [_index(file) for file in task.work.files]
         if any(target is None for target in targets):
-            continue  # The files hold their own action lines: only the engine knows the indices.
+            continue  # Only the engine knows the indices, or how many documents came again.
         names = tuple(str(target) for target in targets)
         if _sent_everything(task.work, result):
             for name, file in zip(names, task.work.files, strict=True):
@@ -73,9 +73,9 @@ def _sent_everything(work: Bulk, result: TaskResult) -> bool:
 
 
 def _index(file: BulkFile) -> str | None:
-    if file.action is None:
+    if not isinstance(file.action, ActionLine):
         return None
-    action = json.loads(file.action)
+    action = json.loads(file.action.line)
     target = next(iter(action.values()))["_index"]
     return str(target)
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pacenote_corpus::{ActionLines, BulkBody, BulkReader, LineFile, Part, bounds};
-use pacenote_plan::{Bulk, BulkFile, Plan, Task, Work};
+use pacenote_plan::{Action, Bulk, BulkFile, Limit, Plan, Task, Work};
 use pacenote_record::ErrorClass;
 
 use crate::error::DriveError;
@@ -58,7 +58,7 @@ impl DataFiles {
 }
 
 fn lines_each(file: &BulkFile) -> u64 {
-    if file.action.is_some() { 1 } else { 2 }
+    if matches!(file.action, Action::InFile {}) { 2 } else { 1 }
 }
 
 /// How many bulks of the task's data each client sends, summed over its clients; `None` when they never end.
@@ -69,15 +69,18 @@ pub fn planned_bulks(task: &Task, bulk: &Bulk) -> Option<u64> {
             range.end - range.start
         };
         let all = bulk.files.iter().map(|file| documents(file).div_ceil(u64::from(bulk.bulk_size))).sum();
-        cut(all, bulk.share)
+        cut(all, bulk.limit)
     };
     (!bulk.looped).then(|| (0..task.clients).map(of_client).sum())
 }
 
 /// The share of `bulks` to be sent, rounded up as Rally does.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count is no larger")]
-fn cut(bulks: u64, share: f64) -> u64 {
-    if share >= 1.0 { bulks } else { (bulks as f64 * share).ceil() as u64 }
+fn cut(bulks: u64, limit: Limit) -> u64 {
+    match limit {
+        Limit::Share { share } if share < 1.0 => (bulks as f64 * share).ceil() as u64,
+        _ => bulks,
+    }
 }
 
 /// The bulk source of one client.
@@ -113,14 +116,17 @@ impl BulkSource {
             .iter()
             .map(|data| {
                 let range = bounds(data.documents, client, task.clients);
-                let action = data.action.as_ref();
                 Ok(Part {
                     file: files.get(&data.path)?,
                     first_document: range.start,
                     documents: range.end - range.start,
-                    action: action.map_or(ActionLines::InFile, |line| {
-                        ActionLines::Constant(format!("{line}\n").into())
-                    }),
+                    action: match &data.action {
+                        Action::InFile {} => ActionLines::InFile,
+                        Action::Line { line } => ActionLines::Constant(format!("{line}\n").into()),
+                        Action::WithId { .. } => {
+                            return Err(DriveError::Unsupported("documents with ids cannot be sent".into()));
+                        }
+                    },
                 })
             })
             .collect();
@@ -132,7 +138,7 @@ impl BulkSource {
         let headers = plan.target.headers.iter().chain(&bulk.headers);
         let head = Head::new(&plan.target.hosts[host], "POST", &bulk.path, headers)
             .map_err(|source| DriveError::Request { task: task.name.clone(), source })?;
-        let bulks = cut(reader.bulks_total(), bulk.share);
+        let bulks = cut(reader.bulks_total(), bulk.limit);
         Ok(Self {
             reader,
             body: BulkBody::new(),

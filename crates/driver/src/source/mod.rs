@@ -5,7 +5,7 @@ mod requests;
 
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Plan, Task, Work};
+use pacenote_plan::{Call, Plan, Request, Task, Work};
 
 use crate::alarm::unless_stopped;
 use crate::drive::Desk;
@@ -39,8 +39,15 @@ impl Source {
             Work::Bulk(bulk) => {
                 Self::Bulk(Box::new(BulkSource::new(plan, task, bulk, (client, site.host), site.files)?))
             }
-            Work::Requests { requests, retry } => {
-                Self::Requests(Box::new(RequestSource::new(plan, task, (requests, *retry), site.host)?))
+            Work::Calls { calls, retry } => {
+                let requests = calls.iter().map(request_of).collect::<Result<Vec<_>, _>>()?;
+                Self::Requests(Box::new(RequestSource::new(plan, task, (&requests, *retry), site.host)?))
+            }
+            Work::Supplied { .. } | Work::Lane {} => {
+                return Err(DriveError::Unsupported(format!(
+                    "task {} needs Python while it runs",
+                    task.name
+                )));
             }
             Work::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
         })
@@ -62,6 +69,13 @@ impl Source {
             Self::Requests(requests) => requests.execute(link, desk).await,
             Self::Sleep(duration) => sleep(*duration, desk).await,
         }
+    }
+}
+
+fn request_of(call: &Call) -> Result<Request, DriveError> {
+    match call {
+        Call::Request(request) => Ok(request.clone()),
+        _ => Err(DriveError::Unsupported("only single requests can be sent".into())),
     }
 }
 

@@ -111,9 +111,10 @@ pub fn good() -> Vec<u8> {
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
-        "version": 1, "race_id": "test", "seed": 1,
+        "version": 2, "race_id": "test", "seed": 1,
         "target": {"hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": ""}],
                    "headers": [["x-test", "yes"]], "timeout_ms": 5000},
+        "others": [],
         "driver": {"threads": 2, "on_error": "continue"},
         "tasks": tasks, "steps": steps
     })
@@ -137,15 +138,16 @@ pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
         "pace": {"kind": "unpaced"}, "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
         "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
-        "work": {"kind": "requests", "requests": [request("GET", "/_search")],
+        "work": {"kind": "calls", "calls": [request("GET", "/_search")],
                  "retry": {"retries": 0, "until_success": false, "wait_s": 0.01, "on_timeout": true,
                            "on_unsuccess": false}}
     })
 }
 
 pub fn request(method: &str, path: &str) -> Value {
-    json!({"method": method, "path": path, "headers": [], "body": null, "check": {"kind": "search"}, "ignore": [],
-           "weight": 1, "ignored_weight": 0, "timeout_ms": null, "poll": null})
+    json!({"kind": "request", "method": method, "path": path, "headers": [], "body": null, "check": {"kind": "search"}, "ignore": [],
+           "weight": 1, "ignored_weight": 0, "timeout_ms": null, "poll": null,
+           "assertions": [], "remember": null, "recall": null})
 }
 
 /// A task that posts a file.
@@ -155,8 +157,10 @@ pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value
     task["unit"] = "docs".into();
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
     task["work"] = json!({"kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],
-        "files": [{"path": file, "documents": documents, "action": "{\"index\":{\"_index\":\"logs\"}}"}],
-        "bulk_size": 7, "share": 1.0, "looped": false, "timeout_ms": null});
+        "files": [{"path": file, "documents": documents, 
+                   "action": {"kind": "line", "line": "{\"index\":{\"_index\":\"logs\"}}"}}],
+        "bulk_size": 7, "limit": {"kind": "share", "share": 1.0}, "looped": false, "conflicts": null,
+        "retries_on_429": 0, "timeout_ms": null});
     task
 }
 
