@@ -100,9 +100,9 @@ def test_generating(run, monkeypatch, tmp_path):
         progress("generating http_logs", documents, documents)
         calls.append((name, documents, seed, output_dir))
 
-    module = ModuleType("pacenote.race.corpora")
+    module = ModuleType("pacenote.race.generated")
     module.generate = generate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pacenote.race.corpora", module)
+    monkeypatch.setitem(sys.modules, "pacenote.race.generated", module)
     code, out, err = run("generate", "http_logs", "--docs=1000", "--seed=7", f"--output-path={tmp_path}")
     assert (code, out, err) == (0, "", "generating http_logs …\n")
     run("generate", "http_logs", "--docs=5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import json
 from pathlib import Path
@@ -11,7 +12,11 @@ import pytest
 
 from pacenote.errors import CorpusError
 from pacenote.model.race_request import CorpusChoice, RaceRequest
-from pacenote.race.corpora import PreparedCorpora, generate, prepare
+from pacenote.model.track import Corpus, Documents, Generator
+from pacenote.race.corpora import PreparedCorpora, prepare
+from pacenote.race.data_files import inside
+from pacenote.race.generated import generate
+from pacenote.race.wanted import generated_counts
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
@@ -28,7 +33,9 @@ class Folder:
         self.data.mkdir(parents=True)
         self.said: list[str] = []
 
-    def prepare(self, documents: dict[str, object], choice: CorpusChoice | None = None) -> PreparedCorpora:
+    def prepare(
+        self, documents: dict[str, object], choice: CorpusChoice | None = None, *, test_mode: bool = False
+    ) -> PreparedCorpora:
         track = {
             "version": 2,
             "indices": [{"name": "notes"}],
@@ -37,12 +44,31 @@ class Folder:
         }
         (self.track / "track.json").write_text(json.dumps(track))
         loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
+        if test_mode:
+            loaded = dataclasses.replace(loaded, corpora=tuple(map(small, loaded.corpora)))
         request = RaceRequest(race_id="r", home=self.home, track_path=self.track, corpus=choice)
 
         def progress(label: str, done: int, total: int) -> None:
             self.said.append(label)
 
         return prepare(loaded, loaded.challenge(None), request, progress)
+
+
+def small(corpus: Corpus) -> Corpus:
+    """What test mode makes of a corpus."""
+    return dataclasses.replace(
+        corpus,
+        documents=tuple(
+            dataclasses.replace(
+                each,
+                source_file=each.source_file.replace(".json", "-1k.json"),
+                document_count=1_000,
+                compressed_bytes=None,
+                uncompressed_bytes=None,
+            )
+            for each in corpus.documents
+        ),
+    )
 
 
 @pytest.fixture
@@ -93,6 +119,76 @@ def test_another_number_of_documents_is_refused_unless_wanted(folder: Folder) ->
         folder.prepare(wanted)
     assert "--corpus=as-is" in caught.value.hint
     assert only(folder.prepare(wanted, "as-is")) == ("as-is", folder.data / "notes.json", 25)
+
+
+@pytest.mark.parametrize(("key", "size"), [("uncompressed-bytes", 190), ("compressed-bytes", 80)])
+def test_another_size_is_refused_unless_wanted_and_nothing_is_deleted(
+    folder: Folder, key: str, size: int
+) -> None:
+    name = "notes.json.gz" if key == "compressed-bytes" else "notes.json"
+    file = folder.data / name
+    file.write_bytes(gzip.compress(lines(25), mtime=0) if name.endswith(".gz") else lines(25))
+    wanted = {"source-file": "notes.json.gz", "document-count": 25, key: size + 1}
+    with pytest.raises(CorpusError, match=rf"{name} has \d+ bytes, the track declares {size + 1}") as caught:
+        folder.prepare(wanted)
+    assert "--corpus=as-is" in caught.value.hint
+    assert file.exists()
+    assert only(folder.prepare(wanted, "as-is"))[2] == 25
+
+
+def test_an_archive_that_holds_more_than_declared_is_stopped(folder: Folder) -> None:
+    (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(500_000)))
+    wanted = {"source-file": "notes.json.gz", "document-count": 25, "uncompressed-bytes": 1_000}
+    with pytest.raises(CorpusError, match=r"notes\.json"):
+        folder.prepare(wanted)
+    assert not (folder.data / "notes.json").exists()
+
+
+def test_a_disk_without_room_is_told_before_unpacking(folder: Folder) -> None:
+    (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
+    with pytest.raises(CorpusError, match=r"no room for notes\.json: it needs 909494\.7 TiB"):
+        folder.prepare({"source-file": "notes.json.gz", "uncompressed-bytes": 10**18})
+
+
+def test_names_that_lead_out_of_the_data_folder_are_refused(tmp_path: Path) -> None:
+    corpus = Corpus("notes", ())
+    with pytest.raises(CorpusError, match="would be written outside"):
+        inside(tmp_path, "a/../../b", corpus)
+    assert inside(tmp_path, "elastic/logs", corpus) == tmp_path / "elastic" / "logs"
+
+
+@pytest.mark.parametrize(("ending", "packed"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_test_mode_takes_the_beginning_of_the_full_file(folder: Folder, ending: str, packed) -> None:
+    (folder.data / f"notes.json{ending}").write_bytes(packed(lines(1_500)))
+    wanted = {"source-file": "notes.json.bz2", "document-count": 1_500, "compressed-bytes": 1}
+    origin, path, count = only(folder.prepare(wanted, test_mode=True))
+    assert (origin, path.name, count) == ("excerpt", "notes-1k.json", 1_000)
+    assert path.read_bytes() == lines(1_000)
+    # What was cut out must not pass for the small file that the track's authors publish.
+    assert path.parent.parent == folder.data
+    assert only(folder.prepare(wanted, test_mode=True))[1] == path
+    (folder.data / "notes-1k.json").write_bytes(lines(1_000))
+    assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
+
+
+def test_test_mode_tells_a_full_file_that_is_broken(folder: Folder) -> None:
+    (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(1_500))[:200])
+    with pytest.raises(CorpusError, match=r"notes\.json\.gz cannot be read"):
+        folder.prepare({"source-file": "notes.json.gz", "document-count": 1_500}, test_mode=True)
+
+
+def test_how_much_is_generated() -> None:
+    files = (Documents("a.json.bz2", 3_000_000), Documents("b.json", 1_000_000), Documents("c.json.gz", 5))
+    corpus = Corpus("notes", files)
+    assert generated_counts(corpus, files, None) == {"a.json": 749_999, "b.json": 250_000, "c.json": 1}
+    assert generated_counts(corpus, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
+    assert generated_counts(corpus, files[2:], 40) == {"c.json": 5}
+    assert generated_counts(corpus, files, 2) == {"a.json": 1, "b.json": 1, "c.json": 1}
+    excerpts = small(Corpus("notes", (Documents("a.json", 3_000_000, params={"source-file": "a.json"}),)))
+    assert generated_counts(excerpts, excerpts.documents, None) == {"a.json": 1_000}
+    own = dataclasses.replace(corpus, generator=Generator("http_logs", 400))
+    assert generated_counts(own, files[1:], None) == {"b.json": 100, "c.json": 1}
+    assert generated_counts(own, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
 
 
 def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None:

@@ -31,7 +31,7 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Generates the corpus. Raises CorpusError."""
-    corpora = importlib.import_module("pacenote.race.corpora")
+    generated = importlib.import_module("pacenote.race.generated")
     listener = PlainListener(console)
-    corpora.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
+    generated.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
     return 0

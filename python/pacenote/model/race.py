@@ -24,8 +24,10 @@ FORMAT = 1
 TIMESTAMP = "%Y%m%dT%H%M%SZ"
 """Rally's form of a race's timestamp, always UTC."""
 
-Origin = Literal["declared", "as-is", "generated"]
-"""Where a corpus came from: what the track declares, files found as they are, or our seeded generator."""
+Origin = Literal["declared", "excerpt", "as-is", "generated"]
+"""Where a corpus came from: what the track declares, the first documents of that (test mode), files found as
+they are, or our seeded generator.
+"""
 
 State = Literal["valid", "suspect", "void"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -11,20 +10,11 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.model.race import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.track import ARCHIVES, Challenge, Corpus, Documents, Track
+from pacenote.model.track import Challenge, Corpus, Documents, Track
 from pacenote.plan.corpora import needed_documents
-from pacenote.race.generated import alone_in, core_call, generated_corpus
-
-Progress = Callable[[str, int, int], None]
-"""Told (label, done, total); total 0 when it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """An unpacked data file, ready to be read; `documents` were counted, not believed."""
-
-    path: Path
-    documents: int
+from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
+from pacenote.race.generated import Progress, folder_name, generated_corpus
+from pacenote.race.wanted import full_file, generated_counts, is_excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +33,8 @@ class PreparedCorpora:
 def prepare(track: Track, challenge: Challenge, request: RaceRequest, progress: Progress) -> PreparedCorpora:
     """Prepares the data that a challenge indexes, and nothing else.
 
-    Raises CorpusError: data that is missing and cannot be generated, a broken archive, or another number of
-    documents than the track declares.
+    Raises CorpusError: data that is missing and cannot be generated, a broken archive, or another size or
+    number of documents than the track declares.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}
@@ -60,14 +50,6 @@ def prepare(track: Track, challenge: Challenge, request: RaceRequest, progress: 
             files[name, documents.source_file] = file
         used.append(_used(name, origin, prepared, request.seed))
     return PreparedCorpora(tuple(used), files)
-
-
-def generate(name: str, documents: int, seed: int, folder: Path, progress: Progress) -> None:
-    """Writes a generated corpus into a folder (`pacenote generate`). Raises CorpusError."""
-    if name not in _core.generators():
-        known = ", ".join(_core.generators())
-        raise CorpusError(f"there is no generator for '{name}'", hint=f"there is one for {known}")
-    generated_corpus(name, documents, seed, folder, progress)
 
 
 def _used(name: str, origin: Origin, files: tuple[DataFile, ...], seed: int) -> CorpusUsed:
@@ -87,102 +69,82 @@ class _Preparation:
     def __init__(self, track: Track, request: RaceRequest, progress: Progress) -> None:
         self._folders = (Path(track.root),) if request.track_path else ()
         self._home = request.home / "corpora"
-        self._choice = request.corpus
-        self._seed = request.seed
+        self._request = request
         self._progress = progress
 
     def corpus(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> tuple[Origin, tuple[DataFile, ...]]:
         """The files of a corpus, by the choice of `--corpus`.
 
         Without a choice the declared data is used where it is there, and otherwise generated where the track
-        says how.
+        says how. In test mode, small files that are not to be had are cut out of the full ones, or else
+        generated.
         """
-        if self._choice == "generated":
+        choice = self._request.corpus
+        if choice == "generated":
             return "generated", self._generated(corpus, wanted)
-        found = [self._find(corpus, documents) for documents in wanted]
-        missing = [documents for documents, path in zip(wanted, found, strict=True) if path is None]
-        if missing and self._choice is None and corpus.generator is not None:
-            return "generated", self._generated(corpus, wanted)
-        if missing:
-            raise self._missing(corpus, missing[0])
+        shelf = Shelf(inside(self._home, corpus.name, corpus), self._folders)
+        try:
+            found = [self._found(documents, shelf) for documents in wanted]
+            if missing := [each for each, path in zip(wanted, found, strict=True) if path is None]:
+                raise self._missing(corpus, missing[0], shelf)
+        except CorpusError:
+            if choice is None and self._falls_back(corpus, wanted):
+                return "generated", self._generated(corpus, wanted)
+            raise
         files = tuple(
-            self._open(corpus, documents, path)
+            open_data(path, documents, shelf, self._progress, checked=choice != "as-is")
             for documents, path in zip(wanted, found, strict=True)
             if path is not None
         )
-        undeclared = any(documents.document_count is None for documents in wanted)
-        return "as-is" if self._choice == "as-is" or undeclared else "declared", files
+        return self._origin(wanted, found), files
 
-    def _find(self, corpus: Corpus, documents: Documents) -> Path | None:
-        """The unpacked file or an archive of it, wherever it may be."""
-        names = dict.fromkeys(
-            [documents.document_file, documents.source_file]
-            + [documents.document_file + ending for ending in ARCHIVES]
+    def _found(self, documents: Documents, shelf: Shelf) -> Path | None:
+        """The file, or in test mode the beginning of the full one; None if neither is there."""
+        path = shelf.find(documents)
+        if path is None and is_excerpt(documents):
+            full = shelf.find(full_file(documents))
+            return first_documents(full, documents, shelf, self._progress) if full else None
+        return path
+
+    def _origin(self, wanted: Sequence[Documents], found: Sequence[Path | None]) -> Origin:
+        if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
+            return "as-is"
+        cut = any(path is not None and path.parent.name.startswith("first-") for path in found)
+        return "excerpt" if cut else "declared"
+
+    def _falls_back(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
+        """Whether a corpus that cannot be had is generated without being asked for it."""
+        return corpus.generator is not None or (
+            any(map(is_excerpt, wanted)) and corpus.name in _core.generators()
         )
-        folders = [Path()] if documents.is_local else [*self._folders, self._home / corpus.name]
-        candidates = (folder / name for folder in folders for name in names)
-        return next((path.absolute() for path in candidates if path.is_file()), None)
-
-    def _open(self, corpus: Corpus, documents: Documents, path: Path) -> DataFile:
-        if path.name.endswith(ARCHIVES):
-            path = self._unpack(path, self._home / corpus.name, documents)
-        lines = core_call(lambda: _core.count_lines(str(path)))
-        count = lines // 2 if documents.includes_action_and_meta_data else lines
-        declared = documents.document_count
-        if self._choice != "as-is" and declared is not None and declared != count:
-            raise CorpusError(
-                f"{path} holds {count:,} documents, the track declares {declared:,}",
-                hint="--corpus=as-is uses the file as it is; otherwise replace it",
-            )
-        return DataFile(path, count)
-
-    def _unpack(self, archive: Path, folder: Path, documents: Documents) -> Path:
-        # A file of the user's own is unpacked into our folder, under a name that tells it from its namesakes
-        # and from its own earlier contents.
-        if documents.is_local:
-            status = archive.stat()
-            mark = f"{archive}\n{status.st_size}\n{status.st_mtime_ns}"
-            folder = folder / f"local-{hashlib.sha256(mark.encode()).hexdigest()[:16]}"
-        target = folder / archive.name.removesuffix(archive.suffix)
-        if target.is_file():
-            return target
-        label = f"unpacking {archive.name}"
-        with alone_in(folder):
-            path, _ = core_call(
-                lambda: _core.unpack(
-                    str(archive), str(folder), None, lambda done, total: self._progress(label, done, total)
-                )
-            )
-        return Path(path)
 
     def _generated(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> tuple[DataFile, ...]:
         name = corpus.generator.name if corpus.generator else corpus.name
-        if name not in _core.generators():
+        known = _core.generators()
+        if name not in known:
             raise CorpusError(
                 f"corpus '{corpus.name}' cannot be generated: there is no generator for it",
-                hint=f"there is one for {', '.join(_core.generators())}",
+                hint=f"there is one for {', '.join(known)}; leave the tasks that need it out with "
+                "--exclude-tasks, or choose another --challenge",
             )
-        declared = sum(count or 0 for count in corpus.declared_counts())
-        total = corpus.generator.documents if corpus.generator else declared
-        folder = self._home / name / f"generated-{total}-seed-{self._seed}"
-        made = generated_corpus(name, total, self._seed, folder, self._progress)
+        counts = generated_counts(corpus, wanted, self._request.corpus_documents)
+        folder = self._home / name / folder_name(counts, self._request.seed)
+        made = generated_corpus(name, counts, self._request.seed, folder, self._progress)
         files = []
         for documents in wanted:
-            if documents.document_file not in made:
+            file = full_file(documents).document_file
+            if file not in made:
                 raise CorpusError(
-                    f"the generator of '{name}' makes no file {documents.document_file}",
-                    hint=f"it makes {', '.join(made)}",
+                    f"the generator of '{name}' makes no file {file}", hint=f"it makes {', '.join(made)}"
                 )
-            files.append(DataFile(folder / documents.document_file, made[documents.document_file]))
+            files.append(DataFile(folder / file, made[file]))
         return tuple(files)
 
-    def _missing(self, corpus: Corpus, documents: Documents) -> CorpusError:
+    def _missing(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> CorpusError:
+        message = f"{documents.source_file} of corpus '{corpus.name}' is not there"
         if documents.is_local:
-            return CorpusError(
-                f"{documents.source_file} of corpus '{corpus.name}' is not there",
-                hint="the path is seen from the folder you are in",
-            )
-        hint = f"put it into {self._home / corpus.name}"
+            return CorpusError(message, hint="the path is seen from the folder you are in")
+        hint = f"put it into {shelf.own}"
         if corpus.name in _core.generators():
             hint += ", or use --corpus=generated"
-        return CorpusError(f"{documents.source_file} of corpus '{corpus.name}' is not there", hint=hint)
+        return CorpusError(message, hint=hint)

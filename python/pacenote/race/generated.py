@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from typing import Any, TypeVar
 
 from pacenote import _core
 from pacenote.errors import CorpusError
+
+Progress = Callable[[str, int, int], None]
+"""Told (label, done, total); total 0 when it is not known."""
 
 MANIFEST = "generated.json"
 """Says which generator made a folder of data, and what is in it. Written last: a folder without it is not
@@ -24,13 +28,15 @@ T = TypeVar("T")
 
 
 def generated_corpus(
-    name: str, documents: int, seed: int, folder: Path, progress: Callable[[str, int, int], None]
+    name: str, files: Mapping[str, int], seed: int, folder: Path, progress: Progress
 ) -> Mapping[str, int]:
     """Documents by file name of a generated corpus; made now unless it is there. Raises CorpusError.
 
-    The same name, number and seed give the same bytes, so a complete folder is as good as a new one.
+    `files` says how many documents each file gets. The same name, files and seed give the same bytes, so a
+    complete folder is as good as a new one.
     """
-    wanted: dict[str, Any] = {"generator": name, "documents": documents, "seed": seed}
+    counts = [[file, count] for file, count in files.items()]
+    wanted: dict[str, Any] = {"generator": name, "counts": counts, "seed": seed}
     known = _read(folder, wanted)
     if known is not None:
         return known
@@ -39,10 +45,23 @@ def generated_corpus(
         return _read(folder, wanted) or _make(wanted, folder, progress)
 
 
-def _make(
-    wanted: Mapping[str, Any], folder: Path, progress: Callable[[str, int, int], None]
-) -> Mapping[str, int]:
-    name, documents, seed = wanted["generator"], wanted["documents"], wanted["seed"]
+def generate(name: str, documents: int, seed: int, folder: Path, progress: Progress) -> None:
+    """Writes a generated corpus into a folder (`pacenote generate`). Raises CorpusError."""
+    known = _core.generators()
+    if name not in known:
+        raise CorpusError(f"there is no generator for '{name}'", hint=f"there is one for {', '.join(known)}")
+    generated_corpus(name, {"all": documents}, seed, folder, progress)
+
+
+def folder_name(files: Mapping[str, int], seed: int) -> str:
+    """The name of the folder for generated files: another set of files is another folder."""
+    mark = hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:8]
+    return f"generated-{sum(files.values())}-seed-{seed}-{mark}"
+
+
+def _make(wanted: Mapping[str, Any], folder: Path, progress: Progress) -> Mapping[str, int]:
+    name, seed = wanted["generator"], wanted["seed"]
+    documents = sum(count for _, count in wanted["counts"])
     label = f"generating {documents:,} documents of {name}"
     version, files = core_call(
         lambda: _core.generate(
@@ -77,7 +96,7 @@ def alone_in(folder: Path) -> Generator[None, None, None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("w")
     except OSError as error:
-        raise _not_written(folder, error) from error
+        raise not_written(folder, error) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left in folder.glob("*.partial"):
@@ -93,10 +112,11 @@ def _write_manifest(target: Path, text: str) -> None:
         part.replace(target)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise _not_written(target, error) from error
+        raise not_written(target, error) from error
 
 
-def _not_written(path: Path, error: OSError) -> CorpusError:
+def not_written(path: Path, error: OSError) -> CorpusError:
+    """What to say when a file of data cannot be written."""
     hint = "free some space, or set PACENOTE_HOME to a folder that can be written"
     return CorpusError(f"cannot write {path}: {error.strerror}", hint=hint)
 

@@ -112,6 +112,7 @@ def _corpus_note(corpus: CorpusUsed) -> Note:
     size = f"{format_count(corpus.documents, 'document')}, {corpus.bytes:,} bytes"
     origin = {
         "declared": "as the track declares it",
+        "excerpt": "the first documents of what the track declares",
         "as-is": "files as they were found, not checked against the track",
         "generated": f"generated, seed {corpus.seed}: not the public corpus",
     }[corpus.origin]
