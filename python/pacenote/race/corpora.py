@@ -68,7 +68,7 @@ class _Preparation:
 
     def __init__(self, track: Track, request: RaceRequest, progress: Progress) -> None:
         self._folders = (Path(track.root),) if request.track_path else ()
-        self._home = request.home / "corpora"
+        self._home = request.dataset_cache or request.home / "corpora"
         self._request = request
         self._progress = progress
 
