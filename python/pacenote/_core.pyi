@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "count_lines",
     "generate",
+    "generator_files",
     "generator_version",
     "generators",
     "recover_series",
@@ -54,12 +55,18 @@ class Driver:
         """Ends the race: nothing new begins. What is under way may end, or with `abandon` is dropped."""
 
 def generate(
-    name: str, recipe: tuple[int, int], folder: _Path, progress: _Progress
+    name: str, files: list[tuple[str, int]], seed: int, folder: _Path, progress: _Progress
 ) -> tuple[int, list[tuple[str, int, int]]]:
-    """Generates a corpus into `folder`, which exists; `recipe` is (documents, seed).
+    """Generates files of a corpus, given as (name, documents), into `folder`, which exists.
 
-    `progress(done, total)` is called with documents; what it raises ends the call. Returns the version of the
-    generator and the files as (name, documents, bytes). Raises CoreError.
+    The name of a file says which part or kind of the corpus it is, where there are several. `progress(done,
+    total)` is called with documents; what it raises ends the call. Returns the version of the generator and
+    the files as (name, documents, bytes). Raises CoreError.
+    """
+
+def generator_files(name: str, documents: int) -> list[tuple[str, int]]:
+    """The files, as (name, documents), of a generated corpus of `documents` documents: those the public track
+    declares; their documents add up to exactly that. Raises CoreError.
     """
 
 def generators() -> list[str]:

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, HttpLogs, LineFile, Part, Recipe, generator, http_logs, unpack,
+    ActionLines, BulkBody, BulkReader, LineFile, Part, Recipe, generate, generator, unpack,
 };
 
 const DOCUMENTS: u64 = 3_000_000;
@@ -17,8 +17,9 @@ const ROUNDS: usize = 5;
 fn main() {
     generating();
     let folder = tempfile::tempdir().unwrap();
-    let spec = HttpLogs { documents: DOCUMENTS, seed: 1 };
-    http_logs(&spec, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let logs = generator("http_logs").unwrap();
+    let recipe = Recipe { files: logs.files(DOCUMENTS), seed: 1 };
+    generate(logs, &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
     let data = folder.path().join("documents-241998.json");
     opening(&data);
     let file = Arc::new(LineFile::open(&data).unwrap());
@@ -60,16 +61,24 @@ impl Write for Count {
     }
 }
 
+/// Every generator, on one thread.
 fn generating() {
-    let logs = generator("http_logs").unwrap();
-    let recipe = Recipe { documents: DOCUMENTS, seed: 1 };
-    let documents = logs.files(DOCUMENTS)[6].documents;
-    let mut sink = Count(0);
-    let took = best(|| {
-        sink.0 = 0;
-        logs.write(recipe, 6, &mut sink).unwrap();
-    });
-    say("generate http_logs", took, documents, sink.0);
+    for name in generate::names() {
+        let made = generator(name).unwrap();
+        let mut sink = Count(0);
+        let mut run = |documents| {
+            let file = made.files(documents).into_iter().max_by_key(|file| file.documents).unwrap();
+            let took = best(|| {
+                sink.0 = 0;
+                made.write(&file, 1, 1, &mut sink).unwrap();
+            });
+            (took, file.documents, sink.0)
+        };
+        // A round of about 200 MB, whatever the size of a document.
+        let (_, documents, bytes) = run(1000);
+        let (took, documents, bytes) = run(200_000_000 * documents / bytes);
+        say(&format!("generate {name}"), took, documents, bytes);
+    }
 }
 
 fn opening(data: &Path) {

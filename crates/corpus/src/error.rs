@@ -102,6 +102,14 @@ pub enum CorpusError {
         /// What is wrong and how to put it right.
         reason: &'static str,
     },
+    /// A file that is to be generated has a name that will not do.
+    #[error("cannot generate {}: {reason}; correct the name", path.display())]
+    BadFileName {
+        /// The file, in its folder.
+        path: PathBuf,
+        /// What is wrong with its name.
+        reason: &'static str,
+    },
     /// A generator wrote another number of documents than it had announced: a defect of the generator.
     #[error(
         "{} was announced with {announced} documents but {written} were generated; please report \
@@ -140,6 +148,7 @@ impl CorpusError {
             | Self::Interrupted { path }
             | Self::TooFewLines { path, .. }
             | Self::BadBulk { path, .. }
+            | Self::BadFileName { path, .. }
             | Self::WrongCount { path, .. } => path,
         }
     }

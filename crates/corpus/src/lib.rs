@@ -27,8 +27,7 @@ pub mod unpack;
 pub use bulk::{ActionLines, BulkBody, BulkReader, Part};
 pub use error::CorpusError;
 pub use generate::{
-    FileSpec, GenerateProgress, Generated, GeneratedFile, Generator, HttpLogs, Recipe, generate, generator,
-    http_logs,
+    FileSpec, GenerateProgress, Generated, GeneratedFile, Generator, Recipe, generate, generator,
 };
 pub use lines::LineFile;
 pub use partition::bounds;

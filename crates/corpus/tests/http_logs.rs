@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
 
 use pacenote_corpus::{
-    CorpusError, GenerateProgress, Generator, HttpLogs, LineFile, Recipe, generate, generator, http_logs,
+    CorpusError, FileSpec, GenerateProgress, Generator, LineFile, Recipe, generate, generator,
 };
 
 const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
@@ -16,9 +16,13 @@ fn logs() -> &'static dyn Generator {
     generator("http_logs").expect("the generator is registered")
 }
 
+fn recipe(documents: u64, seed: u64) -> Recipe {
+    Recipe { files: logs().files(documents), seed }
+}
+
 fn bytes(documents: u64, seed: u64, file: usize) -> Vec<u8> {
     let mut sink = Vec::new();
-    logs().write(Recipe { documents, seed }, file, &mut sink).unwrap();
+    logs().write(&logs().files(documents)[file], seed, 1, &mut sink).unwrap();
     sink
 }
 
@@ -68,7 +72,6 @@ fn seeds_and_files_differ() {
     let base = bytes(5_000, 1, 3);
     assert_eq!(base, bytes(5_000, 1, 3));
     assert_ne!(base, bytes(5_000, 2, 3));
-    assert_eq!(bytes(5_000, 1, 7), b"", "there is no eighth file");
 }
 
 #[test]
@@ -170,14 +173,12 @@ fn the_character_is_that_of_the_real_logs() {
 fn a_corpus_on_disk_is_what_was_announced() {
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
-    let spec = HttpLogs { documents: 3_000, seed: 8 };
-    let generated = http_logs(&spec, folder.path(), &mut |progress| {
+    let generated = generate(logs(), &recipe(3_000, 8), folder.path(), &mut |progress| {
         seen.push(progress);
         ControlFlow::Continue(())
     })
     .unwrap();
     assert_eq!((generated.generator, generated.version, generated.files.len()), ("http_logs", 1, 7));
-    assert_eq!(generated.recipe, Recipe { documents: 3_000, seed: 8 });
     for (index, file) in generated.files.iter().enumerate() {
         let path = folder.path().join(&file.name);
         assert!(fs::read(&path).unwrap() == bytes(3_000, 8, index));
@@ -195,8 +196,8 @@ fn a_corpus_on_disk_is_what_was_announced() {
 fn tiny_corpora() {
     for documents in [1, 6, 7] {
         let folder = tempfile::tempdir().unwrap();
-        let spec = HttpLogs { documents, seed: 8 };
-        let generated = http_logs(&spec, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
+        let recipe = recipe(documents, 8);
+        let generated = generate(logs(), &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(generated.files.iter().map(|file| file.documents).sum::<u64>(), documents);
         assert!(documents < 7 || generated.files.iter().all(|file| file.documents > 0));
     }
@@ -206,7 +207,7 @@ fn tiny_corpora() {
 fn an_interrupted_generation_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = 0;
-    let error = http_logs(&HttpLogs { documents: 3_000, seed: 8 }, folder.path(), &mut |_| {
+    let error = generate(logs(), &recipe(3_000, 8), folder.path(), &mut |_| {
         files += 1;
         if files == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
@@ -220,10 +221,35 @@ fn an_interrupted_generation_leaves_nothing() {
 fn a_folder_that_is_not_there_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");
-    let spec = HttpLogs { documents: 10, seed: 8 };
-    let error = http_logs(&spec, &nowhere, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let error = generate(logs(), &recipe(10, 8), &nowhere, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(matches!(error, CorpusError::Write { .. }), "{error}");
     assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+#[test]
+fn a_file_has_its_name_and_its_count_from_the_caller() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, documents| FileSpec { name: name.to_owned(), documents };
+    let files = vec![file("documents-191998-1k.json", 1_000), file("other.json", 50)];
+    let recipe = Recipe { files, seed: 3 };
+    generate(logs(), &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
+    let week = parse(&fs::read(folder.path().join("documents-191998-1k.json")).unwrap());
+    assert_eq!(week.len(), 1_000);
+    assert!(week.iter().all(|document| (894_240_000..894_844_800).contains(&document.time)));
+    let any = parse(&fs::read(folder.path().join("other.json")).unwrap());
+    assert!(any.len() == 50 && any[0].time < 894_240_000 && any[49].time > 901_000_000);
+}
+
+#[test]
+fn names_that_are_not_those_of_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for names in [vec![""], vec![".."], vec!["a/b"], vec!["/a"], vec!["a/"], vec!["a", "b", "a"]] {
+        let files = names.iter().map(|name| FileSpec { name: (*name).to_owned(), documents: 1 }).collect();
+        let recipe = Recipe { files, seed: 0 };
+        let error = generate(logs(), &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(matches!(error, CorpusError::BadFileName { .. }), "{names:?}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }
 
 /// A generator that writes one line less than it says.
@@ -238,20 +264,20 @@ impl Generator for Short {
         1
     }
 
-    fn files(&self, documents: u64) -> Vec<pacenote_corpus::FileSpec> {
-        vec![pacenote_corpus::FileSpec { name: "short.json".to_owned(), documents }]
+    fn files(&self, documents: u64) -> Vec<FileSpec> {
+        vec![FileSpec { name: "short.json".to_owned(), documents }]
     }
 
-    fn write(&self, recipe: Recipe, _file: usize, sink: &mut dyn Write) -> io::Result<()> {
-        (1..recipe.documents).try_for_each(|_| sink.write_all(b"{}\n"))
+    fn write(&self, file: &FileSpec, _seed: u64, _threads: usize, sink: &mut dyn Write) -> io::Result<()> {
+        (1..file.documents).try_for_each(|_| sink.write_all(b"{}\n"))
     }
 }
 
 #[test]
 fn a_defective_generator_is_found_out() {
     let folder = tempfile::tempdir().unwrap();
-    let recipe = Recipe { documents: 5, seed: 0 };
-    let error = generate(&Short, recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let recipe = Recipe { files: Short.files(5), seed: 0 };
+    let error = generate(&Short, &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(matches!(error, CorpusError::WrongCount { announced: 5, written: 4, .. }), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(generator("short").is_none());

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pacenote_corpus::{GenerateProgress, LineFile, Recipe, UnpackProgress};
+use pacenote_corpus::{FileSpec, GenerateProgress, LineFile, Recipe, UnpackProgress};
 use pyo3::prelude::*;
 
 use crate::core_error;
@@ -71,22 +71,31 @@ fn find(name: &str) -> PyResult<&'static dyn pacenote_corpus::Generator> {
         .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))
 }
 
-/// Generates a corpus into `folder`. `progress(done, total)` is called with documents. Returns the version of the
-/// generator and its files as (name, documents, bytes).
+/// The files, as (name, documents), of a generated corpus of `documents` documents; their documents add up to that.
+#[pyfunction]
+pub fn generator_files(name: &str, documents: u64) -> PyResult<Vec<(String, u64)>> {
+    let files = find(name)?.files(documents);
+    Ok(files.into_iter().map(|file| (file.name, file.documents)).collect())
+}
+
+/// Generates files, given as (name, documents), of a corpus into `folder`. `progress(done, total)` is called with
+/// documents. Returns the version of the generator and the files as (name, documents, bytes).
 #[pyfunction]
 pub fn generate(
-    py: Python<'_>,
     name: &str,
-    recipe: (u64, u64),
+    files: Vec<(String, u64)>,
+    seed: u64,
     folder: PathBuf,
-    progress: Py<PyAny>,
+    progress: Bound<'_, PyAny>,
 ) -> PyResult<(u32, Vec<FileRow>)> {
     let generator = find(name)?;
-    let (documents, seed) = recipe;
-    let mut pulse = Pulse::new(progress);
+    let files = files.into_iter().map(|(name, documents)| FileSpec { name, documents }).collect();
+    let recipe = Recipe { files, seed };
+    let py = progress.py();
+    let mut pulse = Pulse::new(progress.unbind());
     let made = py.detach(|| {
         let mut tell = |at: GenerateProgress| pulse.tell(at.documents, at.documents_total);
-        pacenote_corpus::generate(generator, Recipe { documents, seed }, &folder, &mut tell)
+        pacenote_corpus::generate(generator, &recipe, &folder, &mut tell)
     });
     let made = pulse.finish(made)?;
     let files = made.files.into_iter().map(|file| (file.name, file.documents, file.bytes)).collect();

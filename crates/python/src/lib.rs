@@ -25,6 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<driver::Driver>()?;
     module.add_function(wrap_pyfunction!(driver::recover_series, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;
+    module.add_function(wrap_pyfunction!(corpus::generator_files, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_version, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generate, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::unpack, module)?)?;

@@ -65,7 +65,11 @@ def _make(wanted: Mapping[str, Any], folder: Path, progress: Progress) -> Mappin
     label = f"generating {documents:,} documents of {name}"
     version, files = core_call(
         lambda: _core.generate(
-            name, (documents, seed), str(folder), lambda done, total: progress(label, done, total)
+            name,
+            _core.generator_files(name, documents),
+            seed,
+            str(folder),
+            lambda done, total: progress(label, done, total),
         )
     )
     progress(label, documents, documents)

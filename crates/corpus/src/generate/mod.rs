@@ -11,29 +11,13 @@ mod rhythm;
 mod split;
 
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Component, Path};
+use std::thread;
 
 use crate::error::CorpusError;
 use crate::output::{Output, REPORT_EVERY, Sealed, free_space};
-
-/// What to generate: the size of the whole corpus and its seed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recipe {
-    /// Documents in all files together.
-    pub documents: u64,
-    /// Seed of all randomness.
-    pub seed: u64,
-}
-
-/// The `http_logs` corpus: the web logs of the football world cup of 1998, in seven files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HttpLogs {
-    /// Documents in all seven files together; the real corpus has 247,249,096.
-    pub documents: u64,
-    /// Seed of all randomness.
-    pub seed: u64,
-}
 
 /// One file of a corpus, as announced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +28,15 @@ pub struct FileSpec {
     pub documents: u64,
 }
 
+/// What to generate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// The files, each by its own name: a track's own, or those of [`Generator::files`].
+    pub files: Vec<FileSpec>,
+    /// Seed of all randomness.
+    pub seed: u64,
+}
+
 /// A source of seeded data.
 pub trait Generator: Sync {
     /// The name of the corpus it stands in for, as tracks spell it.
@@ -52,16 +45,18 @@ pub trait Generator: Sync {
     /// Raised whenever the same recipe gives other bytes than before.
     fn version(&self) -> u32;
 
-    /// The files of a corpus of `documents` documents; their documents add up to exactly that.
+    /// The files of a corpus of `documents` documents, as the public track declares them; their documents add up to
+    /// exactly that.
     fn files(&self, documents: u64) -> Vec<FileSpec>;
 
-    /// Writes file `file` (an index into [`Generator::files`]; nothing is written for one that does not exist) in
-    /// large pieces. Files are independent: any order, any thread.
+    /// Writes one file in large pieces. Its bytes depend on its name, its documents and the seed, never on `threads`,
+    /// the number of threads that may work on it. Where a corpus has several files or kinds of them the name says
+    /// which one it is; a name that says nothing is as good as any other.
     ///
     /// # Errors
     ///
     /// Only those of `sink`.
-    fn write(&self, recipe: Recipe, file: usize, sink: &mut dyn Write) -> io::Result<()>;
+    fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()>;
 }
 
 /// All generators.
@@ -107,13 +102,11 @@ pub struct Generated {
     pub generator: &'static str,
     /// The generator's version: same version and recipe, same bytes.
     pub version: u32,
-    /// What was asked for.
-    pub recipe: Recipe,
-    /// The files, in the generator's order.
+    /// The files, in the recipe's order.
     pub files: Vec<GeneratedFile>,
 }
 
-/// Generates all files of a corpus into `folder`, each with its `.offset` side file.
+/// Generates the files of a recipe into `folder`, each with its `.offset` side file.
 ///
 /// The files get their names only when all of them are whole; on an error before that nothing is left. `progress` is
 /// called about every 8 MiB and at the end of each file; `Break` stops the work.
@@ -121,20 +114,24 @@ pub struct Generated {
 /// # Errors
 ///
 /// [`CorpusError::Write`], [`CorpusError::DiskFull`] (64 MiB always stay free), [`CorpusError::Interrupted`];
-/// [`CorpusError::WrongCount`] for a defective generator.
+/// [`CorpusError::BadFileName`] for names that do not name one file each in `folder`; [`CorpusError::WrongCount`] for
+/// a defective generator.
 pub fn generate(
     generator: &dyn Generator,
-    recipe: Recipe,
+    recipe: &Recipe,
     folder: &Path,
     progress: &mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
 ) -> Result<Generated, CorpusError> {
-    let mut so_far = GenerateProgress { documents: 0, documents_total: recipe.documents, bytes: 0 };
+    check_names(&recipe.files, folder)?;
+    let documents_total = recipe.files.iter().map(|file| file.documents).sum();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut so_far = GenerateProgress { documents: 0, documents_total, bytes: 0 };
     let (mut files, mut whole) = (Vec::new(), Vec::new());
-    for (index, spec) in generator.files(recipe.documents).into_iter().enumerate() {
+    for spec in &recipe.files {
         let target = folder.join(&spec.name);
         let output = Output::create(&target, free_space)?;
         let mut sink = Sink { output, before: so_far, progress, report_at: REPORT_EVERY, failure: None };
-        let written = generator.write(recipe, index, &mut sink).and_then(|()| sink.flush());
+        let written = generator.write(spec, recipe.seed, threads, &mut sink).and_then(|()| sink.flush());
         if let Err(cause) = written {
             return Err(sink.failure.unwrap_or_else(|| CorpusError::write(&target, cause)));
         }
@@ -145,25 +142,27 @@ pub fn generate(
             let (announced, written) = (spec.documents, sealed.lines());
             return Err(CorpusError::WrongCount { path: target, announced, written });
         }
-        files.push(GeneratedFile { name: spec.name, documents: spec.documents, bytes });
+        files.push(GeneratedFile { name: spec.name.clone(), documents: spec.documents, bytes });
         whole.push(sealed);
     }
     whole.into_iter().try_for_each(|file| Sealed::publish(file).map(|_| ()))?;
-    Ok(Generated { generator: generator.name(), version: generator.version(), recipe, files })
+    Ok(Generated { generator: generator.name(), version: generator.version(), files })
 }
 
-/// Generates the `http_logs` corpus; see [`generate`].
-///
-/// # Errors
-///
-/// Those of [`generate`].
-pub fn http_logs(
-    spec: &HttpLogs,
-    folder: &Path,
-    progress: &mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
-) -> Result<Generated, CorpusError> {
-    let recipe = Recipe { documents: spec.documents, seed: spec.seed };
-    generate(&http_logs::Weeks, recipe, folder, progress)
+/// Each name is one of a file, and of another file than the others.
+fn check_names(files: &[FileSpec], folder: &Path) -> Result<(), CorpusError> {
+    let bad = |name: &str, reason| Err(CorpusError::BadFileName { path: folder.join(name), reason });
+    for (index, FileSpec { name, .. }) in files.iter().enumerate() {
+        let mut parts = Path::new(name).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(only)), None) if only == name.as_str())
+        {
+            return bad(name, "it is not the plain name of a file");
+        }
+        if files[..index].iter().any(|earlier| earlier.name == *name) {
+            return bad(name, "two files have this name");
+        }
+    }
+    Ok(())
 }
 
 /// Takes a generator's bytes to the file and reports; a failure is kept aside, as `io::Error` could not carry it.

@@ -9,6 +9,12 @@ fn splitmix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The number of a file's stream, from its name: FNV-1a, 64 bits.
+pub(crate) fn stream_of(name: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
 /// xoshiro256++ 1.0 (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2019; public domain), seeded
 /// through `SplitMix64` as its authors advise.
 #[derive(Debug, Clone)]

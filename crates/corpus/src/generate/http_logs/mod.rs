@@ -11,10 +11,10 @@ mod vocabulary;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::random::{Random, byte_of};
+use super::random::{Random, byte_of, stream_of};
 use super::rhythm::{Slot, slots};
 use super::split::split;
-use super::{FileSpec, Generator, Recipe};
+use super::{FileSpec, Generator};
 use requests::Endings;
 
 const VERSION: u32 = 1;
@@ -71,16 +71,27 @@ impl Generator for Weeks {
         names.zip(shares).map(|(name, documents)| FileSpec { name, documents }).collect()
     }
 
-    fn write(&self, recipe: Recipe, file: usize, sink: &mut dyn Write) -> io::Result<()> {
-        let documents = self.files(recipe.documents).get(file).map_or(0, |spec| spec.documents);
-        let Some((week, _, span)) = FILES.get(file).filter(|_| documents > 0) else { return Ok(()) };
-        let slots = slots(span.start, span.end, &BY_HOUR, documents);
-        let mut writer = Lines::new(recipe.seed, u64::from(*week), sink);
+    fn write(&self, file: &FileSpec, seed: u64, _threads: usize, sink: &mut dyn Write) -> io::Result<()> {
+        if file.documents == 0 {
+            return Ok(());
+        }
+        let (stream, span) = stretch(&file.name);
+        let slots = slots(span.start, span.end, &BY_HOUR, file.documents);
+        let mut writer = Lines::new(seed, stream, sink);
         let mut anchors = Anchors::new(&slots);
         for slot in slots {
             writer.hour(slot, &mut anchors)?;
         }
         writer.sink.write_all(&writer.buffer)
+    }
+}
+
+/// The stretch of time of a file and its stream of random numbers: the week that its name tells, else all of it.
+fn stretch(name: &str) -> (u64, Range<u64>) {
+    let told = FILES.iter().find(|(week, ..)| name.starts_with(&format!("documents-{week}1998")));
+    match told {
+        Some((week, _, span)) => (u64::from(*week), span.clone()),
+        None => (stream_of(name), FILES[0].2.start..FILES[FILES.len() - 1].2.end),
     }
 }
 
