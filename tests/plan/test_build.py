@@ -40,7 +40,7 @@ def test_the_prepared_files_are_used() -> None:
 def test_before_preparation_the_declared_counts_are_used() -> None:
     work = planned(task("t", BULK)).work
     assert isinstance(work, Bulk)
-    assert work.files[0] == BulkFile("library/books.json", 1000, '{"index":{"_index":"books"}}')
+    assert work.files[0] == BulkFile("library/books.json", 1000, ActionLine('{"index":{"_index":"books"}}'))
 
 
 def test_all_problems_of_all_tasks_come_out_together() -> None:
@@ -132,7 +132,7 @@ def test_what_is_stored_holds_no_secrets() -> None:
     made = build_plan(track(task("t", leaking)), None, SETTINGS, PlanContext())
     public = made.to_public_json([secret])
     work = json.loads(public)["tasks"][0]["work"]
-    assert work["requests"][0]["body"] == '{"key":"<hidden>"}'
-    assert work["requests"][0]["path"] == "/_x?key=<hidden>"
+    assert work["calls"][0]["body"] == '{"key":"<hidden>"}'
+    assert work["calls"][0]["path"] == "/_x?key=<hidden>"
     assert '["x-opaque-id","me"]' in public
     assert made.to_public_json() == made.to_public_json(())
