@@ -15,17 +15,39 @@ from track.builders import NOW, document, folder, load, problems
 SETTINGS = PlanSettings(race_id="r", seed=1, hosts=())
 
 
-@pytest.mark.parametrize("name", ["track.py", "workload.py"])
-def test_a_plugin_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("def register(registry): pass")
+def test_a_plugin_is_named_and_its_dependencies_kept(tmp_path: Path) -> None:
+    assert load(tmp_path).plugin is None
+    (tmp_path / "track.py").write_text("def register(registry): pass")
+    track = load(tmp_path, dependencies=["numpy", "pytrec_eval==0.5"])
+    assert track.plugin == tmp_path / "track.py"
+    assert track.dependencies == ("numpy", "pytrec_eval==0.5")
+
+
+def test_a_plugin_for_another_tool_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "workload.py").write_text("def register(registry): pass")
     (told,) = problems(tmp_path)
-    assert told == f"{name} is a Python plugin of the track; tracks with Python plugins come later"
+    assert told == "workload.py is a plugin for OpenSearch Benchmark; those of Rally are run (track.py)"
 
 
-def test_dependencies_are_refused(tmp_path: Path) -> None:
-    (told,) = problems(tmp_path, dependencies=["numpy"])
-    assert told.startswith("dependencies names Python packages for a plugin; tracks with Python plugins come")
-    assert "track.json rendered, line " in told
+def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
+    told = problems(
+        tmp_path,
+        version=1,
+        corpora=[{"name": "library", "documents": [{"source-file": "b.json", "document-count": 0}]}],
+        operations=[{"name": "read"}, {"name": "write", "operation-type": "bulk", "bulk-size": 10}],
+        schedule=[
+            {"operation": "write", "clients": 0},
+            {"operation": "read", "iterations": 5, "warmup-time-period": 10},
+        ],
+    )
+    assert [problem.split(" (track.json rendered, line ")[0] for problem in told] == [
+        "version is 1, only version 2 of the format exists",
+        "corpora[0].documents[0].document-count is 0, must be at least 1",
+        "operations[0].operation-type is missing",
+        "schedule[0].clients is 0, must be at least 1",
+        "schedule[1] mixes warmup-time-period with iterations, choose periods or iterations",
+    ]
+    assert all(", near track.json:" in problem for problem in told)
 
 
 def test_a_track_error_tells_no_secret(tmp_path: Path) -> None:

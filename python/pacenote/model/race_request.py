@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
 from pacenote.model.race import RaceRecord
 from pacenote.model.result import Progress, TaskResult
+from pacenote.model.track_request import BuildFlavor, TrackRequest
 
 Pipeline = Literal["from-distribution", "benchmark-only"]
 OnError = Literal["continue", "continue-on-network", "abort"]
 CorpusChoice = Literal["declared", "as-is", "generated"]
-BuildFlavor = Literal["default", "serverless"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,13 @@ class RaceRequest:
     preserve_install: bool = False
     offline: bool = False
     maven_mirror: str | None = field(default=None, repr=False)
+
+    def track_request(self, engine_version: str = "") -> TrackRequest:
+        """What of it is about the track; the version of the engine chooses the branch of a repository."""
+        shared = {
+            one.name: getattr(self, one.name) for one in fields(TrackRequest) if hasattr(self, one.name)
+        }
+        return TrackRequest(**shared, engine_version=engine_version)
 
 
 class RaceListener(Protocol):

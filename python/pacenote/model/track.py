@@ -28,6 +28,9 @@ ARCHIVES = (".tar.gz", ".tar.bz2", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst"
 it.
 """
 
+BUILT_IN_SCHEDULES = ("deterministic", "poisson")
+"""Values of a task's `schedule` that need no scheduler of a plugin."""
+
 ANY_TASK = "any"
 """The value of `completed-by` that names no task: whichever of them ends first."""
 
@@ -89,7 +92,11 @@ class Generator:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """One data file of a corpus. Counts and sizes are None where the track does not declare them."""
+    """One data file of a corpus. Counts and sizes are None where the track does not declare them.
+
+    In test mode `source_file` is the short file that is wanted, and `params` still says which one it is the
+    beginning of.
+    """
 
     source_file: str
     document_count: int | None = None
@@ -162,8 +169,9 @@ class Operation:
 class Task:
     """An operation on the schedule: by how many clients, how long, how fast.
 
-    Iterations count per client; times are seconds; the target rate is over all clients. `params` is the
-    whole task as the track writes it, for custom schedulers.
+    Iterations count per client; times are seconds; the target rate is over all clients. `schedule` may be the
+    name of a plugin's scheduler. `run_on_serverless` is None where neither task nor operation say so.
+    `params` is the whole task as the track writes it, for custom schedulers.
     """
 
     name: str
@@ -179,6 +187,7 @@ class Task:
     schedule: str = "deterministic"
     tags: tuple[str, ...] = ()
     tolerates_errors: bool = False
+    run_on_serverless: bool | None = None
     meta: Json = field(default_factory=dict)
     params: Json = field(default_factory=dict)
     place: KeyPath = field(default=(), compare=False)
@@ -248,6 +257,7 @@ def _as_they_are(problems: Iterable[Problem]) -> tuple[str, ...]:
 class Track:
     """A benchmark scenario: what to index, what to run.
 
+    `plugin` is the file of the track's Python code, `dependencies` are the packages it needs.
     `describe` writes problems that are found later as those of reading were written: with their places in
     the files, without secrets.
     """
@@ -264,6 +274,7 @@ class Track:
     corpora: tuple[Corpus, ...] = ()
     operations: tuple[Operation, ...] = ()
     dependencies: tuple[str, ...] = ()
+    plugin: Path | None = None
     meta: Json = field(default_factory=dict)
     params: Json = field(default_factory=dict)
     describe: DescribeProblems = field(default=_as_they_are, repr=False, compare=False)

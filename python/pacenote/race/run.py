@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import signal
-import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -28,7 +27,8 @@ from pacenote.cluster.cluster import (
     existing_cluster,
 )
 from pacenote.cluster.wire import Access
-from pacenote.errors import DriverError, PacenoteError, UsageError
+from pacenote.errors import DriverError, PacenoteError, TrackError, UsageError
+from pacenote.model.names import quoted
 from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
 from pacenote.model.race_request import RaceListener, RaceRequest
 from pacenote.model.secrets import secret_values
@@ -48,15 +48,14 @@ from pacenote.telemetry.device import Devices
 from pacenote.telemetry.environment import read_environment
 from pacenote.telemetry.index_stats import IndexStats
 from pacenote.telemetry.jvm_stats import JvmStats
-from pacenote.track.load import load_track
-from pacenote.track.render import RenderOptions
-from pacenote.track.source import find_track, open_track
+from pacenote.track.prepare import Prepared, prepare_track
+from pacenote.track.serverless import FLAVOR as SERVERLESS
 
 
 def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
     """What a race would do, step by step, from what the track declares. Raises TrackError."""
-    track, challenge = _load(request)
-    return explain(_plan(request, track, challenge, PlanContext()))
+    prepared = _load(request, None, lambda _: None)
+    return explain(_plan(request, prepared.track, prepared.challenge, PlanContext()))
 
 
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
@@ -65,15 +64,17 @@ def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
     Raises PacenoteError when the race could not begin, KeyboardInterrupt when it was stopped before.
     """
     with _stoppable():
-        track, challenge = _load(request)
+        existing = _existing(request)
+        prepared = _load(request, existing, lambda label: listener.preparing(label, 0, 0))
+        _announce(prepared, listener)
+        track, challenge = prepared.track, prepared.challenge
         _plan(request, track, challenge, PlanContext())
         _check_indices(request, challenge)
         place = RaceFolder(RaceStore(request.home).races / request.race_id)
         provision = _provision(request, place)
-        existing = _existing(request)
         corpora = prepare(track, challenge, request, listener.preparing)
         plan = _plan(request, track, challenge, PlanContext(corpora.data_file, _engine(request)))
-        folder = RaceStore(request.home).create(_begin(request, track, challenge, corpora))
+        folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
         try:
             with existing or embedded_cluster(provision, listener.preparing) as cluster:
                 record = _set_out(folder, plan, cluster, secret_values(request.track_params))
@@ -97,11 +98,34 @@ def _check_indices(request: RaceRequest, challenge: Challenge) -> None:
     )
 
 
-def _load(request: RaceRequest) -> tuple[Track, Challenge]:
-    source = open_track(request.track_path) if request.track_path else find_track(request.track or "")
-    options = RenderOptions(now=time.time(), ignore_unused=request.ignore_unused_track_params)
-    track = load_track(source, request.track_params, options)
-    return track, track.challenge(request.challenge)
+def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]) -> Prepared:
+    """The track as it is going to run; an existing cluster says for which engine, and which flavor of it."""
+    distribution, version = request.distribution, request.distribution_version
+    if existing is not None:
+        info = existing.info()
+        distribution, version = info.distribution, info.version
+        if info.flavor == SERVERLESS:
+            request = dataclasses.replace(request, build_flavor=SERVERLESS)
+    elif request.pipeline == "benchmark-only":
+        version = ""
+    # Branches of track repositories are named after versions of Elasticsearch.
+    prepared = prepare_track(
+        request.track_request(version if distribution == "elasticsearch" else ""), progress
+    )
+    if prepared.track.plugin is not None:
+        raise TrackError(
+            f"track {quoted(prepared.track.name)} has Python code ({prepared.track.plugin.name}), which "
+            "cannot be run yet"
+        )
+    return prepared
+
+
+def _announce(prepared: Prepared, listener: RaceListener) -> None:
+    """Where the track comes from, what of it is left out, and what its author wants to be known."""
+    for text in prepared.found.warnings:
+        listener.warning(text)
+    for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
+        listener.note(text)
 
 
 def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
@@ -153,8 +177,9 @@ def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
     return wanted
 
 
-def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: PreparedCorpora) -> RaceRecord:
+def _begin(request: RaceRequest, prepared: Prepared, corpora: PreparedCorpora) -> RaceRecord:
     """The record as far as it is known before there is an engine."""
+    track, challenge = prepared.track, prepared.challenge
     provisioned = request.pipeline != "benchmark-only"
     hidden = [
         task.name
@@ -164,7 +189,7 @@ def _begin(request: RaceRequest, track: Track, challenge: Challenge, corpora: Pr
     return RaceRecord(
         race_id=request.race_id,
         timestamp=request.effective_start or datetime.now(UTC),
-        track=TrackUsed(track.name, None, request.track_params),
+        track=TrackUsed(track.name, prepared.found.revision, request.track_params),
         challenge=None if challenge.auto_generated else challenge.name,
         pipeline=request.pipeline,
         car=request.car if provisioned else ("external",),

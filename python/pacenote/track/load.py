@@ -18,10 +18,10 @@ from pacenote.track.source import TrackSource
 from pacenote.track.splice import splice
 from pacenote.units import format_count
 
-PLUGIN_FILES = ("track.py", "workload.py")
-"""Names of a track's Python plugin: Rally's, and OpenSearch Benchmark's."""
+PLUGIN_FILE = "track.py"
+"""The file of a track's Python plugin."""
 
-_PLUGINS_LATER = "tracks with Python plugins come later"
+_OTHER_PLUGIN = "workload.py"
 
 
 def load_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> Track:
@@ -52,8 +52,7 @@ def _load(
     problems = Problems()
     root = Reader(rendered.parsed(), (), problems)
     track = parse_track(root, source.name, source.root, renderer.body)
-    _refuse_plugins(root)
-    found = [*_plugins(source), *rendered.describe(problems)]
+    found = [*_other_plugin(source), *rendered.describe(problems)]
     unused = () if options.ignore_unused else renderer.unused()
     if unused:
         found.append(unused_problem(unused, renderer.known))
@@ -63,18 +62,15 @@ def _load(
     def describe(later: Iterable[Problem]) -> tuple[str, ...]:
         return tuple(hide(text, secrets) for text in rendered.describe(later))
 
-    return dataclasses.replace(track, describe=describe)
+    plugin = source.root / PLUGIN_FILE
+    return dataclasses.replace(track, describe=describe, plugin=plugin if plugin.is_file() else None)
 
 
-def _plugins(source: TrackSource) -> list[str]:
-    """Python code beside the track. Without it the track would do something else than it says."""
-    found = [name for name in PLUGIN_FILES if (source.root / name).is_file()]
-    return [f"{name} is a Python plugin of the track; {_PLUGINS_LATER}" for name in found]
-
-
-def _refuse_plugins(root: Reader) -> None:
-    if root.data.get("dependencies"):
-        root.problem("dependencies", f"names Python packages for a plugin; {_PLUGINS_LATER}")
+def _other_plugin(source: TrackSource) -> list[str]:
+    """Code for another tool beside the track. Without it the track would do something else than it says."""
+    if not (source.root / _OTHER_PLUGIN).is_file():
+        return []
+    return [f"{_OTHER_PLUGIN} is a plugin for OpenSearch Benchmark; those of Rally are run ({PLUGIN_FILE})"]
 
 
 def render_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> str:

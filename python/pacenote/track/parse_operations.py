@@ -28,6 +28,8 @@ def parse_operation(item: Reader, name: str = "") -> Operation:
     kind = item.required_text("operation-type")
     if kind in _SEARCHES and "type" in item.data:
         item.problem("type", "is not supported: no engine has mapping types any more")
+    item.flag("run-on-serverless", False)
+    item.flag("include-in-reporting", True)
     return Operation(
         name=name or item.text("name") or kind,
         type=kind,

@@ -167,10 +167,19 @@ def _task(item: Reader, operations: Operations, above: _Inherited) -> Task:
         schedule=item.text("schedule") or "deterministic",
         tags=item.names("tags"),
         tolerates_errors=bool(level),
+        run_on_serverless=_run_on_serverless(item, operation),
         meta=item.mapping("meta"),
         params=item.data,
         place=item.path,
     )
+
+
+def _run_on_serverless(item: Reader, operation: Operation) -> bool | None:
+    """What the task says, else what its operation says."""
+    if item.has("run-on-serverless"):
+        return item.flag("run-on-serverless", False)
+    said = operation.params.get("run-on-serverless")
+    return None if said is None else str(said).lower() == "true"
 
 
 def _check_bounds(item: Reader, bounds: _Inherited) -> None:

@@ -40,7 +40,7 @@ class TrackSource:
 
 
 class TrackRepository(Protocol):
-    """Somewhere tracks can be looked up by name; git repositories are going to be another one."""
+    """Somewhere tracks can be looked up by name: a folder, or a checkout of a git repository."""
 
     def names(self) -> Sequence[str]:
         """Names of all tracks it has."""
@@ -56,13 +56,20 @@ class FolderRepository:
     root: Path
 
     def names(self) -> Sequence[str]:
-        """Names of all folders below the root that hold an entry file, sorted."""
-        found = {file.parent for entry in ENTRY_FILES for file in self.root.glob(f"**/{entry}")}
-        return sorted(folder.relative_to(self.root).as_posix() for folder in found)
+        """Names of all folders below the root that hold an entry file, sorted; none that are hidden."""
+        found = []
+        for folder, below, files in os.walk(self.root):
+            below[:] = [name for name in below if not name.startswith(".")]
+            if not set(ENTRY_FILES).isdisjoint(files):
+                found.append(Path(folder).relative_to(self.root).as_posix())
+        return sorted(name for name in found if name != ".")
 
     def folder(self, name: str) -> Path | None:
         """The folder of a track, None if it is not there."""
-        return self.root / name if name in self.names() else None
+        folder = self.root / name
+        if not name or ".." in folder.parts or not folder.is_relative_to(self.root) or folder == self.root:
+            return None
+        return folder if any((folder / entry).is_file() for entry in ENTRY_FILES) else None
 
 
 BUNDLED = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")

@@ -1,0 +1,53 @@
+"""Which branch of a track repository fits an engine: Rally's rule, on names alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-(.+))?")
+_BRANCH = re.compile(r"(\d+)(?:\.(\d+))?")
+_ANY = re.compile(r"(\d+)(?:\..*)?")
+_SERVERLESS = "serverless"
+_NEWEST = ("master", "main")
+
+
+def best_branch(branches: Collection[str], version: str) -> str | None:
+    """The branch for an engine version: of exactly that version, with its suffix or else without, of the
+    nearest minor version that is not newer, or of the major version.
+
+    Without a version, or with one newer than every branch, it is `master`, or `main` where there is no
+    `master`. None when nothing fits, or when the version is none.
+    """
+    if not version or version == _SERVERLESS:
+        return _newest(branches)
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return None
+    major, minor = int(match[1]), int(match[2])
+    for exact in variants(version)[:-2]:
+        if exact in branches:
+            return exact
+    numbered = [found for name in branches if (found := _BRANCH.fullmatch(name))]
+    minors = [int(found[2]) for found in numbered if int(found[1]) == major and found[2] is not None]
+    if older := [found for found in minors if found <= minor]:
+        return f"{major}.{max(older)}"
+    if str(major) in branches:
+        return str(major)
+    newest = max((int(found[1]) for name in branches if (found := _ANY.fullmatch(name))), default=-1)
+    return _newest(branches) if major > newest else None
+
+
+def variants(version: str) -> tuple[str, ...]:
+    """A version from its most to its least exact form: `8.1.2-SNAPSHOT`, `8.1.2`, `8.1`, `8`."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return ()
+    major, minor, patch = (str(int(part)) for part in match.group(1, 2, 3))
+    plain = f"{major}.{minor}.{patch}"
+    suffixed = (f"{plain}-{match[4]}",) if match[4] else ()
+    return (*suffixed, plain, f"{major}.{minor}", major)
+
+
+def _newest(branches: Collection[str]) -> str | None:
+    return next((name for name in _NEWEST if name in branches), None)

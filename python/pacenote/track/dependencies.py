@@ -1,0 +1,89 @@
+"""Python packages that a track's plugin needs, installed by pip into a folder of their own.
+
+One folder per list of requirements and Python version, so that tracks do not get in each other's way, and
+nothing is installed twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from pacenote.errors import TrackError
+from pacenote.model.names import listed
+
+
+def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
+    """Where packages for these requirements are, once they are installed; their order does not matter."""
+    key = json.dumps([sorted(set(requirements)), sys.implementation.cache_tag, sys.platform])
+    return home / "libs" / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def install_dependencies(requirements: Sequence[str], home: Path, offline: bool) -> Path:
+    """Installs pip requirements unless they are there already; returns the folder for `sys.path`.
+
+    Raises `TrackError` when a requirement is none, when pip fails, or when something would have to be fetched
+    although `offline` forbids it.
+    """
+    folder = dependency_folder(requirements, home)
+    if folder.is_dir():
+        return folder
+    named = listed(requirements)
+    for requirement in requirements:
+        if not requirement.strip() or requirement.lstrip().startswith("-"):
+            raise TrackError(
+                f"dependencies: {listed([requirement])} is no package",
+                hint="write a requirement such as numpy>=2, or the URL of an archive",
+            )
+    if offline:
+        raise TrackError(
+            f"the Python packages {named} of the track are not installed, and --offline fetches nothing",
+            hint="run once without --offline",
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        _pip(requirements, fresh)
+        (fresh / "requirements.txt").write_text("".join(f"{line}\n" for line in requirements), "utf-8")
+        _publish(fresh, folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return folder
+
+
+def _pip(requirements: Sequence[str], target: Path) -> None:
+    quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location")
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", *quiet, "--target", str(target), *requirements],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, "PIP_USER": "0"},
+    )
+    if done.returncode:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in said if line.startswith("ERROR")] or said
+        reason = errors[0].removeprefix("ERROR: ") if errors else f"status {done.returncode}"
+        raise TrackError(
+            f"the Python packages {listed(requirements)} cannot be installed: {reason}",
+            hint=f"try it yourself: {sys.executable} -m pip install {' '.join(requirements)}",
+        )
+
+
+def _publish(fresh: Path, folder: Path) -> None:
+    """Makes the folder appear all at once; another race may have been faster, which is as good."""
+    try:
+        fresh.chmod(0o755)
+        fresh.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise

@@ -1,0 +1,49 @@
+"""What of git track repositories need: the plain `git` command, asked quietly.
+
+Nothing here answers a question of git's on behalf of the user: a repository that wants a password fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from pacenote.errors import TrackError
+
+_NOT_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+"""Set inside hooks of git, from which a race may well be started; they would point at that repository."""
+
+
+class GitFailed(Exception):  # like the errors of the tree: what happened
+    """A git command did not succeed; the text is what it said, in one line."""
+
+
+def git(*arguments: str, at: Path | None = None) -> str:
+    """Runs git and returns what it printed, without surrounding white space.
+
+    Raises `GitFailed` when it fails, `TrackError` when there is no git.
+    """
+    program = shutil.which("git")
+    if program is None:
+        raise TrackError(
+            "track repositories need git, which is not installed",
+            hint="install git, or name a track with --track-path",
+        )
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    environment |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    where = ("-C", str(at)) if at is not None else ()
+    done = subprocess.run(
+        [program, *where, *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise GitFailed(said[-1] if said else f"git {arguments[0]} ended with status {done.returncode}")
+    return done.stdout.strip()

@@ -1,0 +1,102 @@
+"""From what was asked for to the track that runs: found, loaded, cut down to what was asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pacenote.errors import UsageError
+from pacenote.model.names import quoted
+from pacenote.model.track import Challenge, Track
+from pacenote.model.track_request import TrackRequest
+from pacenote.track.filters import filter_tasks
+from pacenote.track.load import load_track
+from pacenote.track.render import RenderOptions
+from pacenote.track.repository import DEFAULT, Checkout, open_repository
+from pacenote.track.serverless import FLAVOR, for_serverless, left_out
+from pacenote.track.source import BUNDLED, TrackSource, find_track, open_track
+from pacenote.track.test_mode import for_test_mode
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a track is. `revision` is that of its repository, None if it comes from none; `notes` is what the
+    user is told about it, `warnings` what is not as it should be.
+    """
+
+    source: TrackSource
+    revision: str | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A track as it is going to run, and its challenge."""
+
+    track: Track
+    challenge: Challenge
+    found: Found
+    notes: tuple[str, ...] = ()
+
+
+def find(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Found:
+    """Where the track is that was asked for; may clone or update a repository.
+
+    Raises `TrackError` when there is none, `UsageError` for a repository that can be none.
+    """
+    if request.track_path is not None:
+        return Found(open_track(request.track_path))
+    name = request.track or ""
+    if request.track_repository is None and request.track_revision is None and BUNDLED.folder(name):
+        note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository takes another"
+        return Found(find_track(name), notes=(note,))
+    checkout = check_out(request, progress)
+    source = find_track(name, (checkout,) if request.track_repository else (BUNDLED, checkout))
+    told = f"track {quoted(name)} from {checkout.describe()}; its templates and code run as you do"
+    return Found(source, checkout.revision, (told,), checkout.notes)
+
+
+def check_out(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Checkout:
+    """The repository that was asked for, at the revision that fits. Raises as `find`."""
+    named = request.track_repository or DEFAULT
+    repository = open_repository(
+        named, request.repository_urls, request.home, offline=request.offline, progress=progress
+    )
+    return repository.checkout(request.engine_version, request.track_revision)
+
+
+def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Prepared:
+    """The track that was asked for, with only the tasks that were asked for, and its challenge.
+
+    Raises `TrackError` for what is wrong with the track, `UsageError` for what is wrong with the request.
+    """
+    found = find(request, progress)
+    track = load_track(found.source, request.track_params, render_options(request))
+    asked = track.challenge(request.challenge)
+    track = filter_tasks(track, request.include_tasks, request.exclude_tasks)
+    if request.test_mode:
+        track = for_test_mode(track)
+    notes = list(found.notes)
+    challenge = track.challenge(asked.name)
+    if request.build_flavor == FLAVOR:
+        track = for_serverless(track, operator=request.serverless_operator)
+        before, challenge = challenge, track.challenge(asked.name)
+        notes += [told for told in [left_out(before, challenge)] if told]
+    if not challenge.schedule:
+        raise UsageError(
+            f"no task of challenge {quoted(challenge.name)} is left to run",
+            hint="`pacenote info` lists its tasks; filters and the build flavor leave some out",
+        )
+    return Prepared(track, challenge, found, tuple(notes))
+
+
+def render_options(request: TrackRequest) -> RenderOptions:
+    """How a track is rendered for a request, at this moment."""
+    return RenderOptions(
+        now=time.time(),
+        build_flavor=request.build_flavor,
+        serverless_operator=request.serverless_operator,
+        ignore_unused=request.ignore_unused_track_params,
+    )

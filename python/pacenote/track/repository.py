@@ -1,0 +1,247 @@
+"""Track repositories in git.
+
+    PACENOTE_HOME/tracks/
+    ├── NAME/                      the clone; its own work tree is left alone
+    └── .checkouts/NAME/REVISION/  one work tree per revision that was asked for
+
+What the user changes, in the clone or in a checkout, stays: a checkout is made once and then only read. It is
+removed when nobody used it for two weeks and nothing in it was changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pacenote.errors import TrackError, UsageError
+from pacenote.model.names import listed, quoted
+from pacenote.track.branches import best_branch, variants
+from pacenote.track.git import GitFailed, git
+from pacenote.track.source import FolderRepository
+
+DEFAULT = "default"
+"""The repository that is meant when none is named."""
+
+DEFAULT_URL = "https://github.com/elastic/rally-tracks"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_UNUSED_S = 14 * 86400.0
+_REMOTE = "refs/remotes/origin/"
+_LOCAL = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout(FolderRepository):
+    """A revision of a repository, ready to be read.
+
+    `label` is the branch, tag or revision that was chosen; `revision` the full hash, with `+changes` behind
+    it when files of the checkout differ from it. `notes` are warnings: what is not as it should be.
+    """
+
+    repository: str = ""
+    url: str = ""
+    label: str = ""
+    revision: str = ""
+    notes: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Where a track comes from, for people: whose code it is that is going to run."""
+        source = f" ({self.url})" if self.url else ""
+        short, plus, changed = self.revision.partition("+")
+        revision = f"{short[:12]}{' with local changes' if plus and changed else ''}"
+        return f"repository {quoted(self.repository)}{source}, {self.label}, revision {revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class GitRepository:
+    """A repository of tracks: its name, where it is cloned from ("" for one that is only here), and the
+    home folder. `offline` fetches nothing.
+    """
+
+    name: str
+    url: str
+    home: Path
+    offline: bool = False
+    progress: Callable[[str], None] = field(default=lambda _: None, compare=False)
+
+    @property
+    def clone(self) -> Path:
+        """Where the clone is."""
+        return self.home / "tracks" / self.name
+
+    def checkout(self, version: str = "", revision: str | None = None) -> Checkout:
+        """The branch for an engine version ("": the newest), or a revision: commit, branch or tag.
+
+        Raises `TrackError` when the repository cannot be had or holds no such thing.
+        """
+        checkouts = self.home / "tracks" / ".checkouts" / self.name
+        checkouts.mkdir(parents=True, exist_ok=True)
+        with _alone(checkouts):
+            notes = self._update()
+            label, commit = self._resolve(revision) if revision else self._matching(version)
+            root = checkouts / commit
+            try:
+                self._materialise(root, commit)
+                changed = git("status", "--porcelain", at=root)
+            except GitFailed as cause:
+                raise TrackError(
+                    f"revision {commit[:12]} of track repository {quoted(self.name)} cannot be checked "
+                    f"out: {cause}",
+                    hint=f"look at {root}",
+                ) from cause
+            self._tidy(checkouts, root)
+        return Checkout(
+            root=root,
+            repository=self.name,
+            url=self.url,
+            label=label,
+            revision=f"{commit}+changes" if changed else commit,
+            notes=tuple(notes),
+        )
+
+    def _update(self) -> list[str]:
+        """Clones what is not there, fetches what is; a clone that cannot be updated is used as it is."""
+        if not (self.clone / ".git").exists():
+            self._clone()
+            return []
+        if self.offline or not self.url:
+            return []
+        try:
+            if git("config", "--get", "remote.origin.url", at=self.clone) != self.url:
+                git("remote", "set-url", "origin", self.url, at=self.clone)
+            git("fetch", "--quiet", "--prune", "--tags", "--force", "origin", at=self.clone)
+        except GitFailed as cause:
+            return [f"track repository {quoted(self.name)} cannot be updated, it is used as it is: {cause}"]
+        return []
+
+    def _clone(self) -> None:
+        if self.clone.exists():
+            raise TrackError(f"{self.clone} is no git repository", hint="move it away, or `git init` it")
+        if not self.url:
+            raise TrackError(
+                f"there is no track repository {quoted(self.name)}",
+                hint=f"give its URL as [tracks] {self.name}.url in pacenote.toml, or a URL for its name",
+            )
+        if self.offline:
+            raise TrackError(
+                f"track repository {quoted(self.name)} is not cloned yet, and --offline fetches nothing",
+                hint="run once without --offline, or name a track with --track-path",
+            )
+        self.progress(f"cloning track repository {quoted(self.name)} from {self.url}")
+        fresh = self.clone.with_name(f".{self.name}.clone")
+        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            git("clone", "--quiet", "--no-checkout", "--", self.url, str(fresh))
+        except GitFailed as cause:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise TrackError(
+                f"track repository {quoted(self.name)} cannot be cloned from {self.url}: {cause}",
+                hint="look at the URL and the network; --track-path takes a track that is on this machine",
+            ) from cause
+        fresh.rename(self.clone)
+
+    def _matching(self, version: str) -> tuple[str, str]:
+        """Branches of the remote first, then our own beside them, then tags `vX`."""
+        remote, local = self._names(_REMOTE), self._names(_LOCAL)
+        branch = best_branch(remote, version)
+        if branch is not None:
+            return f"branch {branch}", self._commit(f"{_REMOTE}{branch}")
+        branch = best_branch({*remote, *local}, version)
+        if branch in local:
+            return f"branch {branch}", self._commit(f"{_LOCAL}{branch}")
+        tags = self._names("refs/tags/")
+        for variant in variants(version):
+            if f"v{variant}" in tags:
+                return f"tag v{variant}", self._commit(f"refs/tags/v{variant}")
+        known = sorted({*remote, *local} - {"HEAD"})
+        wanted = f"engine version {version}" if version else "the newest engine (master or main)"
+        raise TrackError(
+            f"track repository {quoted(self.name)} has no branch for {wanted}",
+            hint=f"choose one with --track-revision; branches: {listed(known[:20])}",
+        )
+
+    def _resolve(self, revision: str) -> tuple[str, str]:
+        if not revision.startswith("-"):
+            for prefix in (_REMOTE, ""):
+                with contextlib.suppress(GitFailed):
+                    return revision, self._commit(f"{prefix}{revision}")
+        raise TrackError(
+            f"track repository {quoted(self.name)} has no revision {quoted(revision)}",
+            hint="a revision is a commit, a branch or a tag",
+        )
+
+    def _names(self, prefix: str) -> list[str]:
+        found = git("for-each-ref", "--format=%(refname)", prefix, at=self.clone).splitlines()
+        return [name.removeprefix(prefix) for name in found]
+
+    def _commit(self, name: str) -> str:
+        return git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", at=self.clone)
+
+    def _materialise(self, root: Path, commit: str) -> None:
+        if not (root / ".git").exists():
+            self.progress(f"checking out revision {commit[:12]} of track repository {quoted(self.name)}")
+            git("worktree", "prune", at=self.clone)
+            hooks = ("-c", f"core.hooksPath={os.devnull}")
+            git(*hooks, "worktree", "add", "--quiet", "--force", "--detach", str(root), commit, at=self.clone)
+        os.utime(root)
+
+    def _tidy(self, checkouts: Path, used: Path) -> None:
+        """Removes what nobody used for long; git refuses where something was changed, and so it stays."""
+        longest = time.time() - _UNUSED_S
+        for folder in checkouts.iterdir():
+            if folder != used and folder.is_dir() and folder.stat().st_mtime < longest:
+                with contextlib.suppress(GitFailed):
+                    git("worktree", "remove", str(folder), at=self.clone)
+
+
+def open_repository(
+    named: str,
+    urls: Mapping[str, str],
+    home: Path,
+    *,
+    offline: bool = False,
+    progress: Callable[[str], None] = lambda _: None,
+) -> GitRepository:
+    """The repository of a name or URL; `urls` is the configuration. Raises `UsageError` for what is none of
+    the two.
+    """
+    if "://" in named or named.startswith((".", "/", "~", "git@")):
+        url = _checked(named)
+        stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(urlsplit(url).path).name.removesuffix(".git"))
+        name = f"{stem.lstrip('.-') or 'tracks'}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+        return GitRepository(name, url, home, offline, progress)
+    if not _NAME.fullmatch(named):
+        raise UsageError(
+            f"--track-repository cannot be '{named}'", hint="it is a name of the configuration, or a URL"
+        )
+    url = _checked({DEFAULT: DEFAULT_URL, **urls}.get(named, ""))
+    return GitRepository(named, url, home, offline, progress)
+
+
+def _checked(url: str) -> str:
+    """Git stores the URL in the clone, where a password would stay."""
+    if "://" in url and urlsplit(url).password is not None:
+        raise UsageError(
+            "the URL of a track repository cannot hold a password",
+            hint="leave it to git: `git help credentials`",
+        )
+    if url.startswith((".", "~")):
+        return str(Path(url).expanduser().absolute())
+    return url
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Generator[None, None, None]:
+    """Waits until no other process works on the same repository."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,103 @@
+"""`--test-mode`: the track as it is, but briefly and with little data, to see that everything works."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import PurePosixPath
+from typing import Any
+
+from pacenote.model.track import (
+    BUILT_IN_SCHEDULES,
+    Challenge,
+    Corpus,
+    Documents,
+    Parallel,
+    Task,
+    Track,
+)
+from pacenote.units import OPS, Rate
+
+DOCUMENTS = 1000
+"""How many documents of each data file are used."""
+
+_LONGEST_S = 10.0
+
+
+def for_test_mode(track: Track) -> Track:
+    """The track for a short trial.
+
+    Files with more than 1,000 documents give way to their beginning, which Rally's servers keep beside them
+    (`documents-1k.json.bz2`). Tasks run one iteration of each kind per client, or at most ten seconds,
+    without warm-up period, and as fast as they can.
+    """
+    return dataclasses.replace(
+        track,
+        corpora=tuple(_corpus(corpus) for corpus in track.corpora),
+        challenges=tuple(_challenge(challenge) for challenge in track.challenges),
+    )
+
+
+def _corpus(corpus: Corpus) -> Corpus:
+    documents = tuple(_documents(file) for file in corpus.documents)
+    generator = corpus.generator
+    if generator is not None:
+        most = sum(file.document_count or DOCUMENTS for file in documents)
+        generator = dataclasses.replace(generator, documents=min(generator.documents, most))
+    return dataclasses.replace(corpus, documents=documents, generator=generator)
+
+
+def _documents(file: Documents) -> Documents:
+    if file.document_count is None or file.document_count <= DOCUMENTS:
+        return file
+    plain = PurePosixPath(file.document_file)
+    short = str(plain.with_name(f"{plain.stem}-1k{plain.suffix}"))
+    packed = file.source_file.removeprefix(file.document_file)
+    return dataclasses.replace(
+        file,
+        source_file=f"{'./' if file.source_file.startswith('./') else ''}{short}{packed}",
+        document_count=DOCUMENTS,
+        compressed_bytes=None,
+        uncompressed_bytes=None,
+    )
+
+
+def _challenge(challenge: Challenge) -> Challenge:
+    schedule = tuple(
+        dataclasses.replace(element, tasks=tuple(_task(task) for task in element.tasks))
+        if isinstance(element, Parallel)
+        else _task(element)
+        for element in challenge.schedule
+    )
+    return dataclasses.replace(challenge, schedule=schedule)
+
+
+def _task(task: Task) -> Task:
+    changes: dict[str, Any] = {
+        "iterations": _at_most(task.iterations, 1),
+        "warmup_iterations": _at_most(task.warmup_iterations, 1),
+        "time_period": _at_most(task.time_period, _LONGEST_S),
+        "warmup_time_period": _at_most(task.warmup_time_period, 0.0),
+        "ramp_up_time_period": None,
+        "target_throughput": None,
+        "target_interval": None,
+    }
+    params = {key: value for key, value in task.params.items() if key not in _TARGETS}
+    if task.target_throughput is not None or task.target_interval is not None:
+        unit = task.target_throughput.unit if task.target_throughput else OPS
+        # Schedulers written in Python divide by a rate, so they need one.
+        params["target-throughput"] = f"{sys.maxsize} {unit}/s"
+        if task.schedule not in BUILT_IN_SCHEDULES:
+            changes["target_throughput"] = Rate(float(sys.maxsize), unit)
+    for name in ("iterations", "warmup_iterations", "time_period", "warmup_time_period"):
+        key = name.replace("_", "-")
+        if key in params:
+            params[key] = changes[name]
+    return dataclasses.replace(task, params=params, **changes)
+
+
+_TARGETS = ("target-throughput", "target-interval", "ramp-up-time-period")
+
+
+def _at_most(value: float | None, most: float) -> float | None:
+    return None if value is None else min(value, most)

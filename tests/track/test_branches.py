@@ -1,0 +1,60 @@
+"""Which branch of a track repository fits an engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.track.branches import best_branch, variants
+
+BRANCHES = (
+    "master",
+    "6",
+    "7",
+    "7.11",
+    "7.14.1",
+    "8.5",
+    "8.11",
+    "8.12.0",
+    "8.12.0-SNAPSHOT",
+    "9.0",
+    "feature/x",
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "branch"),
+    [
+        ("", "master"),
+        ("serverless", "master"),
+        ("8.12.0-SNAPSHOT", "8.12.0-SNAPSHOT"),
+        ("8.12.0", "8.12.0"),
+        ("8.12.0-beta1", "8.12.0"),
+        ("8.12.1", "8.11"),
+        ("8.11.4", "8.11"),
+        ("8.10.0", "8.5"),
+        ("8.4.0", None),
+        ("7.10.2", "7"),
+        ("7.14.1", "7.14.1"),
+        ("7.14.2", "7.11"),
+        ("6.8.23", "6"),
+        ("5.6.16", None),
+        ("9.4.0", "9.0"),
+        ("10.0.0", "master"),
+        ("nonsense", None),
+        ("8.12", None),
+    ],
+)
+def test_the_best_branch(version: str, branch: str | None) -> None:
+    assert best_branch(BRANCHES, version) == branch
+
+
+def test_main_stands_in_for_master() -> None:
+    assert best_branch(("main", "8"), "") == "main"
+    assert best_branch(("main", "8.1.1"), "9.0.0") == "main"
+    assert best_branch(("main", "8.1.1"), "7.0.0") is None
+    assert best_branch(("other",), "") is None
+
+
+def test_variants_go_from_exact_to_vague() -> None:
+    assert variants("8.01.2-SNAPSHOT") == ("8.1.2-SNAPSHOT", "8.1.2", "8.1", "8")
+    assert variants("8.1") == ()

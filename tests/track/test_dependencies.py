@@ -1,0 +1,59 @@
+"""Packages for plugins, installed by the real pip from a wheel made here."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.track.dependencies import dependency_folder, install_dependencies
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> str:
+    path = tmp_path / "helpful-1.0-py3-none-any.whl"
+    info = "helpful-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("helpful.py", "ANSWER = 42\n")
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: helpful\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return str(path)
+
+
+def test_packages_are_installed_once(wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    folder = install_dependencies([wheel], tmp_path / "home", False)
+    assert folder == dependency_folder([wheel], tmp_path / "home")
+    assert (folder / "helpful.py").read_text() == "ANSWER = 42\n"
+    assert list(folder.parent.iterdir()) == [folder]
+    Path(wheel).unlink()
+    assert install_dependencies([wheel], tmp_path / "home", True) == folder
+
+
+def test_what_cannot_be_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(TrackError) as caught:
+        install_dependencies(["no-such-package==1"], tmp_path, False)
+    assert caught.value.message.startswith('the Python packages "no-such-package==1" cannot be installed: ')
+    assert "no-such-package==1" in caught.value.message.partition("installed: ")[2]
+    assert list((tmp_path / "libs").iterdir()) == []
+
+
+def test_offline_installs_nothing(tmp_path: Path) -> None:
+    with pytest.raises(TrackError, match="--offline fetches nothing"):
+        install_dependencies(["numpy"], tmp_path, True)
+    assert not (tmp_path / "libs").exists()
+
+
+@pytest.mark.parametrize("requirement", ["--pre", " "])
+def test_options_of_pip_are_no_packages(tmp_path: Path, requirement: str) -> None:
+    with pytest.raises(TrackError, match="is no package"):
+        install_dependencies([requirement], tmp_path, False)
+
+
+def test_each_list_has_its_folder(tmp_path: Path) -> None:
+    assert dependency_folder(["a", "b"], tmp_path) == dependency_folder(["b", "a"], tmp_path)
+    assert dependency_folder(["a"], tmp_path) != dependency_folder(["a", "b"], tmp_path)

@@ -1,0 +1,73 @@
+"""Which tasks stay on the schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.model.track import Parallel, Track
+from pacenote.track.filters import filter_tasks
+from track.builders import load
+
+SCHEDULE: list[dict[str, Any]] = [
+    {"name": "a", "operation": "read", "tags": ["setup", "x"]},
+    {
+        "parallel": {
+            "completed-by": "c",
+            "tasks": [{"name": "b", "operation": "read"}, {"name": "c", "operation": "refresh", "tags": "x"}],
+        }
+    },
+    {"name": "d: odd", "operation": {"operation-type": "sleep", "duration": 1}},
+]
+
+
+def names(track: Track) -> list[str | list[str]]:
+    (challenge,) = track.challenges
+    return [
+        [task.name for task in element.tasks] if isinstance(element, Parallel) else element.name
+        for element in challenge.schedule
+    ]
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "left"),
+    [
+        ((), (), ["a", ["b", "c"], "d: odd"]),
+        (("a",), (), ["a"]),
+        (("b",), (), [["b"]]),
+        (("type:search",), (), ["a", ["b"]]),
+        (("tag:x", "d: odd"), (), ["a", ["c"], "d: odd"]),
+        ((), ("b",), ["a", ["c"], "d: odd"]),
+        ((), ("type:search",), [["c"], "d: odd"]),
+        ((), ("b", "c"), ["a", "d: odd"]),
+        ((), ("tag:setup", "type:sleep"), [["b", "c"]]),
+    ],
+)
+def test_tasks_are_filtered(
+    tmp_path: Path, include: tuple[str, ...], exclude: tuple[str, ...], left: list[Any]
+) -> None:
+    track = load(tmp_path, schedule=SCHEDULE)
+    assert names(filter_tasks(track, include, exclude)) == left
+    assert names(track) == ["a", ["b", "c"], "d: odd"]
+
+
+def test_a_task_that_is_gone_completes_nothing(tmp_path: Path) -> None:
+    track = load(tmp_path, schedule=SCHEDULE)
+    (with_c,) = filter_tasks(track, ("c",), ()).challenges[0].schedule
+    (without_c,) = filter_tasks(track, ("b",), ()).challenges[0].schedule
+    assert isinstance(with_c, Parallel)
+    assert isinstance(without_c, Parallel)
+    assert (with_c.completed_by, without_c.completed_by) == ("c", None)
+
+
+def test_unknown_filters_are_all_told_with_what_is_near(tmp_path: Path) -> None:
+    track = load(tmp_path, schedule=SCHEDULE)
+    with pytest.raises(UsageError) as caught:
+        filter_tasks(track, ("a", "type:serch", "tag:setups", "none"), ())
+    assert caught.value.message == (
+        f'--include-tasks: track "{track.name}" has no operation type "serch" (did you mean "search"?), '
+        'and no tag "setups" (did you mean "setup"?), and no task "none"'
+    )

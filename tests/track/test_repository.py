@@ -1,0 +1,209 @@
+"""Track repositories, made for the test and cloned for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import TrackError, UsageError
+from pacenote.model.track_request import TrackRequest
+from pacenote.track.git import git
+from pacenote.track.prepare import find, prepare_track
+from pacenote.track.repository import Checkout, GitRepository, open_repository
+from track.builders import document
+
+AUTHOR = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
+
+
+def commit(root: Path, name: str = "books", **changes: object) -> str:
+    """Writes a track into a repository and commits it; returns the revision."""
+    (root / name).mkdir(parents=True, exist_ok=True)
+    (root / name / "track.json").write_text(json.dumps(document(**changes)))
+    git("add", "--all", at=root)
+    git(*AUTHOR, "commit", "--quiet", "--message=change", at=root)
+    return git("rev-parse", "HEAD", at=root)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with a track on master, another state of it on 8.11, and a tag."""
+    root = tmp_path_factory.mktemp("template")
+    git("init", "--quiet", "--initial-branch=master", at=root)
+    commit(root, description="for 8.11")
+    git("branch", "8.11", at=root)
+    git("tag", "v5.6", at=root)
+    commit(root, description="for the newest")
+    return root
+
+
+@pytest.fixture
+def upstream(template: Path, tmp_path: Path) -> Path:
+    git("clone", "--quiet", "--bare", str(template), str(tmp_path / "upstream.git"))
+    return tmp_path / "upstream.git"
+
+
+@pytest.fixture
+def repository(upstream: Path, tmp_path: Path) -> GitRepository:
+    return open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home")
+
+
+def described(checkout: Checkout) -> str:
+    text = json.loads((checkout.root / "books" / "track.json").read_text())["description"]
+    assert isinstance(text, str)
+    return text
+
+
+def change_upstream(upstream: Path, tmp_path: Path, text: str) -> None:
+    git("clone", "--quiet", str(upstream), str(tmp_path / "work"))
+    commit(tmp_path / "work", description=text)
+    git("push", "--quiet", "origin", "master", at=tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    ("version", "revision", "label", "text"),
+    [
+        ("", None, "branch master", "for the newest"),
+        ("8.12.3", None, "branch 8.11", "for 8.11"),
+        ("9.1.0", None, "branch master", "for the newest"),
+        ("5.6.2", None, "tag v5.6", "for 8.11"),
+        ("", "8.11", "8.11", "for 8.11"),
+        ("8.12.3", "master", "master", "for the newest"),
+        ("", "v5.6", "v5.6", "for 8.11"),
+    ],
+)
+def test_the_revision_that_fits(
+    repository: GitRepository, version: str, revision: str | None, label: str, text: str
+) -> None:
+    checkout = repository.checkout(version, revision)
+    assert (checkout.label, described(checkout)) == (label, text)
+    assert checkout.revision == git("rev-parse", "HEAD", at=checkout.root)
+    assert checkout.names() == ["books"]
+    assert checkout.notes == ()
+
+
+def test_a_commit_can_be_named(repository: GitRepository) -> None:
+    newest = repository.checkout().revision
+    assert repository.checkout("8.11.0", newest[:10]).revision == newest
+
+
+def test_what_is_new_upstream_is_fetched(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
+    before = repository.checkout()
+    change_upstream(upstream, tmp_path, "even newer")
+    after = repository.checkout()
+    assert described(after) == "even newer"
+    assert described(before) == "for the newest"
+
+
+def test_offline_uses_what_is_there(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
+    offline = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
+    with pytest.raises(TrackError, match="is not cloned yet, and --offline fetches nothing"):
+        offline.checkout()
+    repository.checkout()
+    upstream.rename(tmp_path / "gone")
+    assert described(offline.checkout()) == "for the newest"
+    (note,) = repository.checkout().notes
+    assert note.startswith('track repository "mine" cannot be updated, it is used as it is: ')
+
+
+def test_a_users_changes_stay_and_show(repository: GitRepository) -> None:
+    checkout = repository.checkout()
+    file = checkout.root / "books" / "track.json"
+    file.write_text(json.dumps(document(description="tried")))
+    again = repository.checkout()
+    assert described(again) == "tried"
+    assert again.revision == f"{checkout.revision}+changes"
+    assert again.describe().endswith(f"revision {checkout.revision[:12]} with local changes")
+
+
+def test_a_users_own_branch_is_found(repository: GitRepository) -> None:
+    repository.checkout()
+    git("branch", "7.17", "origin/8.11", at=repository.clone)
+    assert described(repository.checkout("7.17.5")) == "for 8.11"
+
+
+def test_a_repository_that_is_only_here(template: Path, tmp_path: Path) -> None:
+    (tmp_path / "home" / "tracks").mkdir(parents=True)
+    git("clone", "--quiet", str(template), str(tmp_path / "home" / "tracks" / "own"))
+    assert described(open_repository("own", {}, tmp_path / "home").checkout()) == "for the newest"
+
+
+def test_checkouts_that_nobody_used_go_unless_changed(repository: GitRepository) -> None:
+    old, changed = repository.checkout("8.11.0"), repository.checkout()
+    (changed.root / "notes.txt").write_text("mine")
+    for checkout in (old, changed):
+        os.utime(checkout.root, (time.time() - 15 * 86400,) * 2)
+    git(*AUTHOR, "commit-tree", "-m", "third", "origin/master^{tree}", at=repository.clone)
+    third = git(*AUTHOR, "commit-tree", "-m", "third", "origin/master^{tree}", at=repository.clone)
+    repository.checkout("", third)
+    assert not old.root.exists()
+    assert (changed.root / "notes.txt").read_text() == "mine"
+
+
+def test_what_cannot_be_had_is_told(repository: GitRepository, tmp_path: Path) -> None:
+    with pytest.raises(TrackError, match=r"has no branch for engine version 8\.10\.0") as caught:
+        repository.checkout("8.10.0")
+    assert '"8.11", "master"' in caught.value.hint
+    for revision in ("nope", "--help"):
+        with pytest.raises(TrackError, match=f'has no revision "{revision}"'):
+            repository.checkout("", revision)
+    with pytest.raises(TrackError, match='there is no track repository "other"'):
+        open_repository("other", {}, tmp_path / "home").checkout()
+    missing = open_repository((tmp_path / "missing").as_uri(), {}, tmp_path / "home")
+    with pytest.raises(TrackError, match=r'track repository "missing-\w+" cannot be cloned from file:///'):
+        missing.checkout()
+
+
+@pytest.mark.parametrize("named", ["..", "a b", "-x"])
+def test_names_stay_below_the_home(tmp_path: Path, named: str) -> None:
+    if named == "..":
+        assert open_repository(named, {}, tmp_path).clone.parent == tmp_path / "tracks"
+        return
+    with pytest.raises(UsageError, match="--track-repository cannot be"):
+        open_repository(named, {}, tmp_path)
+
+
+def test_a_password_is_left_to_git(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        open_repository("https://me:hunter2@example.org/tracks", {}, tmp_path)
+    assert "hunter2" not in caught.value.message + caught.value.hint
+
+
+def test_without_git_it_is_said(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(TrackError, match="track repositories need git, which is not installed"):
+        repository.checkout()
+
+
+def test_a_track_is_prepared_from_a_repository(upstream: Path, tmp_path: Path) -> None:
+    request = TrackRequest(
+        home=tmp_path / "home",
+        track="books",
+        track_repository="mine",
+        repository_urls={"mine": str(upstream)},
+        engine_version="8.11.2",
+    )
+    prepared = prepare_track(request)
+    assert prepared.track.description == "for 8.11"
+    assert prepared.found.revision == git("rev-parse", "8.11", at=upstream)
+    (note,) = prepared.notes
+    assert note.startswith(f'track "books" from repository "mine" ({upstream}), branch 8.11, revision ')
+    with pytest.raises(TrackError, match='there is no track "bok"'):
+        prepare_track(TrackRequest(**{**_fields(request), "track": "bok"}))
+
+
+def test_bundled_tracks_come_first_unless_a_repository_is_named(upstream: Path, tmp_path: Path) -> None:
+    urls = {"default": str(upstream)}
+    bundled = find(TrackRequest(home=tmp_path, track="http_logs", repository_urls=urls))
+    assert bundled.revision is None
+    assert "comes with Pacenote" in bundled.notes[0]
+    assert not (tmp_path / "tracks").exists()
+    other = find(TrackRequest(home=tmp_path, track="books", repository_urls=urls))
+    assert other.revision == git("rev-parse", "master", at=upstream)
+
+
+def _fields(request: TrackRequest) -> dict[str, object]:
+    return {name: getattr(request, name) for name in TrackRequest.__slots__}
