@@ -67,11 +67,3 @@ def test_what_a_report_shows() -> None:
     assert included_in_report(find_type("refresh"), {"include-in-reporting": True})
     assert not included_in_report(find_type("search"), {"include-in-reporting": False})
     assert not included_in_report(find_type("search"), {"include-in-reporting": "false"})
-
-
-def test_parameter_sources_are_refused_by_name() -> None:
-    from operations.compiling import refused
-
-    assert refused("bulk", param_source="mine") == (
-        "operations[0].param-source is not supported yet: parameter sources written in Python come later",
-    )

@@ -44,10 +44,10 @@ def test_the_unit_must_be_that_of_the_work() -> None:
     )
 
 
-def test_custom_schedulers_come_later() -> None:
+def test_a_schedule_must_be_known() -> None:
     assert refused(task("t", schedule="poison")) == (
-        't.schedule is "poison", must be deterministic or poisson (did you mean "poisson"?); '
-        "custom schedulers come later",
+        't.schedule is "poison", must be deterministic, poisson or a scheduler of a plug-in'
+        ' (did you mean "poisson"?)',
     )
 
 

@@ -6,9 +6,10 @@ its fields are written to the plan document under their own names in the order g
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 Headers = tuple[tuple[str, str], ...]
 """HTTP headers in the order they are sent, names in lower case."""
@@ -401,3 +402,20 @@ class SuppliedBulk:
 
 
 Supply = Calls | SuppliedBulk
+"""One operation handed over while the race runs."""
+
+
+def document_data(value: object) -> Any:
+    """A value of the plan as the document holds it: plain JSON data."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            field.name: document_data(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+        for field in dataclasses.fields(value):
+            if field.metadata.get("untagged"):
+                del fields[field.name]["kind"]
+        kind = getattr(type(value), "kind", None)
+        return fields if kind is None else {"kind": kind, **fields}
+    if isinstance(value, tuple):
+        return [document_data(item) for item in value]
+    return value.value if isinstance(value, enum.Enum) else value

@@ -17,6 +17,8 @@ from pacenote.errors import TrackError
 from pacenote.model.reader import Problems, Reader
 from pacenote.model.track import Corpus, Documents, Operation, Track
 from pacenote.model.work import Work
+from pacenote.operations.client import Client, Runner, RunResult, run_with_retry
+from pacenote.operations.request import read_retry
 from pacenote.units import OPS
 
 
@@ -53,11 +55,15 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an operation may know beside its own parameters."""
+    """What an operation may know beside its own parameters; `assertions` says whether what tracks assert of
+    replies is looked at. `clients` is how many run the task.
+    """
 
     track: Track
     data_file: DataFileLookup = declared_data_file
     engine: Engine = field(default_factory=Engine)
+    assertions: bool = False
+    clients: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +84,20 @@ class Compiled:
 class OperationType:
     """One operation type.
 
-    `admin` types are left out of the report unless they failed or the track asks for them. `later` names
+    `unit` is what its work is counted in. `admin` types are left out of the report unless they failed or the
+    track asks for them. A type with `run` is carried out in Python and compiles to `Lane`; `retried` says
+    that the retry parameters apply to it, `ending` that it says itself when it is done. `later` names
     parameters that Rally knows and this version refuses, each with what the message says about it.
     """
 
     name: str
     compile: Callable[[Reader, Context], Compiled]
+    unit: str = OPS
     admin: bool = False
     serverless: Serverless = Serverless.PUBLIC
+    run: Runner | None = None
+    retried: bool = False
+    ending: bool = False
     later: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -100,9 +112,6 @@ class OperationRefused(TrackError):
         self.found = tuple(found)
 
 
-_PARAM_SOURCE = "param-source"
-
-
 def compile_operation(kind: OperationType, operation: Operation, context: Context) -> Compiled:
     """Compiles an operation with the rules of its type.
 
@@ -110,10 +119,6 @@ def compile_operation(kind: OperationType, operation: Operation, context: Contex
     """
     problems = Problems()
     reader = Reader(operation.params, operation.place or (operation.name,), problems)
-    if reader.has(_PARAM_SOURCE):
-        # Its parameters come from that source, so nothing can be said about those written here.
-        reader.problem(_PARAM_SOURCE, "is not supported yet: parameter sources written in Python come later")
-        raise OperationRefused(operation, problems)
     for key, text in kind.later.items():
         if operation.params.get(key) not in (None, False, 0, ""):
             reader.problem(key, f"is not supported yet: {text}")
@@ -121,6 +126,24 @@ def compile_operation(kind: OperationType, operation: Operation, context: Contex
     if problems:
         raise OperationRefused(operation, problems)
     return compiled
+
+
+async def carry_out(
+    kind: OperationType, params: Mapping[str, Any], context: Context, client: Client, memory: dict[str, Any]
+) -> RunResult:
+    """Carries out one execution of a type that runs in Python, with its retries.
+
+    `memory` is one dictionary for all executions of a client in a task. Raises `OperationRefused` for wrong
+    parameters, `LaneError` for a request or an operation that failed.
+    """
+    if kind.run is None:
+        raise ValueError(f"{kind.name} does not run in Python")
+    operation = Operation(kind.name, kind.name, params)
+    compile_operation(kind, operation, context)
+    if not kind.retried:
+        return await kind.run(client, params, memory)
+    retry = read_retry(Reader(params, (), Problems()))
+    return await run_with_retry(kind.run, retry, client, params, memory)
 
 
 def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:

@@ -109,6 +109,7 @@ def _action(documents: Documents) -> Action:
 
 OPERATION = OperationType(
     name="bulk",
+    unit="docs",
     compile=_compile,
     later={
         "conflicts": "conflicting document ids come later",

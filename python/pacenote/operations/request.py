@@ -104,11 +104,37 @@ def with_content_type(headers: Headers, media_type: str) -> Headers:
     return (*headers, ("content-type", media_type))
 
 
+def json_text(value: object) -> str:
+    """A value as JSON without needless blanks. Raises `TypeError` for what has no place in JSON."""
+    return _encode(value)
+
+
 def json_body(value: object) -> str:
-    """A JSON body without needless blanks; text is taken as it is, because tracks also write bodies as
-    text.
+    """A JSON body; text is taken as it is, because tracks also write bodies as text."""
+    if isinstance(value, str):
+        return value
+    return value.decode() if isinstance(value, bytes) else json_text(value)
+
+
+def _plain(value: Any) -> Any:
+    """What parameter sources put into bodies beside JSON, as clients of the engines write it.
+
+    Times, exact numbers and the arrays and numbers of numpy; told by what they can do, not by their modules,
+    which nobody should have to import for it.
     """
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    for method in ("isoformat", "tolist", "__float__"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, set | frozenset):
+        return list(value)
+    if type(value).__name__ == "UUID":
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain).encode
 
 
 def scalar_text(value: object) -> str:

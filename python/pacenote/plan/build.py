@@ -4,10 +4,12 @@ reported.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.names import quoted
+from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.reader import Problem, Problems
 from pacenote.model.track import Challenge, Parallel, Task, Track
 from pacenote.model.work import Headers
@@ -20,8 +22,8 @@ from pacenote.operations.base import (
     compile_operation,
     declared_data_file,
 )
-from pacenote.operations.registry import resolve_type
 from pacenote.plan.allocate import allocate
+from pacenote.plan.choose import UnknownName, choose, in_unit_of
 from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Target
 from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, pace_of
 from pacenote.units import format_count
@@ -48,12 +50,14 @@ class PlanSettings:
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What preparation found out: where data files are, and which engine runs. The default is what is
-    declared.
+    """What preparation found out: where data files are, which engine runs, and what plug-ins registered; and
+    whether assertions of the track are looked at. The default is what is declared.
     """
 
     data_file: DataFileLookup = declared_data_file
     engine: Engine = field(default_factory=Engine)
+    plugins: PluginNames = NO_PLUGINS
+    assertions: bool = False
 
 
 def build_plan(
@@ -83,8 +87,14 @@ class _Builder:
     """Compiles tasks, collecting what is wrong with them."""
 
     def __init__(self, track: Track, context: PlanContext) -> None:
-        self._context = Context(track=track, data_file=context.data_file, engine=context.engine)
-        self._compiled: dict[int, Compiled] = {}
+        self._context = Context(
+            track=track,
+            data_file=context.data_file,
+            engine=context.engine,
+            assertions=context.assertions,
+        )
+        self._plugins = context.plugins
+        self._compiled: dict[tuple[int, int], Compiled] = {}
         self._problems: list[Problem] = []
         self._hints: list[str] = []
 
@@ -125,22 +135,26 @@ class _Builder:
 
     def _compile(self, task: Task) -> Compiled | None:
         operation = task.operation
-        known = self._compiled.get(id(operation))
+        known = self._compiled.get((id(operation), task.clients))
         if known is not None:
             return known
         try:
-            others = (other.name for other in self._context.track.operations)
-            kind = resolve_type(operation.type, others)
-        except TrackError as cause:
-            self._problems.append(_unknown(task, cause.message))
+            chosen = choose(operation, self._plugins, self._context.track)
+        except UnknownName as cause:
+            where = operation.place or task.place
+            text = cause.message if cause.key else f"of task {quoted(task.name)}: {cause.message}"
+            self._problems.append(Problem((*where, *cause.key), text))
             self._hints.append(cause.hint)
             return None
+        if isinstance(chosen, Compiled):
+            return in_unit_of(task, chosen)
         try:
-            compiled = compile_operation(kind, operation, self._context)
+            context = dataclasses.replace(self._context, clients=task.clients)
+            compiled = compile_operation(chosen, operation, context)
         except OperationRefused as cause:
             self._problems.extend(cause.found)
             return None
-        self._compiled[id(operation)] = compiled
+        self._compiled[id(operation), task.clients] = compiled
         return compiled
 
     def _plan(self, task: Task, compiled: Compiled) -> PlannedTask:
@@ -150,7 +164,7 @@ class _Builder:
             operation=task.operation.name,
             operation_type=task.operation.type,
             clients=task.clients,
-            pace=pace_of(task, compiled, problems),
+            pace=pace_of(task, compiled, self._plugins.schedulers, problems),
             bound=bound_of(task, compiled),
             ramp_up_s=task.ramp_up_time_period or 0.0,
             unit=compiled.unit,
@@ -159,9 +173,3 @@ class _Builder:
         )
         self._problems.extend(problems)
         return planned
-
-
-def _unknown(task: Task, message: str) -> Problem:
-    """The problem that the operation of a task is of a type nobody can run."""
-    where = task.operation.place or task.place
-    return Problem(where, f"of task {quoted(task.name)}: {message}")

@@ -6,7 +6,6 @@ written in the order given here, so that equal plans are equal texts.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import json
 from collections.abc import Collection
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pacenote.model.secrets import HIDDEN, hide_in
-from pacenote.model.work import Headers, Work
+from pacenote.model.work import Headers, Work, document_data
 
 VERSION = 2
 """The version of the document."""
@@ -202,13 +201,13 @@ class Plan:
 
     def to_json(self) -> str:
         """The document the driver reads; equal plans give equal texts."""
-        return json.dumps(_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return json.dumps(document_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def to_public_json(self, secrets: Collection[str] = ()) -> str:
         """The document as it may be stored or shown: what headers can hold of credentials is `<hidden>`, and
         so is each of the `secrets` in every string.
         """
-        document = _data(self)
+        document = document_data(self)
         _hide_credentials(document)
         document = hide_in(document, secrets)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -224,16 +223,3 @@ def _hide_credentials(value: Any) -> None:
                 header[1] = HIDDEN
         for item in value.values():
             _hide_credentials(item)
-
-
-def _data(value: object) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _data(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        for field in dataclasses.fields(value):
-            if field.metadata.get("untagged"):
-                del fields[field.name]["kind"]
-        kind = getattr(type(value), "kind", None)
-        return fields if kind is None else {"kind": kind, **fields}
-    if isinstance(value, tuple):
-        return [_data(item) for item in value]
-    return value.value if isinstance(value, enum.Enum) else value

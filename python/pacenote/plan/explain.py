@@ -113,6 +113,8 @@ def _bound(bound: Bound, work: Work) -> str:
     warmup = f"{format_seconds(bound.warmup_s)} warm-up, " if bound.warmup_s else ""
     if bound.measured_s is not None:
         return f"{warmup}{format_seconds(bound.measured_s)}"
+    if isinstance(work, Supplied | Lane):
+        return f"{warmup}until its source or runner in Python ends"
     ends = isinstance(work, Bulk) and not work.looped
     return f"{warmup}until {'all documents are sent' if ends else 'another task completes the step'}"
 

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pacenote.model.names import near, quoted
 from pacenote.model.reader import LARGEST_NUMBER, Problems
 from pacenote.model.track import ANY_TASK, Parallel, Task
 from pacenote.operations.base import Compiled
-from pacenote.plan.document import Bound, Deterministic, Iterations, Pace, Poisson, Time, Unpaced
+from pacenote.plan.document import (
+    Bound,
+    Deterministic,
+    Iterations,
+    Pace,
+    Poisson,
+    Scheduled,
+    Time,
+    Unpaced,
+)
 from pacenote.units import OPS, Rate
 
 _POISSON = "poisson"
 _SCHEDULES = ("deterministic", _POISSON)
 
 
-def pace_of(task: Task, compiled: Compiled, problems: Problems) -> Pace:
-    """How operations of a task are spaced. The plan counts in operations, a track may count in documents."""
+def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problems: Problems) -> Pace:
+    """How operations of a task are spaced. The plan counts in operations, a track may count in documents.
+
+    `schedulers` are those that plug-ins registered.
+    """
+    if task.schedule in schedulers:
+        return Scheduled()
     if task.schedule not in _SCHEDULES:
-        problems.add(
-            (*task.place, "schedule"),
-            f"is {quoted(task.schedule)}, must be deterministic or poisson{near(task.schedule, _SCHEDULES)}; "
-            "custom schedulers come later",
-        )
+        known = (*_SCHEDULES, *schedulers)
+        text = f"is {quoted(task.schedule)}, must be deterministic, poisson or a scheduler of a plug-in"
+        text += near(task.schedule, known)
+        problems.add((*task.place, "schedule"), text)
         return Unpaced()
     interval_s = task.target_interval
     if task.target_throughput is not None:

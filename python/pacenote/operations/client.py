@@ -1,0 +1,116 @@
+"""What a built-in operation written in Python has: a client, the errors it raises, and what it returns."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pacenote.errors import DriverError
+from pacenote.model.work import Headers, Request, Retry
+from pacenote.units import OPS
+
+_REQUEST_TIMEOUT = 408
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back with status 2xx, or with one that the request ignores."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    def json(self) -> Any:
+        """The body, parsed. Raises `LaneBadReply` if it is no JSON."""
+        try:
+            return json.loads(self.body)
+        except ValueError as cause:
+            text = self.body[:60].decode(errors="replace")
+            raise LaneBadReply(f"the reply is no JSON: {text!r}") from cause
+
+
+class LaneError(DriverError):
+    """A request that failed; the operation fails with it unless its runner knows better."""
+
+
+class LaneHttpError(LaneError):
+    """A reply whose status is neither 2xx nor ignored; `reason` is the engine's own, in one line."""
+
+    def __init__(self, status: int, body: bytes, reason: str) -> None:
+        super().__init__(f"HTTP status {status}: {reason}" if reason else f"HTTP status {status}")
+        self.status = status
+        self.body = body
+        self.reason = reason
+
+
+class LaneConnectionError(LaneError):
+    """No reply: the connection was refused or broke."""
+
+
+class LaneTimeout(LaneError):
+    """No reply in time."""
+
+
+class LaneBadReply(LaneError):
+    """A reply that is not what the operation needs to go on."""
+
+
+class LaneFailure(LaneError):
+    """The operation came to an end that is no success, and trying again would not help."""
+
+
+class Client(Protocol):
+    """Sends requests through the driver, which takes their times."""
+
+    async def send(self, request: Request) -> Reply:
+        """Sends `method`, `path`, `headers` and `body` of a request within `timeout_ms`; statuses that it
+        ignores are replies. Its other fields say how the driver judges a reply and mean nothing here.
+
+        Raises `LaneHttpError`, `LaneConnectionError`, `LaneTimeout`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What one execution did. `more`: the same client is to call again, as long as nothing else ends the task
+    (only types that are `ending`). `reason` says why it was no success.
+    """
+
+    weight: int = 1
+    unit: str = OPS
+    success: bool = True
+    more: bool = False
+    reason: str = ""
+
+
+class Runner(Protocol):
+    """An operation in Python. `memory` is one dictionary for all executions of a client in a task."""
+
+    async def __call__(self, client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+        """Executes the operation once with the parameters of the track. Raises `LaneError`."""
+
+
+async def run_with_retry(
+    runner: Runner, retry: Retry, client: Client, params: Mapping[str, Any], memory: dict[str, Any]
+) -> RunResult:
+    """Executes an operation as often as `retry` allows: again after a refused connection, a timeout or status
+    408, and after a result without success if asked for. Raises the last error.
+    """
+    left = retry.retries
+    while True:
+        last = left <= 0 and not retry.until_success
+        try:
+            result = await runner(client, params, memory)
+            if result.success or last or not retry.on_unsuccess:
+                return result
+        except (LaneConnectionError, LaneTimeout):
+            if last or not retry.on_timeout:
+                raise
+        except LaneHttpError as error:
+            if last or not retry.on_timeout or error.status != _REQUEST_TIMEOUT:
+                raise
+        left -= 1
+        await asyncio.sleep(retry.wait_s)

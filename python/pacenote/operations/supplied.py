@@ -1,0 +1,54 @@
+"""Operations that a parameter source supplies while the race runs: from what it returned to the document that
+the driver carries out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pacenote.model.track import Operation
+from pacenote.model.work import Calls, Sleep, Supply, Wait, document_data
+from pacenote.operations.base import Context, OperationRefused, OperationType, compile_operation
+from pacenote.operations.supplied_bulk import SourceRefused, compile_supplied_bulk, described
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedOperation:
+    """One operation for the driver: the supply document, the body beside it (bulk), and its work."""
+
+    document: str
+    body: bytes | None = None
+    weight: int = 1
+    unit: str = "ops"
+
+
+class Supplier:
+    """Turns what a parameter source returns into operations of one native type."""
+
+    def __init__(self, kind: OperationType, context: Context) -> None:
+        self._kind = kind
+        self._context = context
+
+    def supply(self, params: object) -> SuppliedOperation:
+        """The operation with these parameters. Raises `SourceRefused` if anything is wrong with them."""
+        if not isinstance(params, Mapping):
+            raise SourceRefused(f"returned {described(params)}, must be a dictionary of parameters")
+        if self._kind.name == "bulk":
+            bulk, body, unit = compile_supplied_bulk(params)
+            return SuppliedOperation(_text(bulk), body, bulk.documents, unit)
+        operation = Operation(self._kind.name, self._kind.name, params, place=("",))
+        try:
+            compiled = compile_operation(self._kind, operation, self._context)
+        except OperationRefused as refused:
+            raise SourceRefused(f"returned parameters that are wrong: {refused.problems[0]}") from refused
+        work = compiled.work
+        if isinstance(work, Sleep):
+            work = Calls((Wait(work.seconds),))
+        assert isinstance(work, Calls), "types that run in Python are not supplied"
+        return SuppliedOperation(_text(work), None, compiled.weight, compiled.unit)
+
+
+def _text(supply: Supply) -> str:
+    return json.dumps(document_data(supply), separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,113 @@
+"""What a parameter source returns becomes an operation for the driver, or a message that says what it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from operations.compiling import track
+from pacenote.operations.base import Context
+from pacenote.operations.registry import resolve_type
+from pacenote.operations.supplied import SuppliedOperation, Supplier
+from pacenote.operations.supplied_bulk import SourceRefused
+
+
+def supply(kind: str, params: object) -> SuppliedOperation:
+    return Supplier(resolve_type(kind), Context(track())).supply(params)
+
+
+def bulk(**params: Any) -> SuppliedOperation:
+    given = {"body": b"{}\n", "bulk-size": 2, "unit": "docs", "action-metadata-present": True}
+    return supply("bulk", {**given, **{key.replace("_", "-"): value for key, value in params.items()}})
+
+
+def refused(kind: str, params: object) -> str:
+    with pytest.raises(SourceRefused) as caught:
+        supply(kind, params)
+    return caught.value.message
+
+
+def test_a_search() -> None:
+    made = supply("search", {"body": {"query": {"match_all": {}}}, "index": "a"})
+    (request,) = json.loads(made.document)["calls"]
+    assert (request["method"], request["path"], request["body"]) == (
+        "POST",
+        "/a/_search",
+        '{"query":{"match_all":{}}}',
+    )
+    assert (made.body, made.weight, made.unit) == (None, 1, "ops")
+
+
+def test_a_pause_is_a_call() -> None:
+    assert json.loads(supply("sleep", {"duration": 2}).document)["calls"] == [
+        {"kind": "wait", "seconds": 2.0}
+    ]
+
+
+def test_a_bulk() -> None:
+    made = bulk(pipeline="p", refresh="wait_for", request_timeout=2, index="ignored", type="")
+    assert json.loads(made.document) == {
+        "kind": "bulk",
+        "path": "/_bulk?pipeline=p&refresh=wait_for",
+        "headers": [["content-type", "application/x-ndjson"]],
+        "documents": 2,
+        "timeout_ms": 2000,
+    }
+    assert (made.body, made.weight, made.unit) == (b"{}\n", 2, "docs")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"index":{}}\n{"a":1}\n',
+        '{"index":{}}\n{"a":1}',
+        ['{"index":{}}', '{"a":1}\n'],
+        [{"index": {}}, {"a": 1}],
+        [b'{"index":{}}\n', b'{"a":1}'],
+    ],
+)
+def test_bodies_of_every_kind(body: object) -> None:
+    assert bulk(body=body).body == b'{"index":{}}\n{"a":1}\n'
+
+
+def test_documents_without_actions_go_to_the_index() -> None:
+    made = bulk(body=[{"a": 1}, {"a": 2}], index="books", action_metadata_present=False)
+    assert made.body == b'{"index":{}}\n{"a":1}\n{"index":{}}\n{"a":2}\n'
+    assert json.loads(made.document)["path"] == "/books/_bulk"
+    kept = bulk(body=b'{"create":{}}\n{"a":1}\n', index="books", action_metadata_present=False)
+    assert kept.body == b'{"create":{}}\n{"a":1}\n'
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"bulk-size": None}, 'returned "bulk-size" null, must be a number of documents'),
+        ({"unit": 3}, 'returned "unit" 3, must be a word such as docs'),
+        ({"body": 5}, 'returned "body" as a int (5), must be bytes, a string, or a list of lines'),
+        (
+            {"body": [5]},
+            'returned "body" with a int (5) in it, lines are bytes, strings or dictionaries',
+        ),
+        (
+            {"action-metadata-present": False},
+            'returned "index" "", must name an index for the documents',
+        ),
+        (
+            {"refresh": "x"},
+            'returned parameters of which refresh is "x", must be one of true, wait_for, false',
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_bulk_is_told(params: dict[str, Any], message: str) -> None:
+    given = {"body": b"{}\n", "bulk-size": 2, "unit": "docs", "action-metadata-present": True}
+    assert refused("bulk", {**given, **params}) == message
+
+
+def test_nonsense_is_told() -> None:
+    assert refused("search", [1, 2]) == "returned a list ([1, 2]), must be a dictionary of parameters"
+    assert refused("search", None) == "returned nothing, must be a dictionary of parameters"
+    assert refused("bulk", {"bulk-size": 1}) == 'returned no "action-metadata-present", must be true or false'
+    message = refused("search", {"body": 7})
+    assert message == "returned parameters that are wrong: body must be an object"

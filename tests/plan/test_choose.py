@@ -1,0 +1,102 @@
+"""Tasks whose operations, parameters or pace come from plug-ins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.model.plugin_names import PluginNames
+from pacenote.model.track import Operation, Parallel, Task
+from pacenote.model.work import Bulk, Lane, Supplied
+from pacenote.plan.build import PlanContext, build_plan
+from pacenote.plan.corpora import needed_documents
+from pacenote.plan.document import Deterministic, Iterations, PlannedTask, Scheduled, Time
+from pacenote.units import Rate
+from plan.planning import BULK, LIBRARY, SEARCH, SETTINGS, task, track
+
+PLUGINS = PluginNames(
+    runners=frozenset({"put-elser", "refresh"}),
+    param_sources=frozenset({"words", "lines"}),
+    schedulers=frozenset({"daily"}),
+)
+CONTEXT = PlanContext(plugins=PLUGINS)
+WORDS = Operation("w", "search", {"param-source": "words"})
+LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
+PUT = Operation("p", "put-elser", {"model": "x"})
+
+
+def planned(one: Task) -> PlannedTask:
+    return build_plan(track(one), None, SETTINGS, CONTEXT).tasks[0]
+
+
+def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
+    with pytest.raises(TrackError) as caught:
+        build_plan(track(*schedule), None, SETTINGS, CONTEXT)
+    return caught.value.problems
+
+
+def test_a_source_supplies_native_operations() -> None:
+    search, bulk = planned(task("a", WORDS)), planned(task("b", LINES))
+    assert (search.work, search.unit, bulk.work, bulk.unit) == (Supplied(64), "ops", Supplied(4), "docs")
+    # Python knows whether the source ends, the plan does not.
+    assert search.bound == bulk.bound == Time(0.0, None)
+    assert planned(task("c", WORDS, iterations=3)).bound == Iterations(0, 3)
+
+
+def test_runners_of_plugins_run_in_the_lane_also_in_place_of_built_in_types() -> None:
+    assert planned(task("a", PUT)).work == Lane()
+    assert planned(task("b", Operation("r", "refresh"))).work == Lane()
+    assert planned(task("c", Operation("r", "put-elser", {"param-source": "words"}))).work == Lane()
+
+
+def test_the_source_of_bulks_can_be_chosen_by_name() -> None:
+    reader = Operation("x", "bulk", {"param-source": "file-reader", "bulk-size": 10})
+    assert isinstance(planned(task("a", reader)).work, Bulk)
+    assert refused(task("b", Operation("y", "search", {"param-source": "file-reader", "body": {}}))) == (
+        'b.param-source is "file-reader", which reads documents for bulk operations, not for search',
+    )
+
+
+def test_names_that_nobody_registered() -> None:
+    assert refused(
+        task("a", Operation("x", "search", {"param-source": "wordz"})),
+        task("b", Operation("y", "put-elsr")),
+        task("c", SEARCH, schedule="dayly"),
+    ) == (
+        'a.param-source is "wordz", which no plug-in of the track registers (did you mean "words"?)',
+        'b of task "b": "put-elsr" is neither an operation of the track nor an operation type'
+        ' (did you mean "put-elser"?)',
+        'c.schedule is "dayly", must be deterministic, poisson or a scheduler of a plug-in'
+        ' (did you mean "daily"?)',
+    )
+
+
+def test_sources_of_operations_that_are_not_scheduled_may_be_missing() -> None:
+    subject = replace(track(task("t")), operations=(Operation("x", "search", {"param-source": "gone"}),))
+    assert build_plan(subject, None, SETTINGS, CONTEXT).tasks
+
+
+def test_rates_in_documents() -> None:
+    paced = planned(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
+    assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
+    pages = planned(task("b", PUT, target_throughput=Rate(10.0, "pages")))
+    assert (pages.pace, pages.unit) == (Deterministic(0.1), "pages")
+
+
+def test_schedulers_of_plugins() -> None:
+    assert planned(task("a", schedule="daily")).pace == Scheduled()
+    assert planned(task("a", schedule="daily", target_throughput=Rate(5.0))).pace == Scheduled()
+
+
+def test_the_data_that_sources_name_is_prepared() -> None:
+    subject = track(task("a", LINES), task("b", WORDS))
+    pair = (LIBRARY, LIBRARY.documents[0])
+    assert needed_documents(subject, subject.default_challenge) == ()
+    named = needed_documents(
+        subject, subject.default_challenge, lambda one: [pair] if one.name == "a" else []
+    )
+    assert named == (pair,)
+    both = track(task("a", BULK), task("b", LINES))
+    assert needed_documents(both, both.default_challenge, lambda _: [pair]) == (pair,)
