@@ -6,6 +6,7 @@ import bz2
 import dataclasses
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from pacenote.race.wanted import generated_counts
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
+from support.file_server import FileServer, file_server
 
 
 class Folder:
@@ -32,21 +34,37 @@ class Folder:
         self.track.mkdir()
         self.data.mkdir(parents=True)
         self.said: list[str] = []
+        self.name = "notes"
+        self.generator: dict[str, object] = {}
 
     def prepare(
-        self, documents: dict[str, object], choice: CorpusChoice | None = None, *, test_mode: bool = False
+        self,
+        documents: dict[str, object],
+        choice: CorpusChoice | None = None,
+        *,
+        test_mode: bool = False,
+        offline: bool = False,
+        mirrors: tuple[str, ...] = (),
     ) -> PreparedCorpora:
+        generator = {"generator": self.generator} if self.generator else {}
         track = {
             "version": 2,
             "indices": [{"name": "notes"}],
-            "corpora": [{"name": "notes", "documents": [documents]}],
+            "corpora": [{"name": self.name, "documents": [documents], **generator}],
             "schedule": [{"operation": {"operation-type": "bulk", "bulk-size": 10}}],
         }
         (self.track / "track.json").write_text(json.dumps(track))
         loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
         if test_mode:
             loaded = dataclasses.replace(loaded, corpora=tuple(map(small, loaded.corpora)))
-        request = RaceRequest(race_id="r", home=self.home, track_path=self.track, corpus=choice)
+        request = RaceRequest(
+            race_id="r",
+            home=self.home,
+            track_path=self.track,
+            corpus=choice,
+            offline=offline,
+            corpus_mirrors=mirrors,
+        )
 
         def progress(label: str, done: int, total: int) -> None:
             self.said.append(label)
@@ -148,6 +166,72 @@ def test_a_disk_without_room_is_told_before_unpacking(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
     with pytest.raises(CorpusError, match=r"no room for notes\.json: it needs 909494\.7 TiB"):
         folder.prepare({"source-file": "notes.json.gz", "uncompressed-bytes": 10**18})
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with file_server() as running:
+        yield running
+
+
+def test_what_is_not_there_is_downloaded_and_kept(folder: Folder, server: FileServer) -> None:
+    server.content = gzip.compress(lines(25))
+    wanted = {"source-file": "notes.json.gz", "document-count": 25, "base-url": f"{server.url}/notes"}
+    assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
+    assert folder.said[0] == "downloading notes.json.gz"
+    folder.prepare(wanted)
+    assert [path for path, _ in server.seen] == ["/notes/notes.json.gz"]
+
+
+def test_a_mirror_comes_before_the_address_of_the_track(folder: Folder, server: FileServer) -> None:
+    server.content = lines(25)
+    wanted = {"source-file": "notes.json", "document-count": 25, "base-url": "http://127.0.0.1:9/notes"}
+    assert only(folder.prepare(wanted, mirrors=(f"{server.url}/m",)))[2] == 25
+    assert [path for path, _ in server.seen] == ["/m/notes/notes.json"]
+
+
+def test_offline_says_where_to_put_the_file(folder: Folder, server: FileServer) -> None:
+    wanted = {"source-file": "notes.json.bz2", "document-count": 25, "base-url": server.url}
+    message = r"notes\.json\.bz2 of corpus 'notes' is not there, and --offline forbids downloading it"
+    with pytest.raises(CorpusError, match=message) as caught:
+        folder.prepare(wanted, offline=True)
+    assert caught.value.hint == f"put it into {folder.data}"
+    assert server.seen == []
+
+
+def test_a_download_that_fails_says_what_else_can_be_done(folder: Folder, server: FileServer) -> None:
+    server.has = lambda path: False
+    with pytest.raises(
+        CorpusError, match=r"corpus 'notes': notes\.json cannot .*: HTTP status 404"
+    ) as caught:
+        folder.prepare({"source-file": "notes.json", "base-url": server.url})
+    assert str(folder.data) in caught.value.hint
+
+
+def test_a_track_that_generates_downloads_only_when_told(folder: Folder, server: FileServer) -> None:
+    server.content = lines(25)
+    folder.generator = {"name": "http_logs", "documents": 700}
+    wanted = {"source-file": "documents-181998.json", "document-count": 25, "base-url": server.url}
+    assert only(folder.prepare(wanted))[0] == "generated"
+    assert server.seen == []
+    assert only(folder.prepare(wanted, "declared"))[0] == "declared"
+    assert len(server.seen) == 1
+
+
+def test_test_mode_downloads_the_small_file_or_does_without(folder: Folder, server: FileServer) -> None:
+    server.content = lines(1_000)
+    wanted = {"source-file": "notes.json", "document-count": 1_500, "base-url": server.url}
+    assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
+    assert [path for path, _ in server.seen] == ["/notes-1k.json"]
+    (folder.data / "notes-1k.json").unlink()
+    server.has = lambda path: False
+    with pytest.raises(CorpusError, match="HTTP status 404"):
+        folder.prepare(wanted, test_mode=True)
+    (folder.data / "notes.json").write_bytes(lines(1_500))
+    assert only(folder.prepare(wanted, test_mode=True))[0] == "excerpt"
+    folder.name = "http_logs"
+    wanted["source-file"] = "documents-181998.json"
+    assert only(folder.prepare(wanted, test_mode=True))[0] == "generated"
 
 
 def test_names_that_lead_out_of_the_data_folder_are_refused(tmp_path: Path) -> None:

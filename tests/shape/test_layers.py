@@ -12,7 +12,7 @@ import pytest
 from shape.sources import CRATES, PACKAGE, ROOT, parse
 
 OPEN_TO_ALL = {"errors", "units"}
-_BELOW_RACE = {"model", "operations", "track", "plan", "cluster", "telemetry", "store"}
+_BELOW_RACE = {"model", "operations", "track", "plan", "cluster", "fetch", "telemetry", "store"}
 
 MAY_IMPORT: Mapping[str, set[str]] = {
     "errors": set(),
@@ -25,6 +25,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "stats": OPEN_TO_ALL | {"model"},
     "report": OPEN_TO_ALL | {"model", "stats"},
     "cluster": OPEN_TO_ALL | {"model"},
+    "fetch": OPEN_TO_ALL | {"cluster"},
     "telemetry": OPEN_TO_ALL | {"model", "store"},
     "race": OPEN_TO_ALL | _BELOW_RACE | {"_core"},
     "cli": OPEN_TO_ALL | _BELOW_RACE | {"stats", "report", "race"},

@@ -124,6 +124,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         driver_threads=options.driver_threads,
         corpus=options.corpus,
         corpus_documents=options.corpus_documents,
+        corpus_mirrors=options.corpus_mirror,
         dataset_cache=options.dataset_cache,
         effective_start=options.effective_start_date,
         test_mode=options.test_mode,
@@ -193,7 +194,15 @@ def _add_track_options(parser: Parser) -> None:
         "--corpus-documents",
         type=values.positive,
         metavar="N",
-        help="how many documents a corpus has, in place of what the track declares",
+        help="how many documents of a corpus are generated at most (default: 1000000)",
+    )
+    parser.add_argument(
+        "--corpus-mirror",
+        type=values.mirrors,
+        default=os.environ.get("PACENOTE_CORPUS_MIRROR", ""),
+        metavar="URL,…",
+        help="where to download corpora from first: URL for scheme and host, or PREFIX=URL for "
+        "that beginning of their addresses (default: $PACENOTE_CORPUS_MIRROR)",
     )
     parser.add_argument("--dataset-cache", type=Path, metavar="FOLDER", help="where data files are and go")
     parser.add_argument(

@@ -98,6 +98,18 @@ def moment(text: str) -> datetime:
         ) from None
 
 
+def mirrors(text: str) -> tuple[str, ...]:
+    """`--corpus-mirror`: `URL` or `PREFIX=URL`, several separated by commas. Raises UsageError."""
+    found = tuple(mirror.strip() for mirror in text.split(",") if mirror.strip())
+    for mirror in found:
+        if not mirror.rpartition("=")[2].startswith(("http://", "https://", "s3://", "gs://")):
+            raise UsageError(
+                "--corpus-mirror must be a URL or PREFIX=URL",
+                hint="for example --corpus-mirror=https://mirror.example/tracks",
+            )
+    return found
+
+
 def seed(text: str) -> int:
     """A seed: a whole number of 64 bits, not negative. Raises UsageError."""
     if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_SEED:

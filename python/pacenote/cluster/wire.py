@@ -153,6 +153,8 @@ def _root_reason(failure: BaseException) -> str:
         root = cause
     if isinstance(root, OSError) and root.strerror:
         return root.strerror.lower()
+    if isinstance(root, http.client.IncompleteRead):
+        return "the reply ended early"
     if isinstance(root, http.client.HTTPException):
         return "the reply is not HTTP"
     return str(root)

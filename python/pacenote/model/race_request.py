@@ -27,7 +27,8 @@ class RaceRequest:
     `target_hosts` is empty unless given; they may hold credentials, so they are never printed or stored, as
     little as `basic_auth` (user, password) and `api_key`. `runtime_jdk` None leaves the choice to the
     provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the race decides;
-    `corpus_documents` is how many documents a corpus has, in place of what the track declares.
+    `corpus_documents` is how many documents of a corpus are generated at most; `corpus_mirrors` are tried
+    before the track's own addresses.
     `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is Pacenote's home
     folder, `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing.
     `maven_mirror` is where artifacts are downloaded from in place of Maven Central; the address may hold
@@ -68,6 +69,7 @@ class RaceRequest:
     driver_threads: int = 0
     corpus: CorpusChoice | None = None
     corpus_documents: int | None = None
+    corpus_mirrors: tuple[str, ...] = field(default=(), repr=False)
     dataset_cache: Path | None = None
     effective_start: datetime | None = None
     dry_run: bool = False

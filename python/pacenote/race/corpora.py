@@ -1,4 +1,6 @@
-"""Preparing the data of a race: found, unpacked or generated, and counted. Nothing is measured yet."""
+"""Preparing the data of a race: found, downloaded, unpacked or generated, and counted. Nothing is measured
+yet.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,14 @@ from pathlib import Path, PurePath
 
 from pacenote import _core
 from pacenote.errors import CorpusError
+from pacenote.fetch.address import addresses
+from pacenote.fetch.download import NotAvailable, Wanted, download
 from pacenote.model.race import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Track
 from pacenote.plan.corpora import needed_documents
 from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
-from pacenote.race.generated import Progress, folder_name, generated_corpus
+from pacenote.race.generated import Progress, alone_in, folder_name, generated_corpus
 from pacenote.race.wanted import full_file, generated_counts, is_excerpt
 
 
@@ -84,32 +88,53 @@ class _Preparation:
             return "generated", self._generated(corpus, wanted)
         shelf = Shelf(inside(self._home, corpus.name, corpus), self._folders)
         try:
-            found = [self._found(documents, shelf) for documents in wanted]
-            if missing := [each for each, path in zip(wanted, found, strict=True) if path is None]:
-                raise self._missing(corpus, missing[0], shelf)
-        except CorpusError:
+            found = [self._had(corpus, documents, shelf) for documents in wanted]
+        except NotAvailable:
             if choice is None and self._falls_back(corpus, wanted):
                 return "generated", self._generated(corpus, wanted)
             raise
         files = tuple(
             open_data(path, documents, shelf, self._progress, checked=choice != "as-is")
             for documents, path in zip(wanted, found, strict=True)
-            if path is not None
         )
         return self._origin(wanted, found), files
 
-    def _found(self, documents: Documents, shelf: Shelf) -> Path | None:
-        """The file, or in test mode the beginning of the full one; None if neither is there."""
+    def _had(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
+        """The file, found, downloaded or, in test mode, the beginning of the full one. Raises NotAvailable."""
         path = shelf.find(documents)
-        if path is None and is_excerpt(documents):
-            full = shelf.find(full_file(documents))
-            return first_documents(full, documents, shelf, self._progress) if full else None
-        return path
+        if path is not None:
+            return path
+        try:
+            return self._downloaded(corpus, documents, shelf)
+        except NotAvailable:
+            full = shelf.find(full_file(documents)) if is_excerpt(documents) else None
+            if full is None:
+                raise
+        return first_documents(full, documents, shelf, self._progress)
 
-    def _origin(self, wanted: Sequence[Documents], found: Sequence[Path | None]) -> Origin:
+    def _downloaded(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
+        request, name = self._request, documents.source_file
+        makes = corpus.generator is not None and request.corpus is None
+        known = addresses(documents.base_url, name, corpus.name, request.corpus_mirrors)
+        if documents.is_local or makes or request.offline or not known:
+            raise self._missing(corpus, documents, shelf, offline=request.offline and bool(known))
+        target = inside(shelf.own, name, corpus)
+        size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
+        with alone_in(target.parent):
+            # Another race may have brought it while this one waited.
+            if found := shelf.find(documents):
+                return found
+            try:
+                download(Wanted(target, known, None if request.corpus == "as-is" else size), self._progress)
+            except NotAvailable as failure:
+                hint = f"{failure.hint}; or {self._way_out(corpus, shelf)}"
+                raise NotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
+        return target
+
+    def _origin(self, wanted: Sequence[Documents], found: Sequence[Path]) -> Origin:
         if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
             return "as-is"
-        cut = any(path is not None and path.parent.name.startswith("first-") for path in found)
+        cut = any(path.parent.name.startswith("first-") for path in found)
         return "excerpt" if cut else "declared"
 
     def _falls_back(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
@@ -140,11 +165,14 @@ class _Preparation:
             files.append(DataFile(folder / file, made[file]))
         return tuple(files)
 
-    def _missing(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> CorpusError:
+    def _missing(self, corpus: Corpus, documents: Documents, shelf: Shelf, *, offline: bool) -> NotAvailable:
         message = f"{documents.source_file} of corpus '{corpus.name}' is not there"
         if documents.is_local:
-            return CorpusError(message, hint="the path is seen from the folder you are in")
-        hint = f"put it into {shelf.own}"
-        if corpus.name in _core.generators():
-            hint += ", or use --corpus=generated"
-        return CorpusError(message, hint=hint)
+            return NotAvailable(message, hint="the path is seen from the folder you are in")
+        if offline:
+            message += ", and --offline forbids downloading it"
+        return NotAvailable(message, hint=self._way_out(corpus, shelf))
+
+    def _way_out(self, corpus: Corpus, shelf: Shelf) -> str:
+        can = corpus.name in _core.generators()
+        return f"put it into {shelf.own}" + (", or use --corpus=generated" if can else "")

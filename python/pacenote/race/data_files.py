@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import itertools
 import os
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -18,14 +17,11 @@ from typing import IO, cast
 
 from pacenote import _core
 from pacenote.errors import CorpusError
+from pacenote.fetch.space import check_space
 from pacenote.model.track import ARCHIVES, Corpus, Documents
 from pacenote.race.generated import Progress, alone_in, core_call, not_written
-from pacenote.units import format_bytes
 
 AS_IS_HINT = "--corpus=as-is uses the file as it is; otherwise replace it"
-
-_KEEP_FREE = 64 << 20
-"""Bytes that stay free on the disk: what the core keeps, too."""
 
 _STREAMS = (".gz", ".bz2")
 """Archives whose beginning can be read without unpacking the rest."""
@@ -127,17 +123,6 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
         raise not_written(target, error) from error
     finally:
         Path(part).unlink(missing_ok=True)
-
-
-def check_space(folder: Path, needed: int, what: str) -> None:
-    """Raises CorpusError when the disk of a folder has no room for `needed` bytes more."""
-    existing = next(each for each in (folder, *folder.parents) if each.exists())
-    free = shutil.disk_usage(existing).free
-    if free < needed + _KEEP_FREE:
-        raise CorpusError(
-            f"no room for {what}: it needs {format_bytes(needed)}, {folder} has {format_bytes(free)} free",
-            hint="free some space, or set PACENOTE_HOME to a folder on another disk",
-        )
 
 
 def inside(folder: Path, name: str, corpus: Corpus) -> Path:

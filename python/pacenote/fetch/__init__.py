@@ -1,0 +1,1 @@
+"""Bringing big files here whole: over HTTP, from S3 and from Google Cloud Storage."""

@@ -1,0 +1,302 @@
+"""Downloads from a real server that cuts, lies, refuses and changes its mind."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import CorpusError
+from pacenote.fetch.address import addresses, resolve, signed
+from pacenote.fetch.download import NotAvailable, Wanted, download
+from pacenote.fetch.transfer import Tuning
+from support.file_server import FileServer
+
+QUICK = Tuning(part=1 << 20, tries=3, first_tries=2, pause=0.001)
+CONTENT = random.Random(1).randbytes(300_000)
+BIG = random.Random(2).randbytes(5_000_001)
+
+
+class Here:
+    """A folder to download to, and what was said meanwhile."""
+
+    def __init__(self, folder: Path, server: FileServer) -> None:
+        self.target = folder / "deep" / "notes.json.bz2"
+        self.server = server
+        self.said: list[tuple[str, int, int]] = []
+
+    def download(self, size: int | None = None, tuning: Tuning = QUICK) -> str:
+        where = (resolve(f"{self.server.url}/data/notes.json.bz2"),)
+        return download(Wanted(self.target, where, size), self.tell, tuning).shown
+
+    def tell(self, label: str, done: int, total: int) -> None:
+        self.said.append((label, done, total))
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.target.parent.iterdir())
+
+
+@pytest.fixture
+def here(tmp_path: Path, server: FileServer) -> Here:
+    server.content = CONTENT
+    return Here(tmp_path, server)
+
+
+def test_a_file_arrives_whole(here: Here) -> None:
+    assert here.download(len(CONTENT)) == f"{here.server.url}/data/notes.json.bz2"
+    assert here.target.read_bytes() == CONTENT
+    assert here.files() == ["notes.json.bz2"]
+    assert here.said[-1] == ("downloading notes.json.bz2", len(CONTENT), len(CONTENT))
+    assert here.server.asked() == ["bytes=0-"]
+
+
+@pytest.mark.parametrize("etag", [True, False])
+def test_a_cut_connection_goes_on_where_it_stood(here: Here, etag: bool) -> None:
+    here.server.etag = etag
+    here.server.cut_after = [100_000, 70_000]
+    here.download()
+    assert here.target.read_bytes() == CONTENT
+    assert here.server.asked() == ["bytes=0-", "bytes=100000-299999", "bytes=170000-299999"]
+
+
+def test_a_server_without_ranges_is_asked_again_from_the_beginning(here: Here) -> None:
+    here.server.ranges = False
+    here.server.cut_after = [100_000]
+    here.download()
+    assert here.target.read_bytes() == CONTENT
+    assert here.said[-1][1:] == (len(CONTENT), len(CONTENT))
+
+
+def test_errors_of_the_server_pass(here: Here) -> None:
+    here.server.statuses = [503]
+    here.server.cut_after = [70_000]
+    here.server.on_request = lambda number: here.server.statuses.append(502) if number == 3 else None
+    here.download()
+    assert here.target.read_bytes() == CONTENT
+    assert len(here.server.seen) == 4
+
+
+def test_a_server_that_stays_down_is_given_up_and_continued_later(here: Here) -> None:
+    here.server.cut_after = [100_000]
+    here.server.on_request = lambda number: here.server.statuses.extend([503] * 9) if number == 2 else None
+    with pytest.raises(NotAvailable, match=r"notes\.json\.bz2 cannot be downloaded: .*: HTTP status 503"):
+        here.download()
+    assert not here.target.exists()
+    here.server.statuses.clear()
+    here.server.seen.clear()
+    here.server.on_request = lambda number: None
+    here.download()
+    assert here.server.asked() == ["bytes=100000-299999"]
+    assert here.target.read_bytes() == CONTENT
+    assert here.files() == ["notes.json.bz2"]
+
+
+def test_a_killed_download_is_continued(here: Here) -> None:
+    def kill(label: str, done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    where = (resolve(f"{here.server.url}/data/notes.json.bz2"),)
+    here.server.cut_after = [200_000]
+    with pytest.raises(KeyboardInterrupt):
+        download(Wanted(here.target, where), kill, QUICK)
+    begun = len(CONTENT) - here.server.sent
+    assert begun
+    here.server.seen.clear()
+    here.download()
+    assert here.server.asked()[0] not in ("", "bytes=0-")
+    assert here.target.read_bytes() == CONTENT
+
+
+def test_another_version_midway_starts_anew(here: Here) -> None:
+    def change(number: int) -> None:
+        if number == 2:
+            here.server.content = CONTENT[::-1]
+
+    here.server.cut_after = [100_000]
+    here.server.on_request = change
+    here.download()
+    assert here.target.read_bytes() == CONTENT[::-1]
+
+
+def test_what_is_left_of_another_version_is_not_used(here: Here) -> None:
+    here.server.cut_after = [100_000]
+    here.server.on_request = lambda number: here.server.statuses.extend([404]) if number == 2 else None
+    with pytest.raises(NotAvailable, match="HTTP status 404"):
+        here.download()
+    here.server.content = CONTENT[:250_000][::-1]
+    here.download()
+    assert here.target.read_bytes() == CONTENT[:250_000][::-1]
+
+
+def test_a_file_that_never_stays_the_same_is_given_up(here: Here) -> None:
+    def change(number: int) -> None:
+        here.server.content = here.server.content[1:] + b"x"
+        here.server.cut_after = [70_000]
+
+    here.server.on_request = change
+    with pytest.raises(NotAvailable, match="goes on changing on the server"):
+        here.download()
+
+
+def test_a_length_that_is_a_lie_shows(here: Here) -> None:
+    here.server.lie = 10
+    with pytest.raises(NotAvailable, match=r"notes\.json\.bz2: the reply ended early"):
+        here.download()
+    assert not here.target.exists()
+
+
+def test_another_size_than_declared_is_refused_before_it_is_fetched(here: Here) -> None:
+    with pytest.raises(NotAvailable, match=r"it has 300,000 bytes there, the track declares 299,999"):
+        here.download(299_999)
+    assert not here.target.exists()
+
+
+def test_a_length_that_is_not_said_is_held_against_the_declared_one(here: Here) -> None:
+    here.server.ranges = False
+    here.server.headers = {"content-length": "", "connection": "close"}
+    here.server.cut_after = [100_000] * 2
+    with pytest.raises(NotAvailable, match=r"100,000 bytes came, the track declares 300,000"):
+        here.download(len(CONTENT))
+    here.server.cut_after = []
+    here.download(len(CONTENT))
+    assert here.target.read_bytes() == CONTENT
+
+
+def sha256(content: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(content).digest()).decode()
+
+
+def md5(content: bytes) -> str:
+    return base64.b64encode(hashlib.md5(content).digest()).decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("x-goog-hash", "crc32c=AAAAAA==,md5={md5}"),
+        ("digest", "SHA-256={sha256}"),
+        ("repr-digest", "sha-256=:{sha256}:"),
+    ],
+)
+def test_a_declared_checksum_is_held_against_the_file(here: Here, name: str, value: str) -> None:
+    here.server.headers = {name: value.format(md5=md5(CONTENT), sha256=sha256(CONTENT))}
+    here.download()
+    here.target.unlink()
+    here.server.headers = {name: value.format(md5=md5(b""), sha256=sha256(b""))}
+    with pytest.raises(NotAvailable, match=r"wrong checksum: (md5|sha256) [0-9a-f]+ instead of"):
+        here.download()
+    # What is wrong must not be continued.
+    assert here.files() == []
+
+
+def test_a_checksum_of_one_reply_is_used_for_whole_replies_only(here: Here) -> None:
+    here.server.headers = {"content-md5": md5(b"of some piece")}
+    here.download()
+    here.server.ranges = False
+    here.target.unlink()
+    with pytest.raises(NotAvailable, match="wrong checksum: md5"):
+        here.download()
+
+
+def test_a_big_file_comes_in_parts_side_by_side(here: Here) -> None:
+    here.server.content = BIG
+    # Of two parts that are cut, only the rest is asked for again.
+    here.server.cut_after = [1 << 20, 400_000, 1 << 20, 300_000]
+    here.download(len(BIG))
+    assert here.target.read_bytes() == BIG
+    asked = here.server.asked()
+    assert {"bytes=0-", "bytes=1048576-2097151", "bytes=4194304-5000000"} <= set(asked)
+    assert len(asked) == len(set(asked)) == 7
+    assert here.said[-1][1:] == (len(BIG), len(BIG))
+
+
+def test_parts_that_were_left_are_continued(here: Here) -> None:
+    here.server.content = BIG
+    here.server.on_request = lambda number: here.server.statuses.extend([410] * 9) if number == 4 else None
+    with pytest.raises(NotAvailable, match="HTTP status 410"):
+        here.download(tuning=Tuning(part=1 << 20, tries=2, pause=0.001, connections=1))
+    (note,) = [path for path in here.target.parent.iterdir() if path.name.endswith(".json")]
+    kept = sum(at - first for first, _, at in json.loads(note.read_text())["parts"])
+    assert kept == 3 << 20
+    here.server.on_request = lambda number: None
+    here.server.statuses.clear()
+    here.server.sent = 0
+    here.download()
+    assert here.server.sent == len(BIG) - kept
+    assert here.target.read_bytes() == BIG
+
+
+def test_the_next_address_is_tried(here: Here) -> None:
+    here.server.has = lambda path: path.startswith("/second")
+    mirrors = (f"{here.server.url}/first", f"{here.server.url}/second", "http://127.0.0.1:9")
+    where = addresses("http://127.0.0.1:9/geonames", "a.json", "geonames", mirrors)
+    assert download(Wanted(here.target, where), here.tell, QUICK).shown.endswith("/second/geonames/a.json")
+    assert [path for path, _ in here.server.seen] == ["/first/geonames/a.json", "/second/geonames/a.json"]
+
+
+def test_nobody_answers(here: Here) -> None:
+    where = addresses("http://user:secret@127.0.0.1:9/data", "a.json", "notes")
+    with pytest.raises(NotAvailable) as caught:
+        download(Wanted(here.target, where), here.tell, QUICK)
+    expected = "notes.json.bz2 cannot be downloaded: http://127.0.0.1:9/data/a.json: connection refused"
+    assert caught.value.message == expected
+    assert "--corpus-mirror" in caught.value.hint
+
+
+def test_a_full_disk_is_told_before_anything_is_written(here: Here, monkeypatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1 << 20}))
+    with pytest.raises(CorpusError, match=r"no room for notes\.json\.bz2: it needs 293\.0 KiB"):
+        here.download()
+    assert here.files() == []
+
+
+def test_addresses_of_mirrors_and_tracks() -> None:
+    def shown(*mirrors: str, base: str | None = "https://tracks.example/http_logs") -> list[str]:
+        return [each.shown for each in addresses(base, "a.json", "logs", mirrors)]
+
+    assert shown() == ["https://tracks.example/http_logs/a.json"]
+    assert shown("http://m:1/x/") == ["http://m:1/x/http_logs/a.json", *shown()]
+    assert shown("https://tracks.example=http://m", "https://other=http://n") == [
+        "http://m/http_logs/a.json",
+        *shown(),
+    ]
+    assert shown("s3://bucket/x", base="gs://public/so") == [
+        "s3://bucket/x/so/a.json",
+        "gs://public/so/a.json",
+    ]
+    assert shown("http://m", base=None) == ["http://m/logs/a.json"]
+    assert shown(base=None) == []
+    with pytest.raises(CorpusError.__mro__[1], match="is not an http or https URL"):
+        shown(base="ftp://somewhere")
+
+
+def test_buckets_are_asked_over_https() -> None:
+    assert resolve("s3://tracks/so/a b.json", {}).url == "https://tracks.s3.amazonaws.com/so/a%20b.json"
+    assert resolve("s3://my.tracks/a.json", {}).url == "https://s3.amazonaws.com/my.tracks/a.json"
+    google = resolve("gs://tracks/so/a.json", {"GOOGLE_AUTH_TOKEN": "t"})
+    assert google.url == "https://storage.googleapis.com/tracks/so/a.json"
+    assert google.headers == (("authorization", "Bearer t"),)
+    assert "Bearer" not in repr(google)
+
+
+def test_a_bucket_that_is_not_public(here: Here, monkeypatch) -> None:
+    for name, scheme in (("AWS_ENDPOINT_URL", "s3"), ("STORAGE_EMULATOR_HOST", "gs")):
+        monkeypatch.setenv(name, here.server.url)
+        where = (resolve(f"{scheme}://tracks/a.json"),)
+        download(Wanted(here.target, where), here.tell, QUICK)
+        here.server.statuses = [403]
+        with pytest.raises(CorpusError) as caught:
+            download(Wanted(here.target, where), here.tell, QUICK)
+        assert ("boto3" if scheme == "s3" else "GOOGLE_AUTH_TOKEN") in caught.value.hint
+    assert {path for path, _ in here.server.seen} == {"/tracks/a.json"}
+
+
+def test_credentials_for_s3_need_boto3(monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "boto3", None)
+    with pytest.raises(CorpusError, match=r"s3://a/b needs credentials, and boto3, .* is not installed"):
+        signed(resolve("s3://a/b"))

@@ -1,0 +1,100 @@
+"""A file server on loopback that knows ranges, and can be told to misbehave."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class FileServer:
+    """Serves `content` at every path that `has` accepts; the other fields are its vices."""
+
+    content: bytes = b""
+    has: Callable[[str], bool] = lambda path: True
+    headers: dict[str, str] = field(default_factory=dict)
+    statuses: list[int] = field(default_factory=list)
+    """What the next requests are answered with, in place of the file."""
+    cut_after: list[int] = field(default_factory=list)
+    """After how many bytes of the next replies the connection is cut."""
+    ranges: bool = True
+    etag: bool = True
+    lie: int = 0
+    """By how many bytes too much it announces."""
+    on_request: Callable[[int], None] = lambda number: None
+    """Called with the number of each request before it is answered."""
+    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    sent: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    url: str = ""
+
+    def tag(self) -> str:
+        return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
+
+    def asked(self) -> list[str]:
+        """The ranges that were asked for."""
+        return [headers.get("range", "") for _, headers in self.seen]
+
+
+@contextmanager
+def file_server() -> Iterator[FileServer]:
+    """The server, running."""
+    state = FileServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:  # http.server looks for it
+            with state.lock:
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                state.seen.append((self.path, headers))
+                state.on_request(len(state.seen))
+                status = state.statuses.pop(0) if state.statuses else 0
+                if not status and not state.has(self.path):
+                    status = 404
+                cut = state.cut_after.pop(0) if state.cut_after and not status else None
+                content, tag = state.content, state.tag()
+            if status:
+                self.send_response(status)
+                self.send_header("content-length", "0")
+                self.end_headers()
+                return
+            self.answer(content, tag, headers, cut)
+
+        def answer(self, content: bytes, tag: str, headers: dict[str, str], cut: int | None) -> None:
+            asked = re.fullmatch(r"bytes=(\d+)-(\d*)", headers.get("range", ""))
+            body, more = content, {}
+            if asked and state.ranges and headers.get("if-range", tag) == tag:
+                first, last = int(asked[1]), int(asked[2] or len(content) - 1)
+                body = content[first : last + 1]
+                more = {"content-range": f"bytes {first}-{last}/{len(content) + state.lie}"}
+            self.send_response(206 if more else 200)
+            tags = {"etag": tag} if state.etag else {}
+            length = {"content-length": str(len(body) + state.lie)}
+            for name, value in (length | more | tags | state.headers).items():
+                self.send_header(name, value)
+            self.end_headers()
+            body = body if cut is None else body[:cut]
+            self.close_connection = cut is not None or bool(state.lie)
+            try:
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True
+            with state.lock:
+                state.sent += len(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        listening.daemon_threads = True
+        state.url = f"http://127.0.0.1:{listening.server_address[1]}"
+        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield state
+        listening.shutdown()
