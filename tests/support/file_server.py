@@ -80,7 +80,7 @@ def file_server() -> Iterator[FileServer]:
                 self.send_header(name, value)
             self.end_headers()
             body = body if cut is None else body[:cut]
-            self.close_connection = cut is not None or bool(state.lie)
+            self.close_connection |= cut is not None or bool(state.lie)
             try:
                 self.wfile.write(body)
             except OSError:

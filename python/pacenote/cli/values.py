@@ -105,7 +105,7 @@ def mirrors(text: str) -> tuple[str, ...]:
         if not mirror.rpartition("=")[2].startswith(("http://", "https://", "s3://", "gs://")):
             raise UsageError(
                 "--corpus-mirror must be a URL or PREFIX=URL",
-                hint="for example --corpus-mirror=https://mirror.example/tracks",
+                hint="for example --corpus-mirror=http://HOST:PORT/tracks",
             )
     return found
 

@@ -100,7 +100,7 @@ class _Preparation:
         return self._origin(wanted, found), files
 
     def _had(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
-        """The file, found, downloaded or, in test mode, the beginning of the full one. Raises NotAvailable."""
+        """The file, found or downloaded; in test mode the beginning of the full one. Raises NotAvailable."""
         path = shelf.find(documents)
         if path is not None:
             return path
@@ -155,15 +155,8 @@ class _Preparation:
         counts = generated_counts(corpus, wanted, self._request.corpus_documents)
         folder = self._home / name / folder_name(counts, self._request.seed)
         made = generated_corpus(name, counts, self._request.seed, folder, self._progress)
-        files = []
-        for documents in wanted:
-            file = full_file(documents).document_file
-            if file not in made:
-                raise CorpusError(
-                    f"the generator of '{name}' makes no file {file}", hint=f"it makes {', '.join(made)}"
-                )
-            files.append(DataFile(folder / file, made[file]))
-        return tuple(files)
+        names = [full_file(documents).document_file for documents in wanted]
+        return tuple(DataFile(folder / file, made[file]) for file in names)
 
     def _missing(self, corpus: Corpus, documents: Documents, shelf: Shelf, *, offline: bool) -> NotAvailable:
         message = f"{documents.source_file} of corpus '{corpus.name}' is not there"

@@ -50,7 +50,7 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
     known = _core.generators()
     if name not in known:
         raise CorpusError(f"there is no generator for '{name}'", hint=f"there is one for {', '.join(known)}")
-    generated_corpus(name, {"all": documents}, seed, folder, progress)
+    generated_corpus(name, dict(_core.generator_files(name, documents)), seed, folder, progress)
 
 
 def folder_name(files: Mapping[str, int], seed: int) -> str:
@@ -66,7 +66,7 @@ def _make(wanted: Mapping[str, Any], folder: Path, progress: Progress) -> Mappin
     version, files = core_call(
         lambda: _core.generate(
             name,
-            _core.generator_files(name, documents),
+            [(file, count) for file, count in wanted["counts"]],
             seed,
             str(folder),
             lambda done, total: progress(label, done, total),
