@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::alarm::{Alarm, unless_stopped};
 use crate::book::Book;
 use crate::bound::Gate;
-use crate::link::Link;
+use crate::link::Links;
 use crate::outcome::{Outcome, Verdict};
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
@@ -68,8 +68,8 @@ impl Desk<'_> {
 
 /// A client at work on its share.
 pub struct Client<'a> {
-    /// Its connection.
-    pub link: &'a mut Link,
+    /// Its connections.
+    pub links: &'a Links,
     /// Rings when an operation is due.
     pub alarm: &'a mut Alarm,
     /// Where everything is written down.
@@ -112,11 +112,11 @@ impl Client<'_> {
             }
             self.book.begin_operation(share.task);
             let started = if due_ns.is_some() { Instant::now() } else { begun };
-            let Some(outcome) = share.source.execute(self.link, &self.desk).await else {
+            let Some(outcome) = share.source.execute(self.links, &self.desk).await else {
                 return self.desk.stopped().unwrap_or(EndedBy::Stopped);
             };
             let times = Times { origin, due_ns, free_ns, started };
-            free_ns = since(origin, outcome.done);
+            free_ns = since(origin, outcome.free);
             let class = outcome.verdict.class;
             self.after_failure(&outcome.verdict, task);
             self.note((share.task, share.client, sample_type), &times, outcome);
@@ -182,7 +182,7 @@ impl Client<'_> {
             _ if verdict.is_success() => {}
             OnError::Continue if class == ErrorClass::Connect => {
                 let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
-                let host = self.link.host_name();
+                let host = self.links.host_name();
                 shared.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }
             OnError::Abort if !task.tolerates_errors => {

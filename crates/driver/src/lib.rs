@@ -19,12 +19,13 @@
 //! | `control.rs` | the schedule, step by step |
 //! | `collect.rs` | the collector's thread |
 //! | `worker.rs` | one thread and its clients |
-//! | `link.rs` | a client's connection, and one request on it |
+//! | `link.rs` | a client's connections, and one request on one of them |
+//! | `calls/` | carrying out calls: requests, pages, composites |
 //! | `book.rs` | what a thread takes down |
 //! | `drive.rs` | the measured loop of one client |
 //! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
 //! | `bound.rs` | when a task ends |
-//! | `source/` | what an operation sends: bulks of a corpus, prepared requests, nothing |
+//! | `source/` | what an operation sends: bulks of a corpus, prepared calls, nothing |
 //! | `http/` | HTTP/1.1 |
 //! | `judge.rs`, `scan.rs` | is this reply a success |
 //! | `step.rs`, `shared.rs` | what threads share while a step runs, and over the whole race |
@@ -33,6 +34,7 @@
 mod alarm;
 mod book;
 mod bound;
+mod calls;
 mod collect;
 mod control;
 mod drive;

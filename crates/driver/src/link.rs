@@ -1,5 +1,6 @@
-//! A client's connection, and one request on it.
+//! A client's connections, and one request on one of them.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,19 +11,20 @@ use pacenote_record::ErrorClass;
 use crate::http::{Connection, ExchangeError, Head, Reply};
 use crate::outcome::{Outcome, Verdict};
 
-/// A client's connection to its host.
+/// The connections of one client to its host. It needs one; only operations with several requests under way at a
+/// time open more, which are kept for later ones.
 #[derive(Debug)]
-pub struct Link {
+pub struct Links {
     host: Host,
-    /// Looked up once, before the race: a look-up per connection would block threads that nobody accounts for.
     addresses: Arc<[SocketAddr]>,
-    connection: Option<Connection>,
+    /// Those that nobody uses, the one used last at the end.
+    idle: RefCell<Vec<Link>>,
 }
 
-impl Link {
+impl Links {
     /// Not connected yet.
     pub fn new(host: Host, addresses: Arc<[SocketAddr]>) -> Self {
-        Self { host, addresses, connection: None }
+        Self { host, addresses, idle: RefCell::default() }
     }
 
     /// Host and port, for messages.
@@ -31,7 +33,53 @@ impl Link {
     }
 
     /// Makes sure that a request can be sent, until `deadline`.
-    pub async fn connect(&mut self, deadline: Instant) -> std::io::Result<()> {
+    pub async fn connect(&self, deadline: Instant) -> std::io::Result<()> {
+        let mut link = self.take();
+        let connected = link.connect(deadline).await;
+        self.give_back(link);
+        connected
+    }
+
+    /// A connection for one request after another, to be given back; one that is dropped instead is closed.
+    pub fn take(&self) -> Link {
+        let idle = self.idle.borrow_mut().pop();
+        idle.unwrap_or_else(|| Link::new(Arc::clone(&self.addresses)))
+    }
+
+    /// Keeps a connection for later.
+    pub fn give_back(&self, link: Link) {
+        self.idle.borrow_mut().push(link);
+    }
+
+    /// The body of the last reply, until the next request; `None` when the last request had none.
+    #[allow(dead_code, reason = "for operations of runners written in Python")]
+    pub fn last_body(&self) -> Option<Vec<u8>> {
+        self.idle.borrow().last().and_then(|link| link.body().map(<[u8]>::to_vec))
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Link {
+    /// Looked up once, before the race: a look-up per connection would block threads that nobody accounts for.
+    addresses: Arc<[SocketAddr]>,
+    connection: Option<Connection>,
+    /// The last reply, if its request had one.
+    reply: Option<Reply>,
+}
+
+impl Link {
+    fn new(addresses: Arc<[SocketAddr]>) -> Self {
+        Self { addresses, connection: None, reply: None }
+    }
+
+    #[allow(dead_code, reason = "as `Links::last_body`")]
+    fn body(&self) -> Option<&[u8]> {
+        let connection = self.connection.as_ref()?;
+        self.reply.as_ref().map(|reply| connection.body(reply))
+    }
+
+    async fn connect(&mut self, deadline: Instant) -> std::io::Result<()> {
         if self.connection.as_ref().is_some_and(Connection::usable) {
             return Ok(());
         }
@@ -50,6 +98,7 @@ impl Link {
         timeout: Duration,
         judge: impl FnOnce(u16, &[u8]) -> Verdict,
     ) -> Outcome {
+        self.reply = None;
         let deadline = Instant::now() + timeout;
         let opened = self.connect(deadline).await;
         let sent = Instant::now();
@@ -63,43 +112,37 @@ impl Link {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => {
                 self.connection = None;
-                return Outcome { done, ..failed(sent, exchange_failure(&error), bytes_out, 1) };
+                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), bytes_out, 1) };
             }
             Err(_) => {
                 self.connection = None;
                 let reason = format!("no complete reply within {} s", timeout.as_secs_f64());
                 let verdict = Verdict::failure(ErrorClass::Timeout, 0, "", reason);
-                return Outcome { done, ..failed(sent, verdict, bytes_out, 1) };
+                return Outcome { done, free: done, ..failed(sent, verdict, bytes_out, 1) };
             }
         };
         let verdict = judge(reply.status, connection.body(&reply));
-        let bytes_in = reply.bytes_in;
+        let (status, bytes_in) = (reply.status, reply.bytes_in);
+        self.reply = Some(reply);
         Outcome {
             first_sent: sent,
             sent,
             done,
+            free: done,
             verdict,
-            status: reply.status,
+            status,
             requests: 1,
             retries: 0,
             bytes_out,
             bytes_in,
+            parts: Vec::new(),
         }
     }
 }
 
 fn failed(sent: Instant, verdict: Verdict, bytes_out: u64, requests: u32) -> Outcome {
-    Outcome {
-        first_sent: sent,
-        sent,
-        done: Instant::now(),
-        verdict,
-        status: 0,
-        requests,
-        retries: 0,
-        bytes_out,
-        bytes_in: 0,
-    }
+    let done = Instant::now();
+    Outcome { first_sent: sent, sent, done, free: done, verdict, requests, bytes_out, ..Outcome::nothing() }
 }
 
 fn connect_failure(error: Option<std::io::Error>) -> Verdict {

@@ -1,5 +1,6 @@
 //! What became of one operation.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use pacenote_record::ErrorClass;
@@ -59,6 +60,8 @@ pub struct Outcome {
     pub sent: Instant,
     /// When the last byte of the last reply had arrived.
     pub done: Instant,
+    /// When the client could begin another: later than `done` if it had to clean up, off the clock.
+    pub free: Instant,
     /// What it means.
     pub verdict: Verdict,
     /// HTTP status of the last reply, 0 if there was none.
@@ -71,6 +74,27 @@ pub struct Outcome {
     pub bytes_out: u64,
     /// Bytes read.
     pub bytes_in: u64,
+    /// The operations within it, in the order of their ends.
+    pub parts: Vec<Part>,
+}
+
+/// An operation within an operation.
+#[allow(dead_code, reason = "read when they are recorded")]
+#[derive(Debug)]
+pub struct Part {
+    /// What it is called.
+    pub label: Arc<Label>,
+    /// What became of it; it has no parts of its own.
+    pub outcome: Outcome,
+}
+
+/// What an operation within an operation is called.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Its name.
+    pub operation: String,
+    /// Its type, such as `search`.
+    pub operation_type: String,
 }
 
 impl Outcome {
@@ -88,12 +112,33 @@ impl Outcome {
             first_sent: now,
             sent: now,
             done: now,
+            free: now,
             verdict,
             status: 0,
             requests: 0,
             retries: 0,
             bytes_out: 0,
             bytes_in: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Two steps of one operation, one after another. A poll's earlier answers are no failures.
+    pub fn join(self, after: Self) -> Self {
+        let mut verdict = after.verdict;
+        verdict.accepted += self.verdict.accepted;
+        verdict.rejected += self.verdict.rejected;
+        let mut parts = self.parts;
+        parts.extend(after.parts);
+        Self {
+            first_sent: self.first_sent,
+            sent: self.sent,
+            verdict,
+            requests: self.requests + after.requests,
+            bytes_out: self.bytes_out + after.bytes_out,
+            bytes_in: self.bytes_in + after.bytes_in,
+            parts,
+            ..after
         }
     }
 }

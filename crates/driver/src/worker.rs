@@ -17,7 +17,7 @@ use crate::book::Book;
 use crate::bound::Gate;
 use crate::drive::{Client, Desk, Share};
 use crate::error::DriveError;
-use crate::link::Link;
+use crate::link::Links;
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
 use crate::source::{DataFiles, Site, Source};
@@ -88,7 +88,7 @@ impl Busiest {
 #[derive(Debug)]
 struct Seat {
     slot: Slot,
-    link: Link,
+    links: Links,
     alarm: Alarm,
     shares: Vec<Share>,
 }
@@ -96,12 +96,12 @@ struct Seat {
 impl Worker {
     /// Works until told to quit.
     pub async fn run(mut self) -> Option<Busiest> {
-        let mut links = BTreeMap::new();
+        let mut kept = BTreeMap::new();
         let mut busiest: Option<Busiest> = None;
         while let Some(order) = self.orders.recv().await {
             let Order::Prepare(step, files) = order else { break };
             let book = Book::new(self.outgoing.clone(), Arc::clone(&self.shared));
-            let seats = self.prepare(&step, &files, &book, &mut links).await;
+            let seats = self.prepare(&step, &files, &book, &mut kept).await;
             let (seats, answer) = match seats {
                 Ok(seats) => (seats, Ok(())),
                 Err(error) => (Vec::new(), Err(error)),
@@ -112,7 +112,7 @@ impl Worker {
                 break;
             }
             let (wall, cpu) = (Instant::now(), thread_cpu_ns());
-            self.run_step(&step, book, seats, &mut links).await;
+            self.run_step(&step, book, seats, &mut kept).await;
             let seen = Busiest::of(step.step(), wall.elapsed(), thread_cpu_ns() - cpu);
             busiest = busiest.into_iter().chain(seen).max_by(|one, other| one.share.total_cmp(&other.share));
             let _ = self.reports.send(Report::Done);
@@ -125,21 +125,21 @@ impl Worker {
         step: &Arc<StepRun>,
         files: &DataFiles,
         book: &Book,
-        links: &mut BTreeMap<u32, Link>,
+        kept: &mut BTreeMap<u32, Links>,
     ) -> Result<Vec<Seat>, DriveError> {
         let mut seats = Vec::new();
         for slot in step.slots_of(self.place.0, self.place.1) {
             let host = slot.client as usize % self.plan.target.hosts.len();
-            let link = links.remove(&slot.client).unwrap_or_else(|| self.link(host));
+            let links = kept.remove(&slot.client).unwrap_or_else(|| self.links(host));
             let alarm = Alarm::new();
             let shares = self.shares(slot, Site { host, files }, book)?;
-            seats.push(Seat { slot: slot.clone(), link, alarm, shares });
+            seats.push(Seat { slot: slot.clone(), links, alarm, shares });
         }
         self.connect(seats).await
     }
 
-    fn link(&self, host: usize) -> Link {
-        Link::new(self.plan.target.hosts[host].clone(), Arc::clone(&self.addresses[host]))
+    fn links(&self, host: usize) -> Links {
+        Links::new(self.plan.target.hosts[host].clone(), Arc::clone(&self.addresses[host]))
     }
 
     fn shares(&self, slot: &Slot, site: Site<'_>, book: &Book) -> Result<Vec<Share>, DriveError> {
@@ -164,9 +164,9 @@ impl Worker {
         let deadline = Instant::now() + Duration::from_millis(self.plan.target.timeout_ms);
         let must = self.plan.driver.on_error != OnError::ContinueOnNetwork;
         let mut opening = JoinSet::new();
-        for mut seat in seats {
+        for seat in seats {
             opening.spawn_local(async move {
-                let result = seat.link.connect(deadline).await;
+                let result = seat.links.connect(deadline).await;
                 (seat, result)
             });
         }
@@ -184,7 +184,7 @@ impl Worker {
             let (seat, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
             match result {
                 Err(source) if must => {
-                    return Err(DriveError::Connect { host: seat.link.host_name(), source });
+                    return Err(DriveError::Connect { host: seat.links.host_name(), source });
                 }
                 _ => ready.push(seat),
             }
@@ -198,7 +198,7 @@ impl Worker {
         step: &Arc<StepRun>,
         book: Book,
         seats: Vec<Seat>,
-        links: &mut BTreeMap<u32, Link>,
+        kept: &mut BTreeMap<u32, Links>,
     ) {
         let book = std::rc::Rc::new(book);
         let waker = self.shared.waker(self.place.0);
@@ -209,7 +209,7 @@ impl Worker {
             clients.spawn_local(async move {
                 let desk = Desk { step: &step, shared: &shared, waker: &waker };
                 work(&mut seat, &book, desk).await;
-                (seat.slot.client, seat.link)
+                (seat.slot.client, seat.links)
             });
         }
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
@@ -219,7 +219,7 @@ impl Worker {
                 biased;
                 joined = clients.join_next() => match joined {
                     None => break,
-                    Some(Ok((client, link))) => drop(links.insert(client, link)),
+                    Some(Ok((client, links))) => drop(kept.insert(client, links)),
                     Some(Err(error)) => self.shared.abort(format!("a client of the driver died: {error}")),
                 },
                 _ = seconds.tick() => book.tick(),
@@ -243,7 +243,7 @@ async fn work(seat: &mut Seat, book: &Book, desk: Desk<'_>) {
         let by = if let Some(by) = over {
             by
         } else {
-            let mut client = Client { link: &mut seat.link, alarm: &mut seat.alarm, book, desk };
+            let mut client = Client { links: &seat.links, alarm: &mut seat.alarm, book, desk };
             client.drive(share, run, task).await
         };
         over = desk.stopped();

@@ -1,29 +1,28 @@
 //! What an operation sends. A source prepares the next operation off the clock and then carries it out.
 
 mod bulk;
-mod requests;
 
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Call, Plan, Request, Task, Work};
+use pacenote_plan::{Plan, Task, Work};
 
 use crate::alarm::unless_stopped;
+use crate::calls::{Destination, Prepared};
 use crate::drive::Desk;
 use crate::error::DriveError;
-use crate::link::Link;
+use crate::link::Links;
 use crate::outcome::{Outcome, Verdict};
 
 use bulk::BulkSource;
 pub use bulk::{DataFiles, planned_bulks};
-use requests::RequestSource;
 
 /// The source of one client's share of a task.
 #[derive(Debug)]
 pub enum Source {
     /// Posts documents.
     Bulk(Box<BulkSource>),
-    /// Sends prepared requests.
-    Requests(Box<RequestSource>),
+    /// Makes prepared calls.
+    Calls(Box<Prepared>),
     /// Waits.
     Sleep(Duration),
 }
@@ -40,8 +39,8 @@ impl Source {
                 Self::Bulk(Box::new(BulkSource::new(plan, task, bulk, (client, site.host), site.files)?))
             }
             Work::Calls { calls, retry } => {
-                let requests = calls.iter().map(request_of).collect::<Result<Vec<_>, _>>()?;
-                Self::Requests(Box::new(RequestSource::new(plan, task, (&requests, *retry), site.host)?))
+                let to = Destination { target: &plan.target, host: site.host, task: &task.name };
+                Self::Calls(Box::new(Prepared::new(calls, *retry, to)?))
             }
             Work::Supplied { .. } | Work::Lane {} => {
                 return Err(DriveError::Unsupported(format!(
@@ -57,25 +56,23 @@ impl Source {
     pub fn prepare(&mut self) -> bool {
         match self {
             Self::Bulk(bulk) => bulk.prepare(),
-            Self::Requests(_) | Self::Sleep(_) => true,
+            Self::Calls(_) | Self::Sleep(_) => true,
         }
     }
 
     /// Carries the prepared operation out; `None` when the race or the step ended while it waited. Such an operation
     /// has neither succeeded nor failed.
-    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Option<Outcome> {
+    pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
         match self {
-            Self::Bulk(bulk) => Some(bulk.execute(link).await),
-            Self::Requests(requests) => requests.execute(link, desk).await,
+            Self::Bulk(bulk) => {
+                let mut link = links.take();
+                let outcome = bulk.execute(&mut link).await;
+                links.give_back(link);
+                Some(outcome)
+            }
+            Self::Calls(calls) => calls.execute(links, desk).await,
             Self::Sleep(duration) => sleep(*duration, desk).await,
         }
-    }
-}
-
-fn request_of(call: &Call) -> Result<Request, DriveError> {
-    match call {
-        Call::Request(request) => Ok(request.clone()),
-        _ => Err(DriveError::Unsupported("only single requests can be sent".into())),
     }
 }
 
