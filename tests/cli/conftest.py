@@ -13,6 +13,7 @@ from pacenote.cli.main import main
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("RALLY_HOME", str(tmp_path / "rally"))
     return tmp_path / "home"
 
 

@@ -61,15 +61,6 @@ def test_a_bad_date(run):
     assert err.startswith("error: '2026-03-01' is no date\nhint: dates are written yyyyMMdd")
 
 
-def test_tracks_are_listed(run, tmp_path):
-    (tmp_path / "tracks" / "mine").mkdir(parents=True)
-    (tmp_path / "tracks" / "mine" / "track.json").write_text("{}")
-    assert run("list", "tracks", f"--track-path={tmp_path / 'tracks'}") == (0, "mine\n", "")
-    code, out, _ = run("list", "tracks", "--format=json")
-    assert code == 0
-    assert isinstance(json.loads(out), list)
-
-
 def test_a_report_is_printed_again(run, races):
     for name in ("abc-2", "latest"):
         code, out, err = run("report", name)
@@ -108,14 +99,6 @@ def test_generating(run, monkeypatch, tmp_path):
     run("generate", "http_logs", "--docs=5")
     assert calls == [("http_logs", 1000, 7, tmp_path), ("http_logs", 5, 42, Path())]
     assert run("generate", "http_logs")[0] == 2
-
-
-@pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is no folder")])
-def test_a_track_path_that_is_no_folder(run, tmp_path, name, what):
-    (tmp_path / "file").touch()
-    code, out, err = run("list", "tracks", f"--track-path={tmp_path / name}")
-    assert (code, out) == (2, "")
-    assert err.startswith(f"error: --track-path {tmp_path / name} {what}\n")
 
 
 @pytest.mark.parametrize("place", [".", "races"])

@@ -71,7 +71,7 @@ def test_nothing_is_a_usage_error(run):
         (["xyz"], "error: there is no command 'xyz'\nhint: see `pacenote --help`\n"),
         (
             ["compare"],
-            "error: `pacenote compare` is not available yet\nhint: there is race, list, report, generate\n",
+            "error: `pacenote compare` is not available yet\nhint: there is race, list, info, ",
         ),
         (
             ["--quiet", "race"],
@@ -93,8 +93,8 @@ def test_nothing_is_a_usage_error(run):
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
         (
-            ["list", "pipelines"],
-            "error: list pipelines is not available in Pacenote yet\nhint: there is races, tracks",
+            ["list", "annotations"],
+            "error: list annotations is not available in Pacenote yet\nhint: there is races, tracks",
         ),
         (["list", "race"], "error: list cannot be 'race'\nhint: did you mean races or tracks?\n"),
     ],
@@ -223,7 +223,7 @@ LOST = "error: results cannot be written to standard output: "
         ("$P rase 2>/dev/full", (2, "", "")),
         ("$P rase 2>&-", (2, "", "")),
         ("$P rase >&-", (2, "", "error: there is no command 'rase'\nhint: did you mean race?\n")),
-        ("$P list tracks 2>&- <&-", (0, "http_logs\n", "")),
+        ("$P list elasticsearch-plugins 2>&- <&-", (0, "No plugins of the engine are available.\n", "")),
         ("$P race --track=x --debug --zzz 2>/dev/full", (2, "", "")),
     ],
 )

@@ -64,7 +64,7 @@ def imported_modules(tree: ast.Module, package: str) -> Iterator[str]:
             source = ".".join([*base, *([node.module] if node.module else [])])
             yield from (f"{source}.{name.name}" for name in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from re.findall(r"^pacenote(?:\.\w+)+$", node.value)
+            yield from re.findall(r"^pacenote(?!\.toml$)(?:\.\w+)+$", node.value)
 
 
 def imports() -> dict[str, set[str]]:

@@ -1,32 +1,25 @@
-"""`pacenote list races|tracks`."""
+"""`pacenote list`: races, tracks, telemetry, pipelines, cars, plugins of the engine."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, one_of
-from pacenote.errors import UsageError
+from pacenote.cli.tables import json_text, table
 from pacenote.model.codec import encode
-from pacenote.report.notes import clean
 from pacenote.store.index import RaceFilter, RaceSummary
 from pacenote.store.local import RaceStore, check_home
 
 LATER = {
-    "--track-repository": "tracks come with Pacenote or from --track-path",
-    "--track-revision": "",
     "--team-path": "",
     "--team-repository": "",
     "--team-revision": "",
-    "--distribution-version": "",
 }
 
-_WHAT = ("races", "tracks")
-_WHAT_LATER = ("telemetry", "pipelines", "cars", "elasticsearch-plugins", "annotations")
 _RACE_COLUMNS = (
     *("Race ID", "Race Timestamp", "Track", "Challenge", "Car", "Engine", "Revision", "Track Revision"),
     *("User Tags", "Verdict", "State"),
@@ -35,7 +28,7 @@ _RACE_COLUMNS = (
 
 def add_options(parser: Parser) -> None:
     """Rally's filters."""
-    parser.add_argument("what", metavar="races|tracks", help="what to list")
+    parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(_LISTS)}")
     parser.add_argument("--limit", type=values.count, default=10, help="at most so many races (default: 10)")
     parser.add_argument("--track", help="only races of this track")
     parser.add_argument("--challenge", help="only races of this challenge")
@@ -48,21 +41,22 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--track-path", type=Path, help="list the tracks in this folder, not those that come along"
     )
+    parser.add_argument("--track-repository", metavar="NAME", help="list the tracks of this git repository")
+    parser.add_argument("--track-revision", help="at this revision: a commit, branch or tag")
+    parser.add_argument("--distribution-version", help="list tracks for this version of Elasticsearch")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--quiet", action="store_true", help="accepted for Rally's sake")
-    parser.add_argument("--offline", action="store_true", help="accepted for Rally's sake")
+    parser.add_flag("--quiet", help="say nothing but the list")
+    parser.add_flag("--offline", help="fetch nothing")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints the list. Raises UsageError and StoreError."""
-    if one_of(options.what, "list", _WHAT, _WHAT_LATER) == "races":
-        console.result(_races(options))
-    else:
-        console.result(_tracks(options))
+    """Prints the list. Raises UsageError, StoreError and TrackError."""
+    what = one_of(options.what, "list", tuple(_LISTS), ("annotations",))
+    console.result(_LISTS[what](options, console))
     return 0
 
 
-def _races(options: argparse.Namespace) -> str:
+def _races(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists are alike
     wanted = RaceFilter(
         limit=options.limit,
         track=options.track,
@@ -76,8 +70,8 @@ def _races(options: argparse.Namespace) -> str:
     check_home(store.home)
     races = store.list(wanted)
     if options.format == "json":
-        return json.dumps([encode(race) for race in races], ensure_ascii=False, indent=2) + "\n"
-    return _table(_RACE_COLUMNS, [_race_cells(race) for race in races]) if races else "No races found.\n"
+        return json_text([encode(race) for race in races])
+    return table(_RACE_COLUMNS, [_race_cells(race) for race in races]) if races else "No races found.\n"
 
 
 def _race_cells(race: RaceSummary) -> list[str]:
@@ -89,24 +83,50 @@ def _race_cells(race: RaceSummary) -> list[str]:
     ]
 
 
-def _tracks(options: argparse.Namespace) -> str:
-    from pacenote.track.source import BUNDLED, FolderRepository
+def _tracks(options: argparse.Namespace, console: Console) -> str:
+    from pacenote.cli.list_tracks import list_tracks
 
-    if options.track_path and not options.track_path.is_dir():
-        what = "is no folder" if options.track_path.exists() else "does not exist"
-        raise UsageError(
-            f"--track-path {options.track_path} {what}", hint="name the folder that holds tracks"
-        )
-    repository = FolderRepository(options.track_path) if options.track_path else BUNDLED
-    names = list(repository.names())
+    return list_tracks(options, console)
+
+
+def _telemetry(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists are alike
+    from pacenote.telemetry.index_stats import IndexStats
+    from pacenote.telemetry.jvm_stats import JvmStats
+
+    return _named(options, "telemetry devices", [(one.name, _about(one)) for one in (IndexStats, JvmStats)])
+
+
+def _about(device: type) -> str:
+    return f"{' '.join((device.__doc__ or '').split())} Always on."
+
+
+def _pipelines(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+    from pacenote.cli.race import PIPELINES
+
+    return _named(options, "pipelines", list(PIPELINES.items()))
+
+
+def _cars(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+    from pacenote.cluster.cars import CARS
+
+    return _named(options, "cars", [(car.name, car.description) for car in CARS.values()])
+
+
+def _plugins(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
+    return _named(options, "plugins of the engine", [])
+
+
+def _named(options: argparse.Namespace, what: str, rows: list[tuple[str, str]]) -> str:
     if options.format == "json":
-        return json.dumps(names, ensure_ascii=False, indent=2) + "\n"
-    return "".join(f"{name}\n" for name in names) if names else "No tracks found.\n"
+        return json_text([{"name": name, "description": text} for name, text in rows])
+    return table(("Name", "Description"), rows) if rows else f"No {what} are available.\n"
 
 
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns under their headers; texts come from race files, so they are cleaned."""
-    cells = [list(headers), *([clean(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(headers))]
-    cells.insert(1, ["-" * width for width in widths])
-    return "".join("  ".join(map(str.ljust, line, widths)).rstrip() + "\n" for line in cells)
+_LISTS: Mapping[str, Callable[[argparse.Namespace, Console], str]] = {
+    "races": _races,
+    "tracks": _tracks,
+    "telemetry": _telemetry,
+    "pipelines": _pipelines,
+    "cars": _cars,
+    "elasticsearch-plugins": _plugins,
+}

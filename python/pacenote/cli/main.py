@@ -17,7 +17,10 @@ from pacenote.errors import Interrupted, PacenoteError, UsageError
 
 COMMANDS = {
     "race": "run a race: provision or find a cluster, put load on it, report",
-    "list": "list races or tracks",
+    "list": "list races, tracks, cars and more",
+    "info": "show a track: its data, challenges and tasks",
+    "validate-track": "check a track without running it",
+    "render-track": "print the JSON that a track's templates make",
     "report": "print the report of a race again",
     "generate": "generate the documents of a track's corpus",
 }
@@ -38,8 +41,7 @@ _LATER = (
         "export",
         "gc",
     ),
-    *("host", "info", "install", "jfr", "render-track", "saturate", "serve", "start", "stop", "trend"),
-    "validate-track",
+    *("host", "install", "jfr", "saturate", "serve", "start", "stop", "trend"),
 )
 
 _DEFECT = 64
@@ -77,14 +79,37 @@ def _run(arguments: list[str], console: Console) -> int:
 
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0
-    command = importlib.import_module(f"pacenote.cli.{_known_command(name)}")
+    command = importlib.import_module(f"pacenote.cli.{_known_command(name).replace('-', '_')}")
     parser = Parser(name, COMMANDS[name], console, command.LATER)
     command.add_options(parser)
     parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
+    parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini in place of rally.ini")
+    _configure(parser, name, rest, console)
     options = parser.parse(rest)
     console.quiet = bool(getattr(options, "quiet", False))
     code: int = command.run(options, console)
     return code
+
+
+def _configure(parser: Parser, command: str, arguments: Sequence[str], console: Console) -> None:
+    """Lets the configuration speak before the arguments do."""
+    from pacenote.cli.configuration import apply, read_configuration
+    from pacenote.store.home import default_home
+
+    rally_name = _value_of("--configuration-name", arguments)
+    configuration = read_configuration(command, COMMANDS, default_home(), rally_name)
+    apply(configuration, parser, arguments)
+    for text in configuration.ignored if "--debug" in arguments else ():
+        console.warning(text)
+
+
+def _value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The value of an option that is needed before the others can be read."""
+    for number, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == option:
+            return value if equals else next(iter(arguments[number + 1 :]), None)
+    return None
 
 
 def _known_command(name: str) -> str:

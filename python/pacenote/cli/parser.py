@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NoReturn
 
@@ -33,6 +34,33 @@ class Parser(argparse.ArgumentParser):
         """Parses the arguments after the command. Raises UsageError; SystemExit(0) after `--help`."""
         self._refuse_unknown(arguments)
         return self.parse_args(arguments)
+
+    def has_option(self, name: str) -> bool:
+        """Whether the command has the option."""
+        return name in self._option_string_actions
+
+    def option_names(self) -> list[str]:
+        """Names of all options, without their dashes."""
+        return [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
+
+    def configure(self, name: str, value: object, origin: str) -> None:
+        """Makes a configured value the option's default. Raises UsageError naming its origin."""
+        action = self._option_string_actions[name]
+        if action.nargs == 0:
+            if not isinstance(value, bool):
+                raise UsageError(f"{origin} must be true or false")
+            self.set_defaults(**{action.dest: value})
+            return
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if action.choices is not None and text not in action.choices:
+            raise UsageError(f"{origin} must be one of {', '.join(action.choices)}, not '{text}'")
+        try:
+            typed = action.type(text) if callable(action.type) else text
+        except UsageError as error:
+            raise UsageError(f"{origin}: {error.message}", hint=error.hint) from error
+        except ValueError as error:
+            raise UsageError(f"{origin} cannot be '{text}'", hint=f"see `{self.prog} --help`") from error
+        self.set_defaults(**{action.dest: typed})
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError in place of printing the usage."""

@@ -26,7 +26,8 @@ from pacenote.cli.track_options import (
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
-from pacenote.store.local import LATEST, RaceStore, default_home, is_race_id
+from pacenote.store.home import default_home
+from pacenote.store.local import LATEST, RaceStore, is_race_id
 from pacenote.track.params import parse_dict, parse_list
 
 LATER = {
@@ -46,7 +47,12 @@ LATER = {
     "--multi-cluster": "",
 }
 
-_PIPELINES = ("from-distribution", "benchmark-only")
+PIPELINES = {
+    "from-distribution": "assemble and start an engine on this host, race, stop it",
+    "benchmark-only": "race against a cluster that runs already",
+}
+"""Every pipeline with what it does."""
+
 _PROVISIONING = (
     "distribution",
     "distribution_version",
@@ -145,7 +151,7 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
     installs = options.distribution or options.distribution_version or options.car or options.runtime_jdk
     guess = "benchmark-only" if options.target_hosts and not installs else "from-distribution"
     pipeline = cast(
-        Pipeline, one_of(options.pipeline or guess, "--pipeline", _PIPELINES, ("from-sources", "docker"))
+        Pipeline, one_of(options.pipeline or guess, "--pipeline", PIPELINES, ("from-sources", "docker"))
     )
     if pipeline == "from-distribution" and options.target_hosts:
         raise UsageError(

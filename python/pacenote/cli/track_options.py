@@ -9,6 +9,8 @@ from typing import Any
 
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
+from pacenote.model.track_request import TrackRequest
+from pacenote.store.home import default_home
 from pacenote.track.params import parse_dict, parse_list
 
 BUILD_FLAVORS = ("default", "serverless")
@@ -76,7 +78,13 @@ def track_fields(options: argparse.Namespace) -> dict[str, Any]:
     return fields
 
 
+def track_request(options: argparse.Namespace) -> TrackRequest:
+    """The track that the options ask for. Raises UsageError where they contradict each other."""
+    return TrackRequest(home=default_home(), **track_fields(options))
+
+
 _AS_THEY_ARE = (
+    "repository_urls",
     "track",
     "track_path",
     "track_repository",

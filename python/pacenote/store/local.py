@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -31,18 +30,13 @@ from pacenote.model.race import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import judge
 from pacenote.store.files import PRIVATE_FOLDER, append_line, store_error, write_atomically
+from pacenote.store.home import default_home
 from pacenote.store.index import Index, RaceFilter, RaceSummary
 
 LATEST = "latest"
 """Stands for the newest race wherever a race id is asked for, so no race may be called so."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
-
-def default_home() -> Path:
-    """`PACENOTE_HOME`, or `~/.pacenote`."""
-    chosen = os.environ.get("PACENOTE_HOME")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".pacenote"
 
 
 def check_home(home: Path) -> None:

@@ -32,6 +32,14 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """A track with only what was asked for, and where it was found."""
+
+    track: Track
+    found: Found
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A track as it is going to run, and its challenge."""
 
@@ -67,29 +75,45 @@ def check_out(request: TrackRequest, progress: Callable[[str], None] = lambda _:
     return repository.checkout(request.engine_version, request.track_revision)
 
 
-def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Prepared:
-    """The track that was asked for, with only the tasks that were asked for, and its challenge.
+def load_wanted(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Wanted:
+    """The track that was asked for, with only what was asked for of all its challenges; some may be empty.
 
     Raises `TrackError` for what is wrong with the track, `UsageError` for what is wrong with the request.
     """
     found = find(request, progress)
     track = load_track(found.source, request.track_params, render_options(request))
-    asked = track.challenge(request.challenge)
+    track.challenge(request.challenge)
     track = filter_tasks(track, request.include_tasks, request.exclude_tasks)
     if request.test_mode:
         track = for_test_mode(track)
-    notes = list(found.notes)
-    challenge = track.challenge(asked.name)
-    if request.build_flavor == FLAVOR:
-        track = for_serverless(track, operator=request.serverless_operator)
-        before, challenge = challenge, track.challenge(asked.name)
-        notes += [told for told in [left_out(before, challenge)] if told]
+    return Wanted(track, found)
+
+
+def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Prepared:
+    """The track that was asked for, as it is going to run, and its challenge.
+
+    Raises as `load_wanted`, and for a challenge of which no task is left.
+    """
+    wanted = load_wanted(request, progress)
+    notes = wanted.found.notes
+    whole = wanted.track.challenge(request.challenge)
+    track = allowed(wanted.track, request)
+    challenge = track.challenge(whole.name)
+    if told := left_out(whole, challenge):
+        notes = (*notes, told)
     if not challenge.schedule:
         raise UsageError(
             f"no task of challenge {quoted(challenge.name)} is left to run",
             hint="`pacenote info` lists its tasks; filters and the build flavor leave some out",
         )
-    return Prepared(track, challenge, found, tuple(notes))
+    return Prepared(track, challenge, wanted.found, notes)
+
+
+def allowed(track: Track, request: TrackRequest) -> Track:
+    """The track without what its kind of cluster refuses."""
+    if request.build_flavor != FLAVOR:
+        return track
+    return for_serverless(track, operator=request.serverless_operator)
 
 
 def render_options(request: TrackRequest) -> RenderOptions:

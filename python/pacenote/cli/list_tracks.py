@@ -1,0 +1,69 @@
+"""`pacenote list tracks`: those that come along, those of a repository, or those in a folder."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from pacenote.cli.console import Console
+from pacenote.cli.tables import json_text, table
+from pacenote.errors import UsageError
+from pacenote.store.home import default_home
+from pacenote.track.repository import DEFAULT, Checkout, open_repository
+from pacenote.track.source import BUNDLED, FolderRepository
+from pacenote.track.summary import TrackSummary, summarise
+from pacenote.units import format_bytes
+
+_COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challenge", "Description")
+
+
+def list_tracks(options: argparse.Namespace, console: Console) -> str:
+    """The list. Fetches only where a repository is named. Raises UsageError and TrackError."""
+    home = default_home()
+    found = [
+        summary
+        for repository in _repositories(options, console)
+        for summary in summarise(repository, home / "cache")
+    ]
+    if options.format == "json":
+        return json_text([asdict(summary) for summary in found])
+    return table(_COLUMNS, [_cells(summary) for summary in found]) if found else "No tracks found.\n"
+
+
+def _cells(track: TrackSummary) -> list[str]:
+    sizes = (track.compressed_bytes, track.uncompressed_bytes)
+    return [
+        track.name,
+        f"{track.documents:,}" if track.documents else "",
+        *("" if size is None else format_bytes(size) for size in sizes),
+        track.default_challenge,
+        f"cannot be read: {track.problem}" if track.problem else track.description,
+    ]
+
+
+def _repositories(options: argparse.Namespace, console: Console) -> list[FolderRepository]:
+    if options.track_path:
+        if not options.track_path.is_dir():
+            what = "is no folder" if options.track_path.exists() else "does not exist"
+            raise UsageError(
+                f"--track-path {options.track_path} {what}", hint="name the folder that holds tracks"
+            )
+        return [FolderRepository(options.track_path.absolute())]
+    if options.track_repository or options.track_revision:
+        return [_checkout(options, console, options.track_repository or DEFAULT, offline=options.offline)]
+    if (open_repository(DEFAULT, options.repository_urls, default_home()).clone / ".git").exists():
+        return [BUNDLED, _checkout(options, console, DEFAULT, offline=True)]
+    if options.format == "text":
+        console.progress(f"more tracks: --track-repository={DEFAULT}, or the name or URL of another")
+    return [BUNDLED]
+
+
+def _checkout(options: argparse.Namespace, console: Console, name: str, *, offline: bool) -> Checkout:
+    repository = open_repository(
+        name, options.repository_urls, default_home(), offline=offline, progress=console.progress
+    )
+    checkout = repository.checkout(options.distribution_version or "", options.track_revision)
+    for text in checkout.notes:
+        console.warning(text)
+    console.progress(f"tracks of {checkout.describe()}")
+    return checkout

@@ -1,0 +1,137 @@
+"""What is configured, and what wins over what."""
+
+import pytest
+
+from support.records import record
+
+
+@pytest.fixture
+def configured(home, tmp_path, monkeypatch):
+    """Writes the three files; gives the working folder."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+
+    def write(*, in_home="", here="", rally=""):
+        for folder, name, text in (
+            (home, "pacenote.toml", in_home),
+            (work, "pacenote.toml", here),
+            (tmp_path / "rally" / ".rally", "rally.ini", rally),
+        ):
+            if text:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def request_of(run, fake_race):
+    requests = fake_race(lambda request, listener: record(request.race_id))
+
+    def request_of(*arguments):
+        code, _, err = run("race", *arguments)
+        assert code == 0, err
+        return requests[-1]
+
+    return request_of
+
+
+RALLY = """
+[meta]
+config.version = 17
+[benchmarks]
+local.dataset.cache = ${CONFIG_DIR}/benchmarks/data
+[defaults]
+preserve_benchmark_candidate = true
+[tracks]
+default.url = https://rally/default
+theirs.url = https://rally/theirs
+[reporting]
+datastore.type = in-memory
+datastore.host =
+"""
+
+
+def test_a_flag_wins_over_the_working_folder_over_the_home_over_rally(configured, request_of, tmp_path):
+    configured(rally=RALLY)
+    request = request_of("--track=x")
+    assert request.dataset_cache == tmp_path / "rally" / ".rally" / "benchmarks" / "data"
+    assert request.preserve_install
+    configured(in_home='preserve-install = false\nseed = 1\n[tracks]\ndefault.url = "https://home/default"\n')
+    request = request_of("--track=x")
+    assert (request.preserve_install, request.seed) == (False, 1)
+    assert request.repository_urls == {"default": "https://home/default", "theirs": "https://rally/theirs"}
+    configured(here="[race]\nseed = 2\n")
+    assert request_of("--track=x").seed == 2
+    assert request_of("--track=x", "--seed=3").seed == 3
+
+
+def test_values_are_written_as_toml_has_them(configured, request_of):
+    configured(
+        here="""
+        track = "books"
+        test-mode = true
+        max-error-rate = 2.5
+        include-tasks = ["a, b", "tag:x"]
+        [race]
+        track-params = {url = "http://x:1/a,b", size = 5}
+        on-error = "abort"
+        """
+    )
+    request = request_of()
+    assert (request.track, request.test_mode, request.max_error_rate) == ("books", True, 0.025)
+    assert request.include_tasks == ("a, b", "tag:x")
+    assert request.track_params == {"url": "http://x:1/a,b", "size": 5}
+    assert request.on_error == "abort"
+    assert not request_of("--no-test-mode").test_mode
+    assert request_of("--exclude-tasks=c").include_tasks == ()
+    assert request_of("--track-path=elsewhere").track is None
+
+
+def test_options_of_other_commands_are_no_matter(configured, run, tmp_path):
+    configured(here='seed = 5\nformat = "json"\n[race]\nzzz = 1\n')
+    assert run("list", "cars")[1].startswith("[")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[race]\nsede = 1",
+            "pacenote.toml: race.sede: `pacenote race` has no option sede\nhint: did you mean seed",
+        ),
+        ("seed = -1", "pacenote.toml: seed: --seed must be a whole number"),
+        ("[race]\ndriver-threads = 'x'", "pacenote.toml: race.driver-threads cannot be 'x'"),
+        ("test-mode = 1", "pacenote.toml: test-mode must be true or false"),
+        ("on-error = 'explode'", "pacenote.toml: on-error must be one of continue, "),
+        ("race = 1", "pacenote.toml: race is a command; write its options below [race]"),
+        ("[tracks]\nmine = 'x'", "pacenote.toml: [tracks] holds URLs of track repositories"),
+        ("[race", "pacenote.toml is no valid TOML: "),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(configured, run, tmp_path, text, message):
+    configured(here=text)
+    code, out, err = run("race", "--track=x")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {tmp_path / 'work'}/{message}")
+
+
+def test_what_rally_has_and_we_do_not_is_told_when_asked(configured, run):
+    configured(rally=RALLY)
+    assert run("list", "cars", "--quiet")[2] == ""
+    _, _, err = run("list", "cars", "--debug")
+    assert err.endswith("rally.ini: [reporting] datastore.type has no counterpart here and is not used\n")
+
+
+def test_another_rally_ini(configured, request_of, run, tmp_path):
+    configured(rally=RALLY)
+    file = tmp_path / "rally" / ".rally" / "rally-ci.ini"
+    file.write_text("[tracks]\nci.url = https://rally/ci\n[driver]\nserverless.mode = true\n")
+    request = request_of("--track=x", "--configuration-name=ci")
+    assert (request.repository_urls, request.build_flavor) == ({"ci": "https://rally/ci"}, "serverless")
+    code, _, err = run("race", "--track=x", "--configuration-name", "nope")
+    assert code == 2
+    assert err.startswith("error: --configuration-name=nope: ")
+    file.write_text("nonsense")
+    assert "cannot be read" in run("race", "--configuration-name=ci")[2]
