@@ -55,7 +55,7 @@ def _load(
     found = [*_other_plugin(source), *rendered.describe(problems)]
     unused = () if options.ignore_unused else renderer.unused()
     if unused:
-        found.append(unused_problem(unused, renderer.known))
+        found.append(unused_problem(unused, renderer.known()))
     if found:
         raise _refused(source, tuple(found), _hint(renderer) if unused else "")
 
@@ -91,5 +91,5 @@ def _refused(source: TrackSource, problems: tuple[str, ...], hint: str) -> Track
 
 
 def _hint(renderer: Renderer) -> str:
-    known = listed(sorted(renderer.known))
+    known = listed(sorted(renderer.known()))
     return f"parameters of the track: {known}; --ignore-unused-track-params lets others pass"

@@ -2,19 +2,24 @@
 reads them.
 
 Both may also be inline JSON, or the name of a `.json` file. In the short form a value is typed by its look:
-in single quotes a string, else a whole number, a number, true or false, none, else a string.
+in single quotes a string, which may hold commas, else a whole number, a number, true or false, none, else a
+string. A key ends with the first colon, so a value may hold more of them.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.model.reader import shown
+
+_ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
+"""An item up to its comma; a comma in a value that is quoted as a whole ends nothing."""
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -37,7 +42,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     elif text.endswith(".json"):
         value = _json(read(text), f"{option}: {text}")
     else:
-        return [item.strip() for item in text.split(",") if item.strip()]
+        return [_unquoted(item.strip()) for item in _ITEM.findall(text) if item.strip()]
     if not isinstance(value, list):
         raise UsageError(f"{option}: is {shown(value)}, must be a list")
     return value
@@ -54,7 +59,7 @@ def parse_dict(text: str, option: str, read: Callable[[str], str] = _read_file) 
     elif text.endswith(".json") and ":" not in text:
         value = _json(read(text), f"{option}: {text}")
     else:
-        items = enumerate(text.split(","), start=1)
+        items = enumerate(_ITEM.findall(text), start=1)
         return dict(_pair(item, position, option) for position, item in items if item.strip())
     if not isinstance(value, dict):
         raise UsageError(f"{option}: is {shown(value)}, must be an object")
@@ -67,7 +72,7 @@ def _pair(item: str, position: int, option: str) -> tuple[str, Any]:
     if not colon or not key.strip():
         raise UsageError(
             f"{option}: item {position} is no key:value pair",
-            hint='a value that holds a comma is given as JSON: \'{"key": "a,b"}\'',
+            hint="a value that holds a comma stands in single quotes: key:'a,b'",
         )
     return key.strip(), typed(value.strip())
 
@@ -75,7 +80,7 @@ def _pair(item: str, position: int, option: str) -> tuple[str, Any]:
 def typed(text: str) -> Any:
     """The value a text looks like."""
     if text.startswith("'"):
-        return text[1:-1] if len(text) > 1 and text.endswith("'") else text[1:]
+        return _unquoted(text) if len(text) > 1 and text.endswith("'") else text[1:]
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     for kind in (int, float):
@@ -86,6 +91,10 @@ def typed(text: str) -> Any:
         if math.isfinite(number):
             return number
     return text
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
 def _json(text: str, where: str) -> Any:

@@ -7,6 +7,7 @@ parameters, the two flavors and the helpers, but no `now`, no date filters and n
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,16 +63,14 @@ class RenderOptions:
 
 
 class Renderer:
-    """Renders the files of one track and remembers which parameters they can be given.
-
-    `known` grows with every file that is rendered.
-    """
+    """Renders the files of one track, and remembers them to tell which parameters they can be given."""
 
     def __init__(self, source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> None:
         self._source = source
         self._params = params
         self._options = options
-        self.known: set[str] = set()
+        self._read: list[str] = []
+        self._analysed: dict[str, tuple[set[str], list[str]]] = {}
 
     def track(self, assembled: Assembled) -> str:
         """The rendered text of the track. Raises `TrackError` with file and line of the fragment at fault."""
@@ -89,7 +88,37 @@ class Renderer:
 
     def unused(self) -> tuple[str, ...]:
         """Parameters that nothing rendered so far can have read, sorted."""
-        return tuple(sorted(name for name in self._params if name not in self.known))
+        return tuple(sorted(name for name in self._params if not self._reads(name)))
+
+    def known(self) -> set[str]:
+        """Every parameter that something rendered so far can have read."""
+        known: set[str] = set()
+        texts, seen = list(self._read), set(self._read)
+        while texts:
+            variables, included = self._analyse(texts.pop())
+            known |= variables
+            found = [loaded[0] for name in included if (loaded := self._include(name)) is not None]
+            texts += [text for text in found if text not in seen]
+            seen.update(found)
+        return known
+
+    def _reads(self, name: str) -> bool:
+        # Analysing a text costs as much as rendering it, and most do not even hold the name.
+        holding = (text for text in self._read if name in text)
+        return any(name in self._analyse(text)[0] for text in holding) or name in self.known()
+
+    def _analyse(self, text: str) -> tuple[set[str], list[str]]:
+        """Every variable that is read and not set, and what is included by name, reached or not."""
+        if text not in self._analysed:
+            variables: set[str] = set()
+            included: list[str] = []
+            # Rendering has reported what is no template, or never reached it.
+            with contextlib.suppress(jinja2.TemplateError):
+                tree = _ANALYSIS.parse(text)
+                variables = jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
+                included = [name for name in jinja2.meta.find_referenced_templates(tree) if name]
+            self._analysed[text] = (variables, included)
+        return self._analysed[text]
 
     def _globals(self) -> dict[str, Any]:
         return {
@@ -107,21 +136,7 @@ class Renderer:
         except Exception as cause:  # besides Jinja's own errors a template can raise anything, such as 1 / 0
             raise self._explained(assembled, cause) from cause
         finally:
-            self._learn(text, set())
-
-    def _learn(self, text: str, seen: set[str]) -> None:
-        """Notes every variable that is read and not set, in the text and in what it includes by name."""
-        try:
-            tree = _ANALYSIS.parse(text)
-            self.known |= jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
-        except jinja2.TemplateError:
-            return  # rendering has reported it, or never reached it
-
-        for name in jinja2.meta.find_referenced_templates(tree):
-            included = None if name is None or name in seen else self._include(name)
-            if name is not None and included is not None:
-                seen.add(name)
-                self._learn(included[0], seen)
+            self._read.append(text)
 
     def _include(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         path = self._source.root / name
