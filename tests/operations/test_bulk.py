@@ -24,8 +24,8 @@ def test_the_whole_track_by_default() -> None:
     assert work.files == (
         BulkFile("/d/library/one.json", 7, ActionLine('{"index":{"_index":"books"}}')),
         BulkFile("/d/library/two.json", 7, ActionLine('{"index":{"_index":"films"}}')),
-        BulkFile("/d/streams/s.json", 7, ActionLine('{"create":{"_index":"events"}}')),
-        BulkFile("/d/mixed/m.json", 7, ActionInFile()),
+        BulkFile("/d/streams/s.json", 7, ActionLine('{"create":{"_index":"events"}}'), corpus=1),
+        BulkFile("/d/mixed/m.json", 7, ActionInFile(), corpus=2),
     )
     assert (work.path, work.bulk_size, work.limit, work.looped, work.timeout_ms) == (
         "/_bulk",

@@ -7,7 +7,18 @@ from typing import Any
 
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult, Work
-from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, LimitShare, Sleep
+from pacenote.model.work import (
+    ActionInFile,
+    ActionLine,
+    ActionWithId,
+    Bulk,
+    BulkFile,
+    Conflicts,
+    IdOrder,
+    LimitShare,
+    OnConflict,
+    Sleep,
+)
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
 from pacenote.race.documents import check_documents
 from support.records import task
@@ -100,3 +111,23 @@ def test_tasks_that_share_an_index_are_checked_together():
 def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
     both = plan(DELETE, ("bulk", bulk(file(None, 10))), ("bulk", bulk(file("a", 10))))
     assert check_documents(both, [result(1, 10)], engine({})) == ((), ())
+
+
+def test_documents_that_come_again_need_not_be_counted():
+    def with_ids(probability: float, *, looped: bool = False) -> Bulk:
+        conflicts = Conflicts(IdOrder.SEQUENTIAL, probability, OnConflict.INDEX, 0.0)
+        files = (BulkFile("/a.json", 10, ActionWithId("a")),)
+        return replace(bulk(*files, looped=looped), conflicts=conflicts)
+
+    def reason(*works: Bulk, counted: int) -> str:
+        tasks = plan(DELETE, *(("bulk", work) for work in works))
+        done = [result(number, 10) for number in range(1, len(works) + 1)]
+        (check,), _ = check_documents(tasks, done, engine({"a": counted}))
+        assert (check.acknowledged, check.counted) == (10 * len(works), counted)
+        return check.difference_expected
+
+    assert reason(with_ids(0.5), counted=7) == "task 'task1' sends documents under ids that came before"
+    assert reason(with_ids(0.0, looped=True), counted=10)
+    assert reason(with_ids(0.0), counted=10) == "", "every id is new"
+    both = reason(with_ids(0.0), with_ids(0.0), counted=10)
+    assert both == "tasks 'task1' and 'task2' give the same ids"

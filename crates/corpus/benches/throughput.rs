@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, LineFile, Part, Recipe, generate, generator, unpack,
+    ActionLines, BulkBody, BulkReader, Conflicts, IdSeed, Ids, LineFile, Part, Recipe, generate, generator,
+    unpack,
 };
 
 const DOCUMENTS: u64 = 3_000_000;
@@ -25,6 +26,13 @@ fn main() {
     let file = Arc::new(LineFile::open(&data).unwrap());
     let action = ActionLines::Constant(b"{\"index\":{\"_index\":\"logs-241998\"}}\n".to_vec());
     bulks("bulk, constant action", &file, action, file.lines());
+    for (what, update, recency) in [("index", false, 0.0), ("update", true, 0.0), ("recent", true, 0.5)] {
+        let conflicts = Conflicts { shuffled: true, probability: 0.25, update, recency };
+        let seed = IdSeed { seed: 1, task: "index", client: 0, file: 0 };
+        let ids = Ids::new("\"logs-241998\"", &(0..file.lines()), conflicts, seed);
+        let action = ActionLines::WithIds(Box::new(ids));
+        bulks(&format!("bulk, ids, {what}"), &file, action, file.lines());
+    }
     // Any two lines do for action and source: only their ends are looked at.
     bulks("bulk, action in file", &file, ActionLines::InFile, file.lines() / 2);
     unpacking(&data);

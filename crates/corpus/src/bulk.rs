@@ -4,15 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::CorpusError;
+use crate::ids::Ids;
 use crate::lines::LineFile;
 
 /// Where the action line of each document comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum ActionLines {
     /// The file has them: every document is two lines, action and source.
     InFile,
     /// The file has only sources; this line, newline included, goes before each of them.
     Constant(Vec<u8>),
+    /// The file has only sources; actions have ids, some of which come again.
+    WithIds(Box<Ids>),
 }
 
 /// A stretch of one data file.
@@ -33,7 +36,7 @@ impl Part {
     fn lines_each(&self) -> u64 {
         match self.action {
             ActionLines::InFile => 2,
-            ActionLines::Constant(_) => 1,
+            ActionLines::Constant(_) | ActionLines::WithIds(_) => 1,
         }
     }
 
@@ -92,6 +95,14 @@ impl BulkBody {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
+    }
+
+    /// An empty buffer for a body of about so many bytes.
+    fn begin(&mut self, usual: usize) -> &mut Vec<u8> {
+        self.view = None;
+        self.copied.clear();
+        self.copied.reserve(usual);
+        &mut self.copied
     }
 
     fn show(&mut self, file: &Arc<LineFile>, range: Range<usize>) {
@@ -167,28 +178,25 @@ impl BulkReader {
 
     /// Puts the next bulk into `body` and returns its number of documents; `None`, and `body` as it was, at the end.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
-        let source = self.parts.get(self.part)?;
+        let source = self.parts.get_mut(self.part)?;
         let documents = u32::try_from(self.left).unwrap_or(u32::MAX).min(self.bulk_size);
         let file = &source.part.file;
         let end = usize::try_from(file.end()).unwrap_or(usize::MAX);
         let rest = &file.bytes()[self.cursor..end];
-        let used = match &source.part.action {
+        let used = match &mut source.part.action {
             ActionLines::Constant(action) => {
-                body.view = None;
-                body.copied.clear();
-                body.copied.reserve(source.usual_body);
-                interleave(action, rest, documents, &mut body.copied)
+                interleave(action, rest, documents, body.begin(source.usual_body))
             }
+            ActionLines::WithIds(ids) => identify(ids, rest, documents, body.begin(source.usual_body)),
             ActionLines::InFile => {
                 let used = length_of(rest, 2 * documents as usize);
                 if rest[..used].ends_with(b"\n") {
                     body.show(file, self.cursor..self.cursor + used);
                 } else {
                     // Only the end of a file without its last newline is copied.
-                    body.view = None;
-                    body.copied.clear();
-                    body.copied.extend_from_slice(&rest[..used]);
-                    body.copied.push(b'\n');
+                    let copied = body.begin(used + 1);
+                    copied.extend_from_slice(&rest[..used]);
+                    copied.push(b'\n');
                 }
                 used
             }
@@ -202,17 +210,26 @@ impl BulkReader {
     }
 
     fn enter(&mut self, part: usize) {
-        let source = self.parts.get(part);
-        (self.cursor, self.left) = source.map_or((0, 0), |source| (source.start, source.part.documents));
+        let source = self.parts.get_mut(part);
+        (self.cursor, self.left) = source.map_or((0, 0), |source| {
+            if let ActionLines::WithIds(ids) = &mut source.part.action {
+                ids.restart();
+            }
+            (source.start, source.part.documents)
+        });
         self.part = part;
     }
 }
 
 /// What a body of `part` will take: the file's mean line, and a quarter more since lines differ.
 fn usual_body(part: &Part, bulk_size: u32) -> usize {
-    let ActionLines::Constant(action) = &part.action else { return 0 };
+    let added = match &part.action {
+        ActionLines::InFile => return 0,
+        ActionLines::Constant(action) => action.len(),
+        ActionLines::WithIds(ids) => ids.overhead(),
+    };
     let mean_line = part.file.end() / part.file.lines().max(1) + 1;
-    let line = usize::try_from(mean_line + mean_line / 4).unwrap_or(0) + action.len();
+    let line = usize::try_from(mean_line + mean_line / 4).unwrap_or(0) + added;
     let documents = u64::from(bulk_size).min(part.documents);
     usize::try_from(documents).unwrap_or(0).saturating_mul(line)
 }
@@ -231,6 +248,21 @@ fn interleave(action: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usi
         body.extend_from_slice(action);
         body.extend_from_slice(&data[start..]);
         body.push(b'\n');
+        start = data.len();
+    }
+    start
+}
+
+/// Appends so many documents of `data`, each with its action; returns the bytes of `data` used.
+fn identify(ids: &mut Ids, data: &[u8], documents: u32, body: &mut Vec<u8>) -> usize {
+    let (mut start, mut left) = (0, documents);
+    for newline in memchr::memchr_iter(b'\n', data).take(documents as usize) {
+        ids.append(&data[start..newline], body);
+        start = newline + 1;
+        left -= 1;
+    }
+    if left > 0 {
+        ids.append(&data[start..], body);
         start = data.len();
     }
     start

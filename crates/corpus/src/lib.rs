@@ -11,6 +11,7 @@
 //! | [`lines`] | [`LineFile`]: a mapped ndjson file with that table |
 //! | [`partition`] | which documents belong to which client (Rally's bounds) |
 //! | [`bulk`] | [`BulkReader`]: bulk bodies of one client; the hot path of indexing |
+//! | [`ids`] | [`Ids`]: action lines with ids that come again |
 //! | [`generate`](mod@generate) | seeded generators, one file (or folder) each, and their registry |
 //! | `output` | temporary file, disk guard, fsync and rename; shared by unpacking and generating |
 //! | [`error`] | [`CorpusError`] |
@@ -18,6 +19,7 @@
 pub mod bulk;
 pub mod error;
 pub mod generate;
+pub mod ids;
 pub mod lines;
 mod offsets;
 mod output;
@@ -29,6 +31,7 @@ pub use error::CorpusError;
 pub use generate::{
     FileSpec, GenerateProgress, Generated, GeneratedFile, Generator, Recipe, generate, generator,
 };
+pub use ids::{Conflicts, IdSeed, Ids};
 pub use lines::LineFile;
-pub use partition::bounds;
+pub use partition::{bounds, reading_order, share_of_bulks};
 pub use unpack::{Archive, UnpackProgress, Unpacked, unpack};

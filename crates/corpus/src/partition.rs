@@ -1,5 +1,6 @@
 //! Which documents belong to which client.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The documents of client `client` (from 0) of `clients`, out of `documents`.
@@ -17,6 +18,49 @@ pub fn bounds(documents: u64, client: u32, clients: u32) -> Range<u64> {
     }
     let share = documents as f64 / f64::from(clients);
     rounded(share * f64::from(client))..rounded(share * (f64::from(client) + 1.0))
+}
+
+/// The order in which client `client` reads files of these corpora (the number of each file's corpus): positions in
+/// `corpora`.
+///
+/// Rally's: client i starts with corpus i modulo their number, and the corpora take turns file by file, so that
+/// clients fill all corpora from the beginning.
+#[must_use]
+pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
+    let known: Vec<u32> = BTreeSet::from_iter(corpora).into_iter().copied().collect();
+    let first = client as usize % known.len().max(1);
+    let mut files = vec![0_usize; known.len()];
+    let mut order = Vec::with_capacity(corpora.len());
+    for (position, corpus) in corpora.iter().enumerate() {
+        let Ok(number) = known.binary_search(corpus) else { continue };
+        let turn = (number + known.len() - first) % known.len();
+        order.push((files[number], turn, position));
+        files[number] += 1;
+    }
+    order.sort_unstable();
+    order.into_iter().map(|(_, _, position)| position).collect()
+}
+
+/// How many documents the first `share` (in (0, 1]) of a client's bulks hold, where its parts hold `documents` each and
+/// no bulk spans two parts. The number of bulks is rounded up, as Rally does.
+#[must_use]
+pub fn share_of_bulks(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
+    let bulk_size = u64::from(bulk_size.max(1));
+    let bulks: u64 = documents.iter().map(|documents| documents.div_ceil(bulk_size)).sum();
+    let mut left = rounded_up(bulks as f64 * share);
+    let mut sum = 0;
+    for documents in documents {
+        sum += (*documents).min(left.saturating_mul(bulk_size));
+        left = left.saturating_sub(documents.div_ceil(bulk_size));
+    }
+    sum
+}
+
+/// The next whole number. A percentage is rarely exact in binary: what exceeds a whole number only by that is not
+/// rounded up.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // never negative, and below 2^53 by contract
+fn rounded_up(value: f64) -> u64 {
+    (value - value * 1e-12).ceil() as u64
 }
 
 /// Python's `round` for a count.
@@ -58,5 +102,34 @@ mod tests {
     fn a_client_that_does_not_exist_owns_nothing() {
         assert!(bounds(10, 0, 0).is_empty());
         assert!(bounds(10, 4, 4).is_empty());
+    }
+
+    #[test]
+    fn clients_start_with_different_corpora_which_take_turns() {
+        // As Rally's create_readers orders them: three corpora of 1, 3 and 2 files.
+        let corpora = [0, 1, 1, 1, 2, 2];
+        assert_eq!(reading_order(&corpora, 0), [0, 1, 4, 2, 5, 3]);
+        assert_eq!(reading_order(&corpora, 1), [1, 4, 0, 2, 5, 3]);
+        assert_eq!(reading_order(&corpora, 2), [4, 0, 1, 5, 2, 3]);
+        assert_eq!(reading_order(&corpora, 3), reading_order(&corpora, 0));
+        assert_eq!(reading_order(&[0, 0, 0], 2), [0, 1, 2], "files of one corpus stay in order");
+        assert!(reading_order(&[], 3).is_empty());
+    }
+
+    #[test]
+    fn a_share_is_counted_in_bulks_and_rounded_up() {
+        // 10 + 1 + 3 bulks; 14 % of them is 1.96.
+        let documents = [1000, 1, 250];
+        for (percent, expected) in
+            [(100.0, 1251), (14.0, 200), (50.0, 700), (0.1, 100), (72.0, 1001), (80.0, 1101)]
+        {
+            assert_eq!(share_of_bulks(&documents, 100, percent / 100.0), expected, "{percent} %");
+        }
+        for percent in 1_u32..=100 {
+            // Rally's formula, whose operands are whole numbers here: it has no rounding error.
+            let bulks = u64::from(percent * 7).div_ceil(100) * 10;
+            assert_eq!(share_of_bulks(&[7000], 1000, f64::from(percent) / 100.0) / 1000 * 10, bulks);
+        }
+        assert_eq!(share_of_bulks(&[], 100, 0.5), 0);
     }
 }

@@ -12,7 +12,7 @@ pub struct Bulk {
     pub path: String,
     /// Sent beside the target's headers.
     pub headers: Vec<(String, String)>,
-    /// Read in this order by client 0; client i starts with file i modulo their number.
+    /// Grouped by corpus. Client i starts with corpus i modulo their number; the corpora take turns file by file.
     pub files: Vec<BulkFile>,
     /// Documents per request; at least 1. The last request of a range may carry fewer.
     pub bulk_size: u32,
@@ -88,6 +88,8 @@ pub struct BulkFile {
     pub documents: u64,
     /// The action line of every document.
     pub action: Action,
+    /// Which of the corpora of this bulk it belongs to, from 0.
+    pub corpus: u32,
 }
 
 /// The action line of every document of a file.

@@ -187,11 +187,14 @@ Action = ActionInFile | ActionLine | ActionWithId
 
 @dataclass(frozen=True, slots=True)
 class BulkFile:
-    """One data file: absolute path, exact number of documents, and their action lines."""
+    """One data file: absolute path, exact number of documents, and their action lines; `corpus` says which of
+    the bulk's corpora it belongs to, from 0.
+    """
 
     path: str
     documents: int
     action: Action
+    corpus: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ Accepted without effect: `detailed-results`, which only adds details about items
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pacenote.model.names import listed, near, quoted
 from pacenote.model.reader import Reader, shown
 from pacenote.model.track import Corpus, Documents, Track
@@ -53,7 +55,7 @@ def _compile(params: Reader, context: Context) -> Compiled:
     work = Bulk(
         path=with_query("/_bulk", query),
         headers=with_content_type(common.headers, NDJSON),
-        files=tuple(_file(corpus, documents, context) for corpus, documents in selected),
+        files=_files(selected, context),
         bulk_size=size,
         limit=LimitShare(_share(params)),
         looped=looped,
@@ -93,9 +95,15 @@ def _share(params: Reader) -> float:
     return min(percentage, 100.0) / 100
 
 
-def _file(corpus: Corpus, documents: Documents, context: Context) -> BulkFile:
-    path, count = context.data_file(corpus, documents)
-    return BulkFile(path=str(path), documents=count, action=_action(documents))
+def _files(selected: Iterable[tuple[Corpus, Documents]], context: Context) -> tuple[BulkFile, ...]:
+    """Files with their corpora numbered from 0, since clients start with different corpora."""
+    numbers: dict[str, int] = {}
+    files = []
+    for corpus, documents in selected:
+        path, count = context.data_file(corpus, documents)
+        number = numbers.setdefault(corpus.name, len(numbers))
+        files.append(BulkFile(str(path), count, _action(documents), number))
+    return tuple(files)
 
 
 def _action(documents: Documents) -> Action:

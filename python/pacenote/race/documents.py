@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult
-from pacenote.model.work import ActionLine, Bulk, BulkFile
+from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, Work
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.telemetry.device import Get
 from pacenote.telemetry.document_counts import count_documents
@@ -20,18 +20,21 @@ def check_documents(
 
     The driver knows how much of a task's work was acknowledged, not into which index. Where a task has sent
     all its documents and none failed, that is the number of documents in its files; otherwise its indices
-    are checked together.
+    are checked together. Documents that come again under ids that came before are acknowledged like new
+    ones, so the engine may have fewer: how many, the driver does not say.
     """
     groups = _joined(_groups(plan, results))
     indices = dict.fromkeys(index for names in groups for index in names)
     if not indices:
         return (), ()
     counted, problems = count_documents(get, indices)
-    expected = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
+    filled = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
+    repeated = _repeated(plan)
     checks = []
     for names, acknowledged in groups.items():
         known = [counted[name] for name in names if name in counted]
         total = sum(known) if len(known) == len(names) else None
+        expected = filled or next((repeated[name] for name in names if name in repeated), "")
         checks.append(DocumentCheck(",".join(names), acknowledged, total, expected))
     return tuple(checks), problems
 
@@ -58,7 +61,7 @@ def _groups(plan: Plan, results: Sequence[TaskResult]) -> Iterator[tuple[tuple[s
             continue
         targets = [_index(file) for file in task.work.files]
         if any(target is None for target in targets):
-            continue  # Only the engine knows the indices, or how many documents came again.
+            continue  # Only the engine knows the indices.
         names = tuple(str(target) for target in targets)
         if _sent_everything(task.work, result):
             for name, file in zip(names, task.work.files, strict=True):
@@ -73,11 +76,38 @@ def _sent_everything(work: Bulk, result: TaskResult) -> bool:
 
 
 def _index(file: BulkFile) -> str | None:
-    if not isinstance(file.action, ActionLine):
+    if isinstance(file.action, ActionInFile):
         return None
-    action = json.loads(file.action.line)
-    target = next(iter(action.values()))["_index"]
-    return str(target)
+    if isinstance(file.action, ActionLine):
+        action = json.loads(file.action.line)
+        return str(next(iter(action.values()))["_index"])
+    return file.action.index
+
+
+def _repeated(plan: Plan) -> dict[str, str]:
+    """Indices that get documents under ids that came before, each with a sentence that says so."""
+    tasks: dict[str, list[PlannedTask]] = {}
+    for task in plan.tasks:
+        if isinstance(task.work, Bulk) and task.work.conflicts is not None:
+            for index in dict.fromkeys(map(_index, task.work.files)):
+                tasks.setdefault(str(index), []).append(task)
+    repeated = {}
+    for index, writers in tasks.items():
+        if any(_repeats(task.work) for task in writers):
+            names = ", ".join(f"'{task.name}'" for task in writers if _repeats(task.work))
+            repeated[index] = f"task {names} sends documents under ids that came before"
+        elif len(writers) > 1:
+            names = " and ".join(f"'{task.name}'" for task in writers)
+            repeated[index] = f"tasks {names} give the same ids"
+    return repeated
+
+
+def _repeats(work: Work) -> bool:
+    return (
+        isinstance(work, Bulk)
+        and work.conflicts is not None
+        and (work.looped or work.conflicts.probability > 0)
+    )
 
 
 def _starts_empty(plan: Plan) -> bool:

@@ -6,7 +6,7 @@
 //! version.
 
 mod http_logs;
-mod random;
+pub(crate) mod random;
 mod rhythm;
 mod split;
 

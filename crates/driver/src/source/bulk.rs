@@ -1,12 +1,16 @@
 //! Bulks of a corpus: each client posts its own range of every file.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pacenote_corpus::{ActionLines, BulkBody, BulkReader, LineFile, Part, bounds};
-use pacenote_plan::{Action, Bulk, BulkFile, Limit, Plan, Task, Work};
+use pacenote_corpus::{
+    ActionLines, BulkBody, BulkReader, Conflicts, IdSeed, Ids, LineFile, Part, bounds, reading_order,
+    share_of_bulks,
+};
+use pacenote_plan::{Action, Bulk, BulkFile, IdOrder, Limit, OnConflict, Plan, Task, Work};
 use pacenote_record::ErrorClass;
 
 use crate::error::DriveError;
@@ -14,6 +18,7 @@ use crate::http::Head;
 use crate::judge::judge_bulk;
 use crate::link::Link;
 use crate::outcome::Outcome;
+use crate::source::again;
 
 /// The data files of a step, mapped once and shared by all clients.
 #[derive(Debug, Clone, Default)]
@@ -63,23 +68,71 @@ fn lines_each(file: &BulkFile) -> u64 {
 
 /// How many bulks of the task's data each client sends, summed over its clients; `None` when they never end.
 pub fn planned_bulks(task: &Task, bulk: &Bulk) -> Option<u64> {
-    let of_client = |client| {
-        let documents = |file: &BulkFile| {
-            let range = bounds(file.documents, client, task.clients);
-            range.end - range.start
-        };
-        let all = bulk.files.iter().map(|file| documents(file).div_ceil(u64::from(bulk.bulk_size))).sum();
-        cut(all, bulk.limit)
-    };
+    let bulks = |documents: u64| documents.div_ceil(u64::from(bulk.bulk_size));
+    let of_client =
+        |client| shares(task, bulk, client).into_iter().map(|share| bulks(share.documents)).sum::<u64>();
     (!bulk.looped).then(|| (0..task.clients).map(of_client).sum())
 }
 
-/// The share of `bulks` to be sent, rounded up as Rally does.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a count is no larger")]
-fn cut(bulks: u64, limit: Limit) -> u64 {
-    match limit {
-        Limit::Share { share } if share < 1.0 => (bulks as f64 * share).ceil() as u64,
-        _ => bulks,
+/// What a client sends of one file.
+struct FileShare {
+    /// Position of the file in the plan.
+    file: usize,
+    /// The client's range.
+    range: Range<u64>,
+    /// How many documents from the beginning of the range are sent.
+    documents: u64,
+}
+
+/// What a client sends in one pass, in the order in which it does.
+fn shares(task: &Task, bulk: &Bulk, client: u32) -> Vec<FileShare> {
+    let corpora: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
+    let share = |file: usize| {
+        let range = bounds(bulk.files[file].documents, client, task.clients);
+        FileShare { file, documents: range.end - range.start, range }
+    };
+    let mut shares: Vec<FileShare> = reading_order(&corpora, client).into_iter().map(share).collect();
+    let mut left = match bulk.limit {
+        Limit::Share { share } => {
+            let documents: Vec<u64> = shares.iter().map(|share| share.documents).collect();
+            share_of_bulks(&documents, bulk.bulk_size, share)
+        }
+        Limit::Documents { documents } => {
+            let range = bounds(documents, client, task.clients);
+            range.end - range.start
+        }
+    };
+    for share in &mut shares {
+        share.documents = share.documents.min(left);
+        left -= share.documents;
+    }
+    shares
+}
+
+/// The first id of a file: files of one index follow each other, so that no id stands for documents of two of them.
+fn first_id(bulk: &Bulk, file: usize) -> u64 {
+    let of_same_index = |earlier: &&BulkFile| earlier.action == bulk.files[file].action;
+    bulk.files[..file].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()
+}
+
+/// The action lines of a client's share of a file.
+fn action_lines(plan: &Plan, task: &Task, bulk: &Bulk, (client, share): (u32, &FileShare)) -> ActionLines {
+    match (&bulk.files[share.file].action, bulk.conflicts) {
+        (Action::InFile {}, _) => ActionLines::InFile,
+        (Action::Line { line }, _) => ActionLines::Constant(format!("{line}\n").into()),
+        (Action::WithId { index }, conflicts) => {
+            let conflicts = conflicts.map_or(Conflicts::default(), |conflicts| Conflicts {
+                shuffled: conflicts.ids == IdOrder::Random,
+                probability: conflicts.probability,
+                update: conflicts.on_conflict == OnConflict::Update,
+                recency: conflicts.recency,
+            });
+            let first = first_id(bulk, share.file);
+            let ids = first + share.range.start..first + share.range.end;
+            let seed = IdSeed { seed: plan.seed, task: &task.name, client, file: share.file };
+            let index = serde_json::Value::from(index.as_str()).to_string();
+            ActionLines::WithIds(Box::new(Ids::new(&index, &ids, conflicts, seed)))
+        }
     }
 }
 
@@ -92,9 +145,7 @@ pub struct BulkSource {
     head: Head,
     timeout: Duration,
     looped: bool,
-    /// Bulks still to be sent.
-    left: u64,
-    bulks: u64,
+    retries_on_429: u32,
 }
 
 impl BulkSource {
@@ -111,76 +162,76 @@ impl BulkSource {
         files: &DataFiles,
     ) -> Result<Self, DriveError> {
         let (client, host) = place;
-        let parts: Result<Vec<Part>, DriveError> = bulk
-            .files
-            .iter()
-            .map(|data| {
-                let range = bounds(data.documents, client, task.clients);
-                Ok(Part {
-                    file: files.get(&data.path)?,
-                    first_document: range.start,
-                    documents: range.end - range.start,
-                    action: match &data.action {
-                        Action::InFile {} => ActionLines::InFile,
-                        Action::Line { line } => ActionLines::Constant(format!("{line}\n").into()),
-                        Action::WithId { .. } => {
-                            return Err(DriveError::Unsupported("documents with ids cannot be sent".into()));
-                        }
-                    },
-                })
+        let part = |share: FileShare| {
+            Ok(Part {
+                file: files.get(&bulk.files[share.file].path)?,
+                first_document: share.range.start,
+                documents: share.documents,
+                action: action_lines(plan, task, bulk, (client, &share)),
             })
-            .collect();
-        let mut parts = parts?;
-        // Clients start with different files, so that all files grow from the beginning.
-        let first = client as usize % parts.len();
-        parts.rotate_left(first);
-        let reader = BulkReader::new(parts, bulk.bulk_size)?;
+        };
+        let parts: Result<Vec<Part>, DriveError> = shares(task, bulk, client).into_iter().map(part).collect();
         let headers = plan.target.headers.iter().chain(&bulk.headers);
         let head = Head::new(&plan.target.hosts[host], "POST", &bulk.path, headers)
             .map_err(|source| DriveError::Request { task: task.name.clone(), source })?;
-        let bulks = cut(reader.bulks_total(), bulk.limit);
         Ok(Self {
-            reader,
+            reader: BulkReader::new(parts?, bulk.bulk_size)?,
             body: BulkBody::new(),
             documents: 0,
             head,
             timeout: Duration::from_millis(bulk.timeout_ms.unwrap_or(plan.target.timeout_ms)),
             looped: bulk.looped,
-            left: bulks,
-            bulks,
+            retries_on_429: bulk.retries_on_429,
         })
     }
 
     /// Builds the next body. Returns `false` when the range is exhausted.
     pub fn prepare(&mut self) -> bool {
-        if self.left == 0 && self.looped && self.bulks > 0 {
+        let mut built = self.reader.next_into(&mut self.body);
+        if built.is_none() && self.looped {
             self.reader.rewind();
-            self.left = self.bulks;
+            built = self.reader.next_into(&mut self.body);
         }
-        if self.left == 0 {
-            return false;
-        }
-        self.left -= 1;
-        match self.reader.next_into(&mut self.body) {
-            Some(documents) => {
-                self.documents = documents;
-                true
-            }
-            None => false,
-        }
+        self.documents = built.unwrap_or(0);
+        built.is_some()
     }
 
-    /// Posts the body.
+    /// Posts the body, and again those of its documents that the engine had no room for, as often as the operation
+    /// asks for that.
     pub async fn execute(&mut self, link: &mut Link) -> Outcome {
-        let documents = u64::from(self.documents);
-        let body = self.body.as_slice();
-        let judge = |status, reply: &[u8]| judge_bulk(status, reply, documents);
+        let (mut outcome, mut no_room) = self.post(link, None, u64::from(self.documents)).await;
+        let mut body: Option<Vec<u8>> = None;
+        for _ in 0..self.retries_on_429 {
+            if no_room.is_empty() {
+                break;
+            }
+            let (whole, documents) = (body.as_deref().unwrap_or(self.body.as_slice()), no_room.len() as u64);
+            let picked = again::pick(whole, &no_room);
+            let (next, still_no_room) = self.post(link, Some(&picked), documents).await;
+            outcome = again::join(again::without(outcome, documents), next);
+            (body, no_room) = (Some(picked), still_no_room);
+        }
+        outcome
+    }
+
+    /// Posts these documents, or the prepared ones; returns also the positions of those without room, if they may be
+    /// sent again.
+    async fn post(&mut self, link: &mut Link, again: Option<&[u8]>, documents: u64) -> (Outcome, Vec<usize>) {
+        let (body, retries) = (again.unwrap_or(self.body.as_slice()), self.retries_on_429);
+        let mut no_room = Vec::new();
+        let judge = |status, reply: &[u8]| {
+            let verdict = judge_bulk(status, reply, documents);
+            if retries > 0 && verdict.class == ErrorClass::BulkItem {
+                no_room = again::no_room(reply, documents);
+            }
+            verdict
+        };
         let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
         let verdict = &mut outcome.verdict;
         if !verdict.is_success() && verdict.class != ErrorClass::BulkItem {
             // Without a reply about each document none of them is known to be in the index.
             (verdict.accepted, verdict.rejected) = (0, documents);
         }
-        outcome
+        (outcome, no_room)
     }
 }

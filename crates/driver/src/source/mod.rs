@@ -1,5 +1,6 @@
 //! What an operation sends. A source prepares the next operation off the clock and then carries it out.
 
+mod again;
 mod bulk;
 
 use std::time::{Duration, Instant};

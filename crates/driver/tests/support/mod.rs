@@ -158,7 +158,7 @@ pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
     task["work"] = json!({"kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],
         "files": [{"path": file, "documents": documents, 
-                   "action": {"kind": "line", "line": "{\"index\":{\"_index\":\"logs\"}}"}}],
+                   "action": {"kind": "line", "line": "{\"index\":{\"_index\":\"logs\"}}"}, "corpus": 0}],
         "bulk_size": 7, "limit": {"kind": "share", "share": 1.0}, "looped": false, "conflicts": null,
         "retries_on_429": 0, "timeout_ms": null});
     task
