@@ -180,8 +180,8 @@ def test_options_without_effect_are_told(run, fake_race):
             "--runtime-jdk must be a major version such as 21, or 'bundled'",
         ),
         (
-            ["--track=x", "--distribution=elasticsearch"],
-            "--distribution=elasticsearch needs a --distribution-version",
+            ["--track=x", "--distribution=elastic"],
+            "unknown distribution 'elastic'; Pacenote can start opensearch 3.x",
         ),
         (
             ["--track=x", "--report-file=/no/such/folder/r.md"],

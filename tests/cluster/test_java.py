@@ -42,6 +42,19 @@ def test_java_home_is_taken_when_it_suits(tmp_path: Path) -> None:
     assert find_java(None, (11, 17), env | {"JAVA_HOME": str(make(tmp_path / "j17", "17.0.1"))}).major == 17
 
 
+def test_one_of_a_version_that_suits_is_taken_when_the_bundled_one_does_not(tmp_path: Path) -> None:
+    env = {"JAVA17_HOME": str(make(tmp_path / "j17", "17.0.1")), "JAVA18_HOME": str(tmp_path / "none")}
+    told: list[str] = []
+    found = find_java(None, (17, 21), env, lambda label, *_: told.append(label))
+    assert found.version == "17.0.1"
+    assert told == [
+        f"JAVA18_HOME is not used: no Java in {tmp_path / 'none'} (JAVA18_HOME): "
+        "bin/java is missing or out of reach"
+    ]
+    with pytest.raises(EngineError, match="needs 18 to 21, and bundled"):
+        find_java(None, (18, 21), {})
+
+
 def test_a_chosen_version_or_path(tmp_path: Path) -> None:
     env = {"JAVA22_HOME": str(make(tmp_path / "j22", "22"))}
     assert find_java("22", NEEDS, env).vendor == "Me"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pacenote.cluster.cluster import absent_modules
-from pacenote.cluster.distribution import ModuleRecipe, Root, find_distribution
+from pacenote.cluster.distribution import ModuleRecipe, Root, find_distribution, implied_distribution
+from pacenote.cluster.elasticsearch import Elasticsearch
 from pacenote.cluster.lock import Lock, dump_lock, find_lock, parse_lock, save_lock
 from pacenote.cluster.maven import Artifact
 from pacenote.cluster.relock import Source, make_lock, plugin_class
@@ -159,8 +160,41 @@ def test_what_cannot_be_started_is_said_with_a_way_out() -> None:
     ) as caught:
         find_distribution("elasticsearch", "8.17.0")
     assert "--pipeline=benchmark-only" in caught.value.hint
+    assert "elasticsearch 7.17.x" in caught.value.message
     with pytest.raises(EngineError, match=r"opensearch 2\.19\.4 cannot be started"):
         find_distribution("opensearch", "2.19.4")
     with pytest.raises(UsageError) as unknown:
         find_distribution("opensaerch", "")
     assert "opensearch" in unknown.value.hint
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("3.3.0", "opensearch"),
+        ("2.19.4", "opensearch"),
+        ("7.17.28", "elasticsearch"),
+        ("9.0.0", "elasticsearch"),
+    ],
+)
+def test_a_version_alone_says_whose_it_is(version: str, name: str) -> None:
+    assert implied_distribution(version) == name
+
+
+def test_the_locks_that_come_along_are_those_of_the_defaults(tmp_path: Path) -> None:
+    for name in ("opensearch", "elasticsearch"):
+        distribution = find_distribution(name, "")
+        lock = find_lock(name, distribution.default_version, tmp_path)
+        assert lock is not None
+        assert {module.name for module in lock.modules} >= {"transport-netty4", "reindex", "percolator"}
+        assert all(jar.sha256 and jar.size for jar in lock.artifacts())
+
+
+def test_modules_of_elasticsearch_are_allowed_what_they_need() -> None:
+    lock = find_lock("elasticsearch", "7.17.28", Path("/nowhere"))
+    assert lock is not None
+    files = {module.name: Elasticsearch().module_files("7.17.28", module) for module in lock.modules}
+    assert 'SocketPermission "*", "accept,' in files["transport-netty4"]["plugin-security.policy"]
+    assert "AllPermission" not in str(files)
+    assert "plugin-security.policy" not in files["percolator"]
+    assert "elasticsearch.version=7.17.28\n" in files["percolator"]["plugin-descriptor.properties"]

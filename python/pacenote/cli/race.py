@@ -163,16 +163,27 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
 
 def _engine(options: argparse.Namespace) -> dict[str, Any]:
     """What to install; options that were not given keep the defaults of the request."""
-    if options.distribution not in (None, "opensearch") and options.distribution_version is None:
-        raise UsageError(f"--distribution={options.distribution} needs a --distribution-version")
     given = {
-        "distribution": options.distribution,
-        "distribution_version": options.distribution_version,
+        **chosen_engine(options.distribution, options.distribution_version),
         "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),
         "car_params": parse_dict(options.car_params, "--car-params"),
         "runtime_jdk": options.runtime_jdk,
     }
     return {name: value for name, value in given.items() if value}
+
+
+def chosen_engine(distribution: str | None, version: str | None) -> dict[str, str]:
+    """The engine that the two options mean: each is filled in from the other; none if neither is given.
+
+    Raises UsageError for an unknown distribution.
+    """
+    if not distribution and not version:
+        return {}
+    from pacenote.cluster.distribution import find_distribution, implied_distribution
+
+    distribution = distribution or implied_distribution(version or "")
+    version = version or find_distribution(distribution, "").default_version
+    return {"distribution": distribution, "distribution_version": version}
 
 
 def _jdk(text: str) -> int | Literal["bundled"]:
@@ -224,8 +235,14 @@ def _add_cluster_options(parser: Parser) -> None:
         help="from-distribution or benchmark-only (default: the latter if --target-hosts is given without "
         "--distribution, --distribution-version, --car and --runtime-jdk, else the former)",
     )
-    parser.add_argument("--distribution", help="engine to install (default: opensearch)")
-    parser.add_argument("--distribution-version", help="its version (default: 3.3.0)")
+    parser.add_argument(
+        "--distribution",
+        help="engine to install: opensearch or elasticsearch (default: what its version says)",
+    )
+    parser.add_argument(
+        "--distribution-version",
+        help="version of the engine to install, such as 7.17.28 (default: OpenSearch 3.3.0)",
+    )
     parser.add_argument("--car", help="configuration of the engine: a,b (default: defaults)")
     parser.add_argument("--car-params", default="", help="parameters of the car: k:v,k2:v2 or JSON")
     parser.add_argument(

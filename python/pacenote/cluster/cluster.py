@@ -14,7 +14,8 @@ from pacenote.cluster.distribution import Distribution, find_distribution
 from pacenote.cluster.hosts import Host, parse_hosts
 from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.cluster.install import assemble
-from pacenote.cluster.java import Java, find_java, reachable_java
+from pacenote.cluster.java import Java, fetched_java, find_java, reachable_java
+from pacenote.cluster.java_wheel import fetch_java, suitable_majors, wheel_home
 from pacenote.cluster.leftovers import remove_leftovers
 from pacenote.cluster.lock import Lock, find_lock, save_lock
 from pacenote.cluster.maven import fetch, missing_artifacts
@@ -184,7 +185,8 @@ def check_request(request: EmbeddedRequest) -> None:
     """
     place = planned_place(request.home)
     registry.sweep(place)
-    distribution, _ = _suited(request, silent)
+    distribution = find_distribution(request.distribution, request.version)
+    _check_java(request, distribution, place)
     _check_memory(request)
     _known_lock(request, distribution, place)
 
@@ -225,7 +227,8 @@ def _version(request: EmbeddedRequest, distribution: Distribution) -> str:
 
 def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Install:
     remove_leftovers(place)
-    distribution, java = _suited(request, progress)
+    distribution = find_distribution(request.distribution, request.version)
+    java = _java(request, distribution, place, progress)
     version = _version(request, distribution)
     lock = _known_lock(request, distribution, place)
     if lock is None:
@@ -239,10 +242,37 @@ def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Inst
     return Install(distribution, folder, reachable_java(java, place))
 
 
-def _suited(request: EmbeddedRequest, progress: Progress) -> tuple[Distribution, Java]:
-    distribution = find_distribution(request.distribution, request.version)
+def _java(request: EmbeddedRequest, distribution: Distribution, place: Place, progress: Progress) -> Java:
+    """The Java for an engine: chosen, here already, or fetched."""
     needs = distribution.java_range(_version(request, distribution))
-    return distribution, find_java(request.runtime_jdk, needs, progress=progress)
+    try:
+        return find_java(request.runtime_jdk, needs, progress=progress)
+    except EngineError:
+        majors = _fetchable(request, needs, place)
+        if not majors:
+            raise
+        return fetched_java(fetch_java(majors[0], place.java, progress))
+
+
+def _check_java(request: EmbeddedRequest, distribution: Distribution, place: Place) -> None:
+    """Raises EngineError when there is no Java for the engine, and none that could be fetched."""
+    needs = distribution.java_range(_version(request, distribution))
+    try:
+        find_java(request.runtime_jdk, needs)
+    except EngineError:
+        if not _fetchable(request, needs, place):
+            raise
+
+
+def _fetchable(request: EmbeddedRequest, needs: tuple[int, int | None], place: Place) -> list[int]:
+    """Major versions that suit an engine and the choice of the user, and are here or can be fetched."""
+    chosen = request.runtime_jdk
+    return [
+        major
+        for major in suitable_majors(needs)
+        if chosen in (None, str(major))
+        if wheel_home(major, place.java).exists() or not request.offline
+    ]
 
 
 def _check_memory(request: EmbeddedRequest) -> None:

@@ -97,19 +97,15 @@ class Distribution(Protocol):
 def find_distribution(name: str, version: str) -> Distribution:
     """The distribution of that name that can assemble that version (empty: its default one).
 
-    Raises UsageError for an unknown name, EngineError for one that cannot be assembled, both with a way out.
+    Raises UsageError for an unknown name, EngineError for a version that cannot be assembled, both with a way
+    out.
     """
+    from pacenote.cluster.elasticsearch import Elasticsearch
     from pacenote.cluster.opensearch import OpenSearch
 
-    known: dict[str, Distribution] = {each.name: each for each in (OpenSearch(),)}
-    if name == "elasticsearch":
-        raise EngineError(
-            f"elasticsearch {version}".rstrip()
-            + f" cannot be started by Pacenote yet; it can start {_possible(known)}",
-            hint="start Elasticsearch yourself and use --pipeline=benchmark-only --target-hosts=HOST:PORT",
-        )
+    known: dict[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
     if name not in known:
-        close = get_close_matches(name, [*known, "elasticsearch"], n=1)
+        close = get_close_matches(name, known, n=1)
         raise UsageError(
             f"unknown distribution '{name}'; Pacenote can start {_possible(known)}",
             hint=f"did you mean '{close[0]}'?"
@@ -120,9 +116,21 @@ def find_distribution(name: str, version: str) -> Distribution:
     if version and not found.supports(version):
         raise EngineError(
             f"{name} {version} cannot be started by Pacenote; it can start {_possible(known)}",
-            hint="choose such a version, or use --pipeline=benchmark-only --target-hosts=HOST:PORT",
+            hint="choose such a version, or start it yourself and use --pipeline=benchmark-only "
+            "--target-hosts=HOST:PORT",
         )
     return found
+
+
+_LAST_OPENSEARCH = 3
+
+
+def implied_distribution(version: str) -> str:
+    """The distribution that a version alone means: OpenSearch counts from 1 to 3, Elasticsearch is at 5 and
+    above.
+    """
+    major = version.partition(".")[0]
+    return "elasticsearch" if major.isdigit() and int(major) > _LAST_OPENSEARCH else "opensearch"
 
 
 def _possible(known: Mapping[str, Distribution]) -> str:

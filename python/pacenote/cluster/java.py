@@ -55,13 +55,17 @@ def find_java(
     limit).
 
     `chosen` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled one),
-    `bundled`, or the path of a JDK. Without it JAVA_HOME is taken if it suits, else the bundled one; a
-    JAVA_HOME that holds no working Java is told through `progress`. Raises EngineError when there is none,
-    UsageError when `chosen` is none of these.
+    `bundled`, or the path of a JDK. Without it JAVA_HOME is taken if it suits, else the bundled one, else a
+    JAVA<N>_HOME of a version that suits; one that holds no working Java is told through `progress`. Raises
+    EngineError when there is none, UsageError when `chosen` is none of these.
     """
     if chosen is None:
-        own = _java_home(env, progress)
-        return own if own is not None and _suits(own, needs) else _checked(_bundled(), needs)
+        own = _java_home("JAVA_HOME", env, progress)
+        if own is not None and _suits(own, needs):
+            return own
+        bundled = _bundled()
+        found = bundled if _suits(bundled, needs) else _of_range(needs, env, progress)
+        return found or _checked(bundled, needs)
     if chosen == "bundled":
         return _checked(_bundled(), needs)
     if chosen.isdigit():
@@ -72,6 +76,20 @@ def find_java(
         f"--runtime-jdk={chosen} is no Java version, no path and not 'bundled'",
         hint="for example --runtime-jdk=21",
     )
+
+
+def fetched_java(home: Path) -> Java:
+    """A Java that was fetched because nothing here suits; cut down like the bundled one."""
+    return replace(read_java(home, "fetched"), trimmed=True)
+
+
+def _of_range(needs: tuple[int, int | None], env: Mapping[str, str], progress: Progress) -> Java | None:
+    lowest, highest = needs
+    for major in range(highest or lowest, lowest - 1, -1):
+        found = _java_home(f"JAVA{major}_HOME", env, progress)
+        if found is not None and _suits(found, needs):
+            return found
+    return None
 
 
 def _of_major(major: int, env: Mapping[str, str]) -> Java:
@@ -100,7 +118,7 @@ def _checked(java: Java, needs: tuple[int, int | None]) -> Java:
     wanted = f"{lowest} or newer" if highest is None else f"{lowest} to {highest}"
     raise EngineError(
         f"no Java for this engine: it needs {wanted}, and {java.origin} ({java.home}) is {java.version}",
-        hint="leave out --runtime-jdk to use the bundled Java, or set JAVA_HOME to one that suits",
+        hint="leave out --runtime-jdk to use the bundled Java or a fetched one, or set JAVA_HOME to one that suits",
     )
 
 
@@ -109,12 +127,12 @@ def _from_env(name: str, env: Mapping[str, str]) -> Java | None:
     return read_java(Path(home), name) if home else None
 
 
-def _java_home(env: Mapping[str, str], progress: Progress) -> Java | None:
+def _java_home(name: str, env: Mapping[str, str], progress: Progress) -> Java | None:
     try:
-        return _from_env("JAVA_HOME", env)
+        return _from_env(name, env)
     except EngineError as failure:
         # Often left from a JDK long removed, and nobody asked for it: no reason to stop a race.
-        progress(f"JAVA_HOME is not used: {failure.message}", 0, 0)
+        progress(f"{name} is not used: {failure.message}", 0, 0)
         return None
 
 

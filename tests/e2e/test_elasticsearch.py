@@ -1,0 +1,60 @@
+"""A real Elasticsearch 7.17, assembled from its published parts: a race by its version alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.engine
+
+TRACK = {
+    "version": 2,
+    "indices": [{"name": "notes", "body": "index.json"}],
+    "corpora": [{"name": "notes", "documents": [{"source-file": "notes.json", "document-count": 2_500}]}],
+    "schedule": [
+        {"operation": "delete-index"},
+        {"operation": "create-index"},
+        {"operation": {"operation-type": "bulk", "bulk-size": 500}, "clients": 2},
+        {"operation": {"operation-type": "refresh"}},
+        {
+            "operation": {"operation-type": "search", "body": {"query": {"term": {"tag": "even"}}}},
+            "iterations": 50,
+        },
+    ],
+}
+MAPPING = {"mappings": {"properties": {"n": {"type": "integer"}, "tag": {"type": "keyword"}}}}
+
+
+def write_track(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "track.json").write_text(json.dumps(TRACK))
+    (folder / "index.json").write_text(json.dumps(MAPPING))
+    lines = (json.dumps({"n": n, "tag": "odd" if n % 2 else "even"}) + "\n" for n in range(2_500))
+    (folder / "notes.json").write_text("".join(lines))
+
+
+def test_a_version_is_enough_to_race_elasticsearch(home: Path, tmp_path: Path) -> None:
+    write_track(tmp_path / "notes")
+    race_id = uuid.uuid4().hex
+    command = [
+        *(sys.executable, "-m", "pacenote", "race", f"--race-id={race_id}"),
+        *(f"--track-path={tmp_path / 'notes'}", "--distribution-version=7.17.28"),
+        "--car-params=heap_size:512m",
+    ]
+    environment = {**os.environ, "PACENOTE_HOME": str(home)}
+    done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    race = json.loads((home / "races" / race_id / "race.json").read_text())
+    assert (race["cluster"]["distribution"], race["cluster"]["distribution-version"]) == (
+        "elasticsearch",
+        "7.17.28",
+    )
+    assert all(task["error_rate"] == 0 for task in race["tasks"])
+    (check,) = race["documents"]
+    assert (check["counted"], check["acknowledged"]) == (2_500, 2_500)
