@@ -15,6 +15,7 @@ from pacenote.errors import EngineError, TrackError, UsageError
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.run import dry_run, race
 from pacenote.store.local import RaceStore
+from pacenote.track.git import git
 
 
 class Engine(BaseHTTPRequestHandler):
@@ -115,6 +116,31 @@ def test_a_race_is_told_stored_and_judged(tmp_path: Path, address: str) -> None:
     assert RaceStore(tmp_path / "home").load("r") == record
 
 
+def test_a_part_of_a_track_from_a_repository(tmp_path: Path, address: str) -> None:
+    upstream = tmp_path / "upstream"
+    upstream.mkdir()
+    operations = ({"path": "/"}, {"path": "/_cat"}, {"path": "/x", "run-on-serverless": False})
+    file = track(upstream / "tiny", *operations) / "track.json"
+    document = json.loads(file.read_text())
+    document["schedule"][0] |= {"iterations": 50, "warmup-iterations": 20, "clients": 2}
+    document["challenge"] = {"name": "c", "user-info": "Mind the gap.", "schedule": document.pop("schedule")}
+    file.write_text(json.dumps(document))
+    git("init", "--quiet", "--initial-branch=master", at=upstream)
+    git("add", "--all", at=upstream)
+    author = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
+    git(*author, "commit", "--quiet", "--message=first", at=upstream)
+    asked: dict[str, Any] = {"track": "tiny", "track_repository": upstream.as_uri(), "test_mode": True}
+    asked |= {"exclude_tasks": ("task1",), "build_flavor": "serverless"}
+    asked |= {"pipeline": "benchmark-only", "target_hosts": (address,)}
+    listener = Listener()
+    record = race(request(tmp_path, **asked), listener)
+    assert record.track.revision == git("rev-parse", "HEAD", at=upstream)
+    (one,) = record.tasks
+    assert (one.task, one.accounting.warmup, one.accounting.normal) == ("task0", 2, 2)
+    assert 'note left out, as they cannot run on serverless: "task2"' in listener.told
+    assert "note Mind the gap." in listener.told
+
+
 def test_failures_void_the_race(tmp_path: Path, address: str) -> None:
     record = race(existing(tmp_path, address, {"path": "/missing"}), Listener())
     assert record.complete
@@ -146,8 +172,8 @@ def test_what_cannot_run_is_said_before_anything_is_made(tmp_path: Path) -> None
             request(tmp_path, track="http_logs", distribution="opensearch", distribution_version="0.1"),
             Listener(),
         )
-    with pytest.raises(TrackError):
-        race(request(tmp_path, track="http_logz"), Listener())
+    with pytest.raises(TrackError, match=r'"http_logz" comes with Pacenote \(did you mean "http_logs"'):
+        race(request(tmp_path, track="http_logz", offline=True), Listener())
     assert not (tmp_path / "home" / "races").exists()
     assert not (tmp_path / "home" / "corpora").exists()
 

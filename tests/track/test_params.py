@@ -40,7 +40,7 @@ def test_dictionaries(text: str, expected: dict[str, Any]) -> None:
         ("", []),
         ("a, b ,c", ["a", "b", "c"]),
         ("type:search", ["type:search"]),
-        ("'a, b',tag:'c,d',it's,e's", ["a, b", "tag:'c,d'", "it's", "e's"]),
+        ("'a, b',tag:'c,d',it's,e's", ["a, b", "tag:c,d", "it's", "e's"]),
         ('["a", "b,c"]', ["a", "b,c"]),
         ("f.json", [1]),
     ],

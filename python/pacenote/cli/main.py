@@ -6,6 +6,7 @@ Only argparse is imported before the command is known, so that the command line 
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Sequence
@@ -83,6 +84,9 @@ def _run(arguments: list[str], console: Console) -> int:
     parser = Parser(name, COMMANDS[name], console, command.LATER)
     command.add_options(parser)
     parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
+    for flag in ("--quiet", "--offline"):  # Rally has them everywhere.
+        if not parser.has_option(flag):
+            parser.add_flag(flag, help=argparse.SUPPRESS)
     parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini in place of rally.ini")
     _configure(parser, name, rest, console)
     options = parser.parse(rest)

@@ -25,10 +25,7 @@ class Parser(argparse.ArgumentParser):
 
     def add_flag(self, name: str, help: str) -> None:  # noqa: A002  # argparse calls it so
         """Adds `--name`, false unless given; `--no-name` takes back what the configuration says."""
-        if help == argparse.SUPPRESS:
-            self.add_argument(name, action="store_true", help=help)
-        else:
-            self.add_argument(name, action=_Flag, help=help)
+        self.add_argument(name, action=_Flag, help=help)
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parses the arguments after the command. Raises UsageError; SystemExit(0) after `--help`."""

@@ -21,6 +21,9 @@ from pacenote.model.reader import shown
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to its comma; a comma in a value that is quoted as a whole ends nothing."""
 
+_QUOTED = re.compile(r"^([^':]*:|)'([^']*)'$")
+"""An item of a list whose text, or what stands behind its kind (`tag:'a,b'`), is quoted."""
+
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -42,7 +45,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     elif text.endswith(".json"):
         value = _json(read(text), f"{option}: {text}")
     else:
-        return [_unquoted(item.strip()) for item in _ITEM.findall(text) if item.strip()]
+        return [_QUOTED.sub(r"\1\2", item.strip()) for item in _ITEM.findall(text) if item.strip()]
     if not isinstance(value, list):
         raise UsageError(f"{option}: is {shown(value)}, must be a list")
     return value

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pacenote.errors import UsageError
-from pacenote.model.names import quoted
+from pacenote.errors import TrackError, UsageError
+from pacenote.model.names import near, quoted
 from pacenote.model.track import Challenge, Track
 from pacenote.model.track_request import TrackRequest
 from pacenote.track.filters import filter_tasks
@@ -60,7 +60,15 @@ def find(request: TrackRequest, progress: Callable[[str], None] = lambda _: None
     if request.track_repository is None and request.track_revision is None and BUNDLED.folder(name):
         note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository takes another"
         return Found(find_track(name), notes=(note,))
-    checkout = check_out(request, progress)
+    try:
+        checkout = check_out(request, progress)
+    except TrackError as cause:
+        if request.track_repository is not None or request.track_revision is not None:
+            raise
+        known = near(name, BUNDLED.names())
+        raise TrackError(
+            f"no track {quoted(name)} comes with Pacenote{known}, and {cause.message}", hint=cause.hint
+        ) from cause
     source = find_track(name, (checkout,) if request.track_repository else (BUNDLED, checkout))
     told = f"track {quoted(name)} from {checkout.describe()}; its templates and code run as you do"
     return Found(source, checkout.revision, (told,), checkout.notes)
