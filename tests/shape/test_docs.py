@@ -13,6 +13,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "README.md",
     "docs/measuring.md",
+    "docs/reference/configuration.md",
     "docs/reference/race-folder.md",
 )
 

@@ -20,11 +20,12 @@ _COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challeng
 def list_tracks(options: argparse.Namespace, console: Console) -> str:
     """The list. Fetches only where a repository is named. Raises UsageError and TrackError."""
     home = default_home()
-    found = [
-        summary
-        for repository in _repositories(options, console)
-        for summary in summarise(repository, home / "cache")
-    ]
+    by_name: dict[str, TrackSummary] = {}
+    for repository in _repositories(options, console):
+        for summary in summarise(repository, home / "cache"):
+            # A race takes the first of several that are called alike.
+            by_name.setdefault(summary.name, summary)
+    found = list(by_name.values())
     if options.format == "json":
         return json_text([asdict(summary) for summary in found])
     return table(_COLUMNS, [_cells(summary) for summary in found]) if found else "No tracks found.\n"

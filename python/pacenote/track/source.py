@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 from collections.abc import Sequence
@@ -72,24 +73,30 @@ class FolderRepository:
         return folder if any((folder / entry).is_file() for entry in ENTRY_FILES) else None
 
 
+_FEW = 12
+
 BUNDLED = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
 """The tracks that come with Pacenote."""
 
 
 def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED,)) -> TrackSource:
-    """Looks a track up by name; the first repository that has it wins.
+    """Looks a track up by name; the first repository that has it wins. It is called as it was looked up.
 
     Raises `TrackError` with near names when none has it.
     """
     for repository in repositories:
         folder = repository.folder(name)
         if folder is not None:
-            return open_track(folder)
+            return dataclasses.replace(open_track(folder), name=name)
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
         f"there is no track {quoted(name)}{near(name, known)}",
-        hint=f"tracks: {listed(known)}; a track of your own is named with --track-path",
+        hint=f"{_shown(known)}; a track of your own is named with --track-path",
     )
+
+
+def _shown(known: Sequence[str]) -> str:
+    return f"tracks: {listed(known)}" if len(known) <= _FEW else "`pacenote list tracks` shows what there is"
 
 
 def open_track(path: Path) -> TrackSource:
