@@ -29,7 +29,7 @@ def test_names_of_several_parts(tmp_path: Path) -> None:
     (tmp_path / "elastic" / "logs" / "track.json").write_text("{}")
     repository = FolderRepository(tmp_path)
     assert list(repository.names()) == ["elastic/logs"]
-    assert find_track("elastic/logs", (repository,)).name == "logs"
+    assert find_track("elastic/logs", (repository,)).name == "elastic/logs"
 
 
 def test_a_name_cannot_climb_out_of_the_repository(tmp_path: Path) -> None:
