@@ -55,7 +55,8 @@ from pacenote.track.serverless import FLAVOR as SERVERLESS
 def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
     """What a race would do, step by step, from what the track declares. Raises TrackError."""
     prepared = _load(request, None, lambda _: None)
-    return explain(_plan(request, prepared.track, prepared.challenge, PlanContext()))
+    context = PlanContext(assertions=request.enable_assertions)
+    return explain(_plan(request, prepared.track, prepared.challenge, context))
 
 
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
@@ -68,12 +69,14 @@ def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
         prepared = _load(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         track, challenge = prepared.track, prepared.challenge
-        _plan(request, track, challenge, PlanContext())
+        context = PlanContext(assertions=request.enable_assertions)
+        _plan(request, track, challenge, context)
         _check_indices(request, challenge)
         place = RaceFolder(RaceStore(request.home).races / request.race_id)
         provision = _provision(request, place)
         corpora = prepare(track, challenge, request, listener.preparing)
-        plan = _plan(request, track, challenge, PlanContext(corpora.data_file, _engine(request)))
+        context = dataclasses.replace(context, data_file=corpora.data_file, engine=_engine(request))
+        plan = _plan(request, track, challenge, context)
         folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
         try:
             with existing or embedded_cluster(provision, listener.preparing) as cluster:
