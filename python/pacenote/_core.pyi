@@ -62,9 +62,9 @@ class Driver:
 class Lane:
     """Where parameter sources, runners and schedulers in Python meet the race. Made by `Driver.lane`.
 
-    The driver asks by events, Python answers by calls; no call waits, and all may come from any thread. A `task` is
-    a position in the plan, a `client` one of the task's, an `owner` both: whose running operation a request belongs
-    to. Times of such an operation are those of its requests, as the driver saw them.
+    The driver asks by events, Python answers by calls; no call waits, and all may come from any thread. A
+    `task` is a position in the plan, a `client` one of the task's, an `owner` both: whose running operation a
+    request belongs to. Times of such an operation are those of its requests, as the driver saw them.
     """
 
     def fileno(self) -> int:
@@ -75,16 +75,18 @@ class Lane:
 
         ("prepare", step): build sources, runners and schedulers of the step, fill queues; answer `prepared`.
           Only steps with a task that needs Python are told of.
-        ("run", token, task, client, measured): carry out one operation; answer `done`, or `end` if there is none.
+        ("run", token, task, client, measured): carry out one operation; answer `done`, or `end` if there is
+          none.
         ("next", token, task, client): when is the next operation due? answer `due`.
-        ("after", task, client, weight, unit, success, error, seconds_since_start): what became of an operation whose
-          task has a scheduler in Python and that the driver carried out itself.
+        ("after", task, client, weight, unit, success, error, seconds_since_start): what became of an operation
+          whose task has a scheduler in Python and that the driver carried out itself.
         ("ended", task, client): the client's share of the task is over: nothing more is taken.
         ("finish", step): all clients of the step have ended.
         ("reply", ticket, status, headers, body): the reply to a `request`.
-        ("failed", ticket, kind, reason): a `request` without reply; kind is connect, reset, timeout or protocol.
-        ("outcome", ticket, json): what became of an `execute`: an object with `success`, `weight`, `status`, `took_ms`
-          (-1: not said), `error` (null, or `class`, `kind`, `reason`, `status`) and `body`, the last reply's text.
+        ("failed", ticket, kind, reason): a `request` without reply; kind: connect, reset, timeout or protocol.
+        ("outcome", ticket, json): what became of an `execute`: an object with `success`, `weight`, `status`,
+          `took_ms` (-1: not said), `error` (null, or `class`, `kind`, `reason`, `status`) and `body`, the last
+          reply's text.
         ("quit",): the race is over; nothing follows.
         """
 
@@ -92,20 +94,21 @@ class Lane:
         """Answers `prepare`; with an error, which is the reason told, the race ends."""
 
     def supply(self, task: int, client: int, operation: str, body: bytes | None) -> bool:
-        """Hands over the next operation of a client: a `Supply` document, with the body of a bulk beside it.
+        """Hands over the next operation of a client: a `Supply` document, with a bulk's body beside it.
 
-        False: there is no room now, or the client's share is over. Raises CoreError: what is handed over is no such
-        document, the task takes none, its source has ended.
+        False: there is no room now, or the client's share is over. Raises CoreError: this is no such document,
+        the task takes none, its source has ended.
         """
 
     def room(self, task: int, client: int) -> int:
-        """How many operations can be handed over to a client now. Raises CoreError: the task takes none."""
+        """How many operations can be handed over to a client now. Raises CoreError: the task needs no Python."""
 
     def end(self, task: int, client: int, error: str | None) -> None:
         """Says that a client has no more operations than those handed over; the first call counts.
 
         With an error, which is the reason told, the share ends with a failed operation of class `plugin`. A
-        `run` or `next` that is not answered yet counts as answered. Raises CoreError: the task needs no Python.
+        `run` or `next` that is not answered yet is answered by that: there was no operation. Raises CoreError:
+        the task needs no Python.
         """
 
     def due(self, token: int, offset_s: float | None) -> None:
@@ -117,12 +120,12 @@ class Lane:
     def done(self, token: int, result: str) -> None:
         """Answers `run`: an object with `weight`, `unit`, `success`, `last` and `error`.
 
-        `last`: no operation follows. `error` is null or has `class` (one of the error classes), `kind`, `status`
-        (or null) and `reason`; an error of class `plugin` is the last of its share, too. An answer that comes after its
-        operation was abandoned is not heard. Raises CoreError: this is no result.
+        `last`: no operation follows. `error` is null or has `class` (one of the error classes), `kind`,
+        `status` (or null) and `reason`; an error of class `plugin` is the last of its share, too. An answer
+        that comes after its operation was abandoned is not heard. Raises CoreError: this is no result.
         """
 
-    def request(  # noqa: PLR0913
+    def request(
         self,
         owner: tuple[int, int] | None,
         cluster: str,
@@ -134,18 +137,15 @@ class Lane:
     ) -> int:
         """Sends a request to a cluster (`default`, or another that the plan names); returns its ticket.
 
-        `target` is path and query string. Headers go beside those of the cluster; those that frame the message are
-        the driver's own and left out. Without timeout that of the plan holds. Raises CoreError: there is no such
-        cluster, the request cannot be written as HTTP, the race is over.
+        `target` is path and query string. Headers go beside those of the cluster; those that frame the message
+        are the driver's own and left out, and so is `user-agent`. Without timeout that of the plan holds.
+        Raises CoreError: there is no such cluster, the request cannot be written as HTTP, the race is over.
         """
 
-    def execute(
-        self, owner: tuple[int, int] | None, cluster: str, operation: str, body: bytes | None
-    ) -> int:
-        """Has a `Supply` document carried out by the driver itself, as part of the owner's operation; returns its
-        ticket.
+    def execute(self, owner: tuple[int, int] | None, cluster: str, operation: str, body: bytes | None) -> int:
+        """Has a `Supply` document carried out by the driver itself, as part of the owner's operation.
 
-        Raises CoreError as `supply` and `request` do.
+        Returns its ticket. Raises CoreError as `supply` and `request` do.
         """
 
 def generate(
