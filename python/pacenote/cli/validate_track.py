@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
@@ -15,7 +16,9 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import TrackError
 from pacenote.model.names import quoted
-from pacenote.model.track import Challenge, Track
+from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
+from pacenote.model.track import Track
+from pacenote.model.track_request import TrackRequest
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.track.prepare import allowed, load_wanted
 from pacenote.units import format_count
@@ -40,24 +43,44 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     track = allowed(wanted.track, request)
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges
-    planned = track.plugin is None
-    if planned:
-        _plan(track, challenges)
+    names = [challenge.name for challenge in challenges]
+    if track.plugin is None:
+        _plan(track, names, lambda _: track, NO_PLUGINS)
+    else:
+        _plan_with_plugins(track, names, request, console)
     if not options.quiet:
         counted = format_count(len(challenges), "challenge")
         tasks = format_count(sum(1 for challenge in challenges for _ in challenge.tasks()), "task")
-        unplanned = "" if planned else "; what its Python code does is only known when it runs"
-        console.result(f"track {quoted(track.name)} is valid: {counted}, {tasks}{unplanned}\n")
+        console.result(f"track {quoted(track.name)} is valid: {counted}, {tasks}\n")
     return 0
 
 
-def _plan(track: Track, challenges: list[Challenge] | tuple[Challenge, ...]) -> None:
+def _plan_with_plugins(
+    track: Track, challenges: Sequence[str], request: TrackRequest, console: Console
+) -> None:
+    # Only tracks with Python code need what this imports.
+    from pacenote.race.plugins import plugins_of
+
+    with plugins_of(track, request.home, offline=request.offline, warn=console.warning) as plugins:
+        assert plugins is not None
+
+        def changed(challenge: str) -> Track:
+            plugins.validate(challenge, request.track_params)
+            return plugins.after_load(track, challenge)
+
+        _plan(track, challenges, changed, plugins.names)
+
+
+def _plan(
+    track: Track, challenges: Sequence[str], changed: Callable[[str], Track], plugins: PluginNames
+) -> None:
+    """Plans challenges of what plug-ins make of the track. Raises TrackError with all problems of all."""
     settings = PlanSettings(race_id="validation", seed=0, hosts=())
     problems: dict[str, None] = {}
     hints: dict[str, None] = {}
     for challenge in challenges:
         try:
-            build_plan(track, challenge.name, settings, PlanContext())
+            build_plan(changed(challenge), challenge, settings, PlanContext(plugins=plugins))
         except TrackError as error:
             problems |= dict.fromkeys(error.problems or (error.message,))
             hints |= dict.fromkeys([error.hint] if error.hint else [])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pacenote.model.secrets import HIDDEN, hide_in
-from pacenote.model.work import Headers, Work, document_data
+from pacenote.model.work import Headers, Lane, Supplied, Work, document_data
 
 VERSION = 2
 """The version of the document."""
@@ -198,6 +198,13 @@ class Plan:
     def clients(self) -> int:
         """How many clients the widest step needs."""
         return max((slot.client + 1 for step in self.steps for slot in step.slots), default=0)
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether parameter sources, runners or schedulers in Python take part."""
+        return any(
+            isinstance(task.work, Supplied | Lane) or isinstance(task.pace, Scheduled) for task in self.tasks
+        )
 
     def to_json(self) -> str:
         """The document the driver reads; equal plans give equal texts."""

@@ -4,7 +4,7 @@ yet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -14,8 +14,8 @@ from pacenote.fetch.address import addresses
 from pacenote.fetch.download import NotAvailable, Wanted, download
 from pacenote.model.race import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.track import Challenge, Corpus, Documents, Track
-from pacenote.plan.corpora import needed_documents
+from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
+from pacenote.plan.corpora import Selected, needed_documents, no_documents
 from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
 from pacenote.race.generated import Progress, alone_in, folder_name, generated_corpus
 from pacenote.race.wanted import full_file, generated_counts, is_excerpt
@@ -34,15 +34,22 @@ class PreparedCorpora:
         return file.path, file.documents
 
 
-def prepare(track: Track, challenge: Challenge, request: RaceRequest, progress: Progress) -> PreparedCorpora:
-    """Prepares the data that a challenge indexes, and nothing else.
+def prepare(
+    track: Track,
+    challenge: Challenge,
+    request: RaceRequest,
+    progress: Progress,
+    sourced: Callable[[Task], Selected] = no_documents,
+) -> PreparedCorpora:
+    """Prepares the data that a challenge indexes, and nothing else; `sourced` says what parameter sources in
+    Python read.
 
     Raises CorpusError: data that is missing and cannot be generated, a broken archive, or another size or
     number of documents than the track declares.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}
-    for corpus, documents in needed_documents(track, challenge):
+    for corpus, documents in needed_documents(track, challenge, sourced):
         corpora[corpus.name] = corpus
         needed.setdefault(corpus.name, []).append(documents)
     preparation = _Preparation(track, request, progress)

@@ -39,10 +39,12 @@ from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import Host, OnError, Plan, Target
 from pacenote.plan.explain import StepLines, explain
+from pacenote.plugins.track_plugins import TrackPlugins
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
 from pacenote.race.documents import check_documents
 from pacenote.race.drive import STOPPING, Drive, drive
+from pacenote.race.plugins import after_load, names_of, plugins_of, prepare_data, sourced_by, tell_data_files
 from pacenote.store.local import RaceFolder, RaceStore
 from pacenote.telemetry.device import Devices
 from pacenote.telemetry.environment import read_environment
@@ -55,8 +57,10 @@ from pacenote.track.serverless import FLAVOR as SERVERLESS
 def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
     """What a race would do, step by step, from what the track declares. Raises TrackError."""
     prepared = _load(request, None, lambda _: None)
-    context = PlanContext(assertions=request.enable_assertions)
-    return explain(_plan(request, prepared.track, prepared.challenge, context))
+    with plugins_of(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
+        prepared = after_load(prepared, plugins, request)
+        context = PlanContext(plugins=names_of(plugins))
+        return explain(_plan(request, prepared.track, prepared.challenge, context))
 
 
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
@@ -68,26 +72,42 @@ def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
         existing = _existing(request)
         prepared = _load(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
-        track, challenge = prepared.track, prepared.challenge
-        context = PlanContext(assertions=request.enable_assertions)
-        _plan(request, track, challenge, context)
-        _check_indices(request, challenge)
-        place = RaceFolder(RaceStore(request.home).races / request.race_id)
-        provision = _provision(request, place)
-        corpora = prepare(track, challenge, request, listener.preparing)
-        context = dataclasses.replace(context, data_file=corpora.data_file, engine=_engine(request))
-        plan = _plan(request, track, challenge, context)
-        folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
-        try:
-            with existing or embedded_cluster(provision, listener.preparing) as cluster:
-                record = _set_out(folder, plan, cluster, secret_values(request.track_params))
-                listener.started(record)
-                record = _run(record, plan, cluster, folder, listener)
-        except BaseException as error:
-            _break_off(folder, error)
-            raise
+        track = prepared.track
+        with plugins_of(track, request.home, offline=request.offline, warn=listener.warning) as plugins:
+            record = _race(request, after_load(prepared, plugins, request), plugins, existing, listener)
     listener.finished(record)
     return record
+
+
+def _race(
+    request: RaceRequest,
+    prepared: Prepared,
+    plugins: TrackPlugins | None,
+    existing: Cluster | None,
+    listener: RaceListener,
+) -> RaceRecord:
+    """The race of a track as it is going to run."""
+    track, challenge, names = prepared.track, prepared.challenge, names_of(plugins)
+    plan = _plan(request, track, challenge, PlanContext(plugins=names))
+    if plan.needs_python:
+        raise TrackError(f"track {quoted(track.name)} has tasks in Python, which cannot be run yet")
+    _check_indices(request, challenge)
+    place = RaceFolder(RaceStore(request.home).races / request.race_id)
+    provision = _provision(request, place)
+    prepare_data(plugins, request, listener.preparing)
+    corpora = prepare(track, challenge, request, listener.preparing, sourced_by(plugins, track))
+    tell_data_files(plugins, corpora, request)
+    context = PlanContext(corpora.data_file, _engine(request), names)
+    plan = _plan(request, track, challenge, context)
+    folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
+    try:
+        with existing or embedded_cluster(provision, listener.preparing) as cluster:
+            record = _set_out(folder, plan, cluster, secret_values(request.track_params))
+            listener.started(record)
+            return _run(record, plan, cluster, folder, listener)
+    except BaseException as error:
+        _break_off(folder, error)
+        raise
 
 
 def _check_indices(request: RaceRequest, challenge: Challenge) -> None:
@@ -112,15 +132,7 @@ def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[st
     elif request.pipeline == "benchmark-only":
         version = ""
     # Branches of track repositories are named after versions of Elasticsearch.
-    prepared = prepare_track(
-        request.track_request(version if distribution == "elasticsearch" else ""), progress
-    )
-    if prepared.track.plugin is not None:
-        raise TrackError(
-            f"track {quoted(prepared.track.name)} has Python code ({prepared.track.plugin.name}), which "
-            "cannot be run yet"
-        )
-    return prepared
+    return prepare_track(request.track_request(version if distribution == "elasticsearch" else ""), progress)
 
 
 def _announce(prepared: Prepared, listener: RaceListener) -> None:

@@ -1,0 +1,5 @@
+"""Runners under Rally's names."""
+
+from pacenote.plugins.esrally.driver import runner
+
+__all__ = ["runner"]

@@ -1,0 +1,28 @@
+"""Downloads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from pacenote.plugins.tools import current
+
+Progress = Callable[[int, int | None], object]
+
+
+def download_http(
+    url: str,
+    local_path: str,
+    expected_size_in_bytes: int | None = None,
+    progress_indicator: Progress | None = None,
+) -> int | None:
+    """Fetches a file over HTTP; returns its size in bytes."""
+    current().download(url, local_path, expected_size_in_bytes)
+    size = os.path.getsize(local_path)  # noqa: PTH202
+    if progress_indicator is not None:
+        progress_indicator(size, size)
+    return size
+
+
+download = download_http
+"""Fetches a file from any address that corpora may have."""

@@ -1,0 +1,79 @@
+"""The errors that plug-ins raise and catch under Rally's names."""
+
+from __future__ import annotations
+
+
+class RallyError(Exception):
+    """The root of them all. `message` is what is wrong, `cause` what it came from."""
+
+    def __init__(self, message: str, cause: object = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.cause = cause
+
+    @property
+    def full_message(self) -> str:
+        """The message with the texts of its causes."""
+        text, nested = str(self.message), self.cause
+        while nested is not None:
+            text += f"\n\t{getattr(nested, 'message', nested)}"
+            nested = getattr(nested, "cause", None)
+        return text
+
+    def __repr__(self) -> str:
+        return str(self.message)
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
+class LaunchError(RallyError):
+    """The engine could not be started."""
+
+
+class SystemSetupError(RallyError):
+    """Something is missing on this machine."""
+
+
+class RallyAssertionError(RallyError):
+    """A condition does not hold."""
+
+
+class RallyTaskAssertionError(RallyAssertionError):
+    """A reply does not hold what the track says it must."""
+
+
+class ConfigError(RallyError):
+    """The configuration is wrong."""
+
+
+class DataError(RallyError):
+    """The data of a track, or the parameters of an operation, are wrong."""
+
+
+class SupplyError(RallyError):
+    """Something could not be fetched."""
+
+
+class BuildError(RallyError):
+    """Something could not be built."""
+
+
+class InvalidSyntax(RallyError):
+    """The track says something that cannot be meant."""
+
+
+class InvalidName(RallyError):
+    """Nothing has that name."""
+
+
+class TrackConfigError(RallyError):
+    """The parameters given to a track are wrong."""
+
+
+class NotFound(RallyError):
+    """Something is not there."""
+
+
+class UserInterrupted(RallyError):
+    """The user stopped the race."""

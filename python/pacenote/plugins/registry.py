@@ -1,0 +1,133 @@
+"""What a plug-in registers: runners, parameter sources, schedulers, track processors and validators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pacenote.errors import TrackError
+from pacenote.model.names import quoted
+from pacenote.model.plugin_names import PluginNames
+
+RALLY_VERSION = "2.13.0"
+"""The version of Rally whose plug-in interface this is."""
+
+BUILT_IN_SCHEDULERS = ("deterministic", "poisson")
+"""Values of a task's `schedule` that no plug-in may take."""
+
+
+class Registry:
+    """What `register(registry)` of a plug-in is given.
+
+    Wrong things are refused at once with `TrackError`, whose place is the line of the plug-in.
+    """
+
+    def __init__(self) -> None:
+        self.runners: dict[str, Any] = {}
+        self.param_sources: dict[str, Any] = {}
+        self.schedulers: dict[str, Any] = {}
+        self.track_processors: list[Any] = []
+        self.validators: dict[str, list[Callable[[dict[str, Any]], object]]] = {}
+
+    @property
+    def meta_data(self) -> Mapping[str, Any]:
+        """What plug-ins look at to choose between their forms."""
+        return {"rally_version": RALLY_VERSION, "async_runner": True}
+
+    def register_param_source(self, name: str, param_source: Any) -> None:
+        """A function, or a class, that gives the parameters of operations with this `param-source`."""
+        if not (inspect.isfunction(param_source) or inspect.isclass(param_source)):
+            raise _refused("parameter source", name, "is neither a function nor a class", param_source)
+        self.param_sources[_name("parameter source", name)] = param_source
+
+    def register_runner(self, operation_type: Any, runner: Any, **options: Any) -> None:
+        """An async function, or an object with an async `__call__`, that does operations of this type."""
+        name = _name("runner", getattr(operation_type, "value", operation_type))
+        if not options.get("async_runner", False):
+            raise _refused("runner", name, "must be async and registered with async_runner=True", runner)
+        if inspect.isclass(runner) or not callable(runner):
+            raise _refused("runner", name, "is neither a function nor an object that can be called", runner)
+        self.runners[name] = runner
+
+    def register_scheduler(self, name: str, scheduler: Any) -> None:
+        """A class or a function that says when the next operation is due."""
+        name = _name("scheduler", name)
+        if name in BUILT_IN_SCHEDULERS or name in self.schedulers:
+            raise _refused("scheduler", name, "is registered under a name that is taken", scheduler)
+        if not callable(scheduler):
+            raise _refused("scheduler", name, "is neither a class nor a function", scheduler)
+        self.schedulers[name] = scheduler
+
+    def register_track_processor(self, processor: Any) -> None:
+        """An object that changes the track, or prepares its data."""
+        methods = ("on_after_load_track", "on_prepare_track")
+        if inspect.isclass(processor) or not any(callable(getattr(processor, one, None)) for one in methods):
+            raise _refused("track processor", "", f"must be an object with {' or '.join(methods)}", processor)
+        self.track_processors.append(processor)
+
+    def register_validator(self, challenge_name: str, validator: Callable[[dict[str, Any]], object]) -> None:
+        """A function that raises for track parameters with which the challenge cannot run."""
+        name = _name("validator", challenge_name)
+        if not callable(validator):
+            raise _refused("validator", name, "cannot be called", validator)
+        known = self.validators.setdefault(name, [])
+        if validator not in known:
+            known.append(validator)
+
+    def names(self) -> PluginNames:
+        """The names, for the planner."""
+        ending = frozenset(name for name, runner in self.runners.items() if ends_by_itself(runner))
+        return PluginNames(
+            runners=frozenset(self.runners),
+            ending_runners=ending,
+            param_sources=frozenset(self.param_sources),
+            schedulers=frozenset(self.schedulers),
+        )
+
+
+def ends_by_itself(runner: Any) -> bool:
+    """Whether a runner, or the one that it wraps, says itself when its task is done."""
+    inner = innermost(runner)
+    return _declares(inner, "completed") and _declares(inner, "percent_completed")
+
+
+def innermost(runner: Any) -> Any:
+    """The runner in all its wrappers."""
+    while (inner := getattr(runner, "delegate", None)) is not None:
+        runner = inner
+    return runner
+
+
+def _declares(runner: Any, name: str) -> bool:
+    # The value is not asked for: that would run code of a plug-in while nothing has happened yet.
+    return hasattr(type(runner), name) or name in getattr(runner, "__dict__", ())
+
+
+def _name(what: str, name: object) -> str:
+    if isinstance(name, str) and name:
+        return name
+    raise _refused(what, "", f"needs a name, not {name!r}", None)
+
+
+def _refused(what: str, name: str, reason: str, thing: object) -> TrackError:
+    shown = "" if thing is None else f": {_shown(thing)}"
+    return TrackError(f"the {what}{' ' + quoted(name) if name else ''} {reason}{shown}")
+
+
+def _shown(thing: object) -> str:
+    named = getattr(thing, "__qualname__", None)
+    return named if isinstance(named, str) else f"an object of {type(thing).__name__}"
+
+
+_using: list[Registry] = [Registry()]
+
+
+def in_use() -> Registry:
+    """What the plug-ins of the track in use registered."""
+    return _using[-1]
+
+
+def use(registry: Registry) -> None:
+    """Makes a registry the one in use."""
+    _using[:] = [registry]

@@ -1,0 +1,178 @@
+"""The plug-ins of one track in use: what they make of the track, of its data and of its parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pacenote.errors import TrackError
+from pacenote.model import track as model
+from pacenote.model.names import quoted
+from pacenote.model.plugin_names import PluginNames
+from pacenote.model.reader import Problems, Reader
+from pacenote.operations.bulk import select_documents
+from pacenote.plugins import rally_track as rally
+from pacenote.plugins.esrally.track.loader import Decompressor, Downloader
+from pacenote.plugins.failures import describe
+from pacenote.plugins.load import Loaded, loaded
+from pacenote.plugins.parallel import Work, run_in_parallel
+from pacenote.plugins.rally_convert import set_data_files, to_model, to_rally
+from pacenote.plugins.rally_errors import TrackConfigError
+from pacenote.plugins.registry import Registry
+from pacenote.plugins.tools import Tools, use
+
+Selected = Sequence[tuple[model.Corpus, model.Documents]]
+
+Progress = Callable[[str, int, int], object]
+"""Told (label, done, total)."""
+
+_BULK_SOURCE = "BulkIndexParamSource"
+
+
+class TrackPlugins:
+    """The plug-ins of one track, loaded.
+
+    `track` is the track as plug-ins see and change it; there is one as soon as `after_load` was called.
+    """
+
+    def __init__(self, plugins: Loaded) -> None:
+        self._plugins = plugins
+        self._track: rally.Track | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder of the track."""
+        return self._plugins.root
+
+    @property
+    def registry(self) -> Registry:
+        """What was registered."""
+        return self._plugins.registry
+
+    @property
+    def names(self) -> PluginNames:
+        """What was registered, by name."""
+        return self.registry.names()
+
+    @property
+    def track(self) -> rally.Track:
+        """The track for plug-ins."""
+        assert self._track is not None, "the track is there after `after_load`"
+        return self._track
+
+    def after_load(self, track: model.Track, challenge: str) -> model.Track:
+        """The track after the track processors have changed it; `challenge` is the one that runs.
+
+        Raises `TrackError` with file and line of the processor that raises.
+        """
+        self._track = to_rally(track, challenge)
+        for processor in self.registry.track_processors:
+            method = getattr(processor, "on_after_load_track", None)
+            if callable(method):
+                self._call("track processor", processor, partial(method, self.track))
+        return to_model(self.track, track) if self.registry.track_processors else track
+
+    def validate(self, challenge: str, params: Mapping[str, Any]) -> None:
+        """Asks the validators of a challenge whether it can run with these track parameters.
+
+        Raises `TrackError` with what the validator says.
+        """
+        for validator in self.registry.validators.get(challenge, ()):
+            try:
+                validator(dict(params))
+            except KeyboardInterrupt:
+                raise
+            except TrackConfigError as error:
+                raise TrackError(
+                    f"challenge {quoted(challenge)} cannot run with these parameters: {error}"
+                ) from error
+            except BaseException as error:
+                raise self._failed("validator", validator, error) from error
+
+    def prepare(self, data_root: Path, tools: Tools, progress: Progress) -> None:
+        """Lets the track processors prepare data below a folder.
+
+        Raises `TrackError` with file and line of the processor, or of the function it asked for, that raises.
+        """
+        use(tools)
+        for processor in self.registry.track_processors:
+            for name, value in (
+                ("downloader", Downloader()),
+                ("decompressor", Decompressor()),
+                ("cfg", None),
+            ):
+                if hasattr(processor, name):
+                    setattr(processor, name, value)
+            method = getattr(processor, "on_prepare_track", None)
+            if not callable(method):
+                continue
+            progress(f"preparing data: {_name(processor)}", 0, 0)
+            work: list[Work] = []
+            # It may be a generator, so taking its items is running its code.
+            self._call("track processor", processor, partial(_collect, method, (self.track, data_root), work))
+            run_in_parallel(_name(processor), work, self.root, progress)
+
+    def needed(self, task: model.Task, track: model.Track) -> Selected:
+        """The data files that the parameter source of a task reads."""
+        source = self.registry.param_sources.get(str(task.operation.params.get("param-source")))
+        names = _names_in_constructor(source)
+        if _BULK_SOURCE not in names and "corpora" not in names:
+            return ()
+        return select_documents(Reader(task.operation.params, task.operation.place, Problems()), track)
+
+    def set_data_files(
+        self, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]
+    ) -> None:
+        """Tells parameter sources where the data files are: `found` by corpus and source file with their
+        numbers of documents, others below `folders`.
+        """
+        set_data_files(self.track, folders, found)
+
+    def _call(self, what: str, thing: object, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise self._failed(what, thing, error) from error
+
+    def _failed(self, what: str, thing: object, error: BaseException) -> TrackError:
+        text = f"the {what} {_name(thing)} of track {quoted(self.root.name)} failed"
+        return TrackError(f"{text}: {describe(error, self.root)}")
+
+
+@contextlib.contextmanager
+def open_plugins(track: model.Track, libraries: Path | None) -> Generator[TrackPlugins | None, None, None]:
+    """The plug-ins of a track, in use until left; None if it has none. `libraries` are its dependencies.
+
+    Raises `TrackError` with file and line of what cannot be loaded.
+    """
+    if track.plugin is None:
+        yield None
+        return
+    with loaded(track.plugin, libraries) as plugins:
+        yield TrackPlugins(plugins)
+
+
+def _collect(method: Callable[..., Any], arguments: tuple[rally.Track, Path], work: list[Work]) -> None:
+    track, data_root = arguments
+    work.extend(method(track, str(data_root)) or ())
+
+
+def _name(thing: object) -> str:
+    return getattr(thing, "__name__", None) or type(thing).__name__
+
+
+def _names_in_constructor(source: object) -> set[str]:
+    """Names that the constructors of a class mention: enough to know whether it reads corpora."""
+    if not inspect.isclass(source):
+        return set()
+    names: set[str] = {base.__name__ for base in source.__mro__}
+    for base in source.__mro__:
+        code = getattr(base.__dict__.get("__init__"), "__code__", None)
+        names.update(code.co_names if code is not None and base.__name__ != _BULK_SOURCE else ())
+    return names

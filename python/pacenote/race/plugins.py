@@ -1,0 +1,98 @@
+"""The Python of a track in a race: loaded, allowed to change the track, given what it needs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+from pacenote import _core
+from pacenote.fetch.address import resolve
+from pacenote.fetch.download import Wanted, download
+from pacenote.model.names import quoted
+from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
+from pacenote.model.race_request import RaceRequest
+from pacenote.model.track import Task, Track
+from pacenote.plan.corpora import Selected, no_documents
+from pacenote.plugins.tools import Tools
+from pacenote.plugins.track_plugins import TrackPlugins, open_plugins
+from pacenote.race.corpora import PreparedCorpora
+from pacenote.race.generated import Progress, core_call
+from pacenote.track.dependencies import install_dependencies
+from pacenote.track.prepare import Prepared
+
+
+@contextlib.contextmanager
+def plugins_of(
+    track: Track, home: Path, *, offline: bool, warn: Callable[[str], None]
+) -> Generator[TrackPlugins | None, None, None]:
+    """The plug-ins of a track, in use until left; None if it has none.
+
+    The packages they depend on are installed before; `warn` is told that code is about to run. Raises
+    TrackError.
+    """
+    if track.plugin is None:
+        yield None
+        return
+    warn(f"running the Python code of track {quoted(track.name)}, which may do what you may: {track.plugin}")
+    libraries = None
+    if track.dependencies:
+        libraries = install_dependencies(track.dependencies, home, offline)
+    with open_plugins(track, libraries) as plugins:
+        yield plugins
+
+
+def names_of(plugins: TrackPlugins | None) -> PluginNames:
+    """What plug-ins registered, for the planner."""
+    return NO_PLUGINS if plugins is None else plugins.names
+
+
+def after_load(prepared: Prepared, plugins: TrackPlugins | None, request: RaceRequest) -> Prepared:
+    """The track as plug-ins want it to run, accepted by their validators. Raises TrackError."""
+    if plugins is None:
+        return prepared
+    name = prepared.challenge.name
+    track = plugins.after_load(prepared.track, name)
+    plugins.validate(name, request.track_params)
+    return dataclasses.replace(prepared, track=track, challenge=track.challenge(name))
+
+
+def sourced_by(plugins: TrackPlugins | None, track: Track) -> Callable[[Task], Selected]:
+    """Which data files the parameter source of a task reads."""
+    return no_documents if plugins is None else lambda task: plugins.needed(task, track)
+
+
+def prepare_data(plugins: TrackPlugins | None, request: RaceRequest, progress: Progress) -> None:
+    """Lets plug-ins make or fetch data of their own. Raises TrackError and CorpusError."""
+    if plugins is not None:
+        plugins.prepare(data_root(request), _tools(request, progress), progress)
+
+
+def tell_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, request: RaceRequest) -> None:
+    """Tells parameter sources where the data files are."""
+    if plugins is None:
+        return
+    found = {key: (file.path, file.documents) for key, file in corpora.files.items()}
+    folders = (plugins.root, data_root(request)) if request.track_path else (data_root(request),)
+    plugins.set_data_files(folders, found)
+
+
+def data_root(request: RaceRequest) -> Path:
+    """The folder of data files."""
+    return request.dataset_cache or request.home / "corpora"
+
+
+def _tools(request: RaceRequest, progress: Progress) -> Tools:
+    def fetch(url: str, path: str, size: int | None) -> None:
+        if request.offline:
+            raise OSError(f"{path} is not there, and --offline forbids downloading it")
+        download(Wanted(Path(path), (resolve(url),), size), progress)
+
+    def unpack(archive: Path, path: Path) -> None:
+        label = f"unpacking {archive.name}"
+        core_call(
+            lambda: _core.unpack(archive, path.parent, None, lambda done, total: progress(label, done, total))
+        )
+
+    return Tools(fetch, unpack, lambda path: core_call(lambda: _core.count_lines(path)))
