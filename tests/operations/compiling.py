@@ -10,7 +10,7 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
 from pacenote.model.work import Calls, Request
-from pacenote.operations.base import Compiled, Context, compile_operation
+from pacenote.operations.base import Compiled, Context, Engine, compile_operation
 from pacenote.operations.registry import resolve_type
 
 BODY = {"settings": {"a": 1, "b": 1}, "mappings": {}}
@@ -25,34 +25,55 @@ STREAMS = Corpus("streams", (Documents("s.json", document_count=3, target_data_s
 MIXED = Corpus("mixed", (Documents("m.json", document_count=2, includes_action_and_meta_data=True),))
 BOOKS = (Index("books", BODY),)
 
+OPENSEARCH = Engine("opensearch", "3.3.0")
+ELASTICSEARCH = Engine("elasticsearch", "8.15.0")
+
+_SPELT = {"retries_on_429": "retries_on_429", "index_filter": "index_filter"}
+"""Parameters that tracks write with underscores."""
+
 
 def track(**fields: Any) -> Track:
     base = {"name": "t", "root": Path("/t"), "challenges": (Challenge("c", ()),), "indices": BOOKS}
     return Track(**{**base, **fields})
 
 
-def compiled(kind: str, in_track: Track | None = None, **params: Any) -> Compiled:
-    """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
-    named = {key.replace("_", "-"): value for key, value in params.items()}
-    operation = Operation("op", kind, named, place=("operations", 0))
-    context = Context(
-        in_track or track(), lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7)
+def context(in_track: Track | None = None, **fields: Any) -> Context:
+    """What an operation may know: every data file has 7 documents."""
+    return Context(
+        in_track or track(),
+        lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7),
+        **fields,
     )
-    return compile_operation(resolve_type(kind), operation, context)
 
 
-def requests(kind: str, in_track: Track | None = None, **params: Any) -> tuple[Request, ...]:
+def compiled(kind: str, within: Track | Context | None = None, **params: Any) -> Compiled:
+    """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
+    named = {_SPELT.get(key, key.replace("_", "-")): value for key, value in params.items()}
+    operation = Operation("op", kind, named, place=("operations", 0))
+    known = within if isinstance(within, Context) else context(within)
+    return compile_operation(resolve_type(kind), operation, known)
+
+
+def requests(kind: str, within: Track | Context | None = None, **params: Any) -> tuple[Request, ...]:
     """The requests of an operation."""
-    work = compiled(kind, in_track, **params).work
+    work = compiled(kind, within, **params).work
     assert isinstance(work, Calls)
     requests = tuple(call for call in work.calls if isinstance(call, Request))
     assert len(requests) == len(work.calls)
     return requests
 
 
-def refused(kind: str, in_track: Track | None = None, **params: Any) -> tuple[str, ...]:
+def lines(kind: str, within: Track | Context | None = None, **params: Any) -> tuple[str, ...]:
+    """The requests of an operation as one reads them: method, path, body."""
+    return tuple(
+        f"{request.method} {request.path}" + ("" if request.body is None else f" {request.body}")
+        for request in requests(kind, within, **params)
+    )
+
+
+def refused(kind: str, within: Track | Context | None = None, **params: Any) -> tuple[str, ...]:
     """The problems of an operation."""
     with pytest.raises(TrackError) as caught:
-        compiled(kind, in_track, **params)
+        compiled(kind, within, **params)
     assert caught.value.message == f'operation "op" ({kind}) cannot be run'
     return caught.value.problems

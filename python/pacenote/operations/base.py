@@ -7,6 +7,7 @@ Adding an operation is adding one file whose name is the type with underscores a
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pacenote.errors import TrackError
 from pacenote.model.reader import Problems, Reader
 from pacenote.model.track import Corpus, Documents, Operation, Track
 from pacenote.model.work import Work
+from pacenote.operations.assertions import read_assertions, with_assertions
 from pacenote.operations.client import Client, Runner, RunResult, run_with_retry
 from pacenote.operations.request import read_retry
 from pacenote.units import OPS
@@ -55,8 +57,12 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an operation may know beside its own parameters; `assertions` says whether what tracks assert of
-    replies is looked at. `clients` is how many run the task.
+    """What an operation may know beside its own parameters.
+
+    `assertions` says whether what tracks assert of replies is looked at. `clients` is how many run the task.
+    `supplied` parameters come from a parameter source, so nothing of the track stands in for what is not
+    among them. `remembered` are the names of values that the operations of a composite one keep for one
+    another; None outside of one.
     """
 
     track: Track
@@ -64,6 +70,18 @@ class Context:
     engine: Engine = field(default_factory=Engine)
     assertions: bool = False
     clients: int = 1
+    supplied: bool = False
+    remembered: frozenset[str] | None = None
+
+    @property
+    def is_opensearch(self) -> bool:
+        """Whether the engine is known to be OpenSearch, which has other paths for some requests."""
+        return self.engine.distribution == "opensearch"
+
+    @property
+    def is_serverless(self) -> bool:
+        """Whether the engine is serverless, which keeps cluster settings to itself."""
+        return self.engine.flavor == "serverless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +104,9 @@ class OperationType:
 
     `unit` is what its work is counted in. `admin` types are left out of the report unless they failed or the
     track asks for them. A type with `run` is carried out in Python and compiles to `Lane`; `retried` says
-    that the retry parameters apply to it, `ending` that it says itself when it is done. `later` names
-    parameters that Rally knows and this version refuses, each with what the message says about it.
+    that the retry parameters apply to it, `ending` that it says itself when it is done. `asserted` are the
+    properties that tracks can assert of it: where in the reply they are; one that ends with a dot stands for
+    all that begin with it.
     """
 
     name: str
@@ -98,7 +117,7 @@ class OperationType:
     run: Runner | None = None
     retried: bool = False
     ending: bool = False
-    later: Mapping[str, str] = field(default_factory=dict)
+    asserted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class OperationRefused(TrackError):
@@ -118,14 +137,21 @@ def compile_operation(kind: OperationType, operation: Operation, context: Contex
     Raises `OperationRefused` with every problem of its parameters at once, each with its key path.
     """
     problems = Problems()
-    reader = Reader(operation.params, operation.place or (operation.name,), problems)
-    for key, text in kind.later.items():
-        if operation.params.get(key) not in (None, False, 0, ""):
-            reader.problem(key, f"is not supported yet: {text}")
-    compiled = kind.compile(reader, context)
+    compiled = compile_params(
+        kind, Reader(operation.params, operation.place or (operation.name,), problems), context
+    )
     if problems:
         raise OperationRefused(operation, problems)
     return compiled
+
+
+def compile_params(kind: OperationType, params: Reader, context: Context) -> Compiled:
+    """Compiles an operation from its parameters, noting what is wrong with them."""
+    compiled = kind.compile(params, context)
+    if not context.assertions or not params.has("assertions"):
+        return compiled
+    assertions = read_assertions(params, kind.name, kind.asserted)
+    return dataclasses.replace(compiled, work=with_assertions(compiled.work, assertions))
 
 
 async def carry_out(

@@ -22,4 +22,10 @@ def _compile(params: Reader, context: Context) -> Compiled:
     return Compiled(Calls((request,), read_retry(params)))
 
 
-OPERATION = OperationType(name="cluster-health", compile=_compile, admin=True, serverless=Serverless.INTERNAL)
+OPERATION = OperationType(
+    name="cluster-health",
+    compile=_compile,
+    admin=True,
+    serverless=Serverless.INTERNAL,
+    asserted={"cluster-status": ("status",), "relocating-shards": ("relocating_shards",)},
+)

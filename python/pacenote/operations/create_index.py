@@ -7,18 +7,20 @@ from typing import Any
 
 from pacenote.model.names import near, quoted
 from pacenote.model.reader import Reader
-from pacenote.model.work import Calls
 from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import json_body, path_of, read_common, read_retry
+from pacenote.operations.named import compiled, supplied_pairs
+from pacenote.operations.request import json_body, path_of, read_common
 
 
 def _compile(params: Reader, context: Context) -> Compiled:
     common = read_common(params)
-    requests = tuple(
+    supplied = context.supplied and "indices" in params.data
+    bodies = supplied_pairs(params, "indices") if supplied else _bodies(params, context)
+    requests = (
         common.request("PUT", path_of(name), body=None if body is None else json_body(body))
-        for name, body in _bodies(params, context).items()
+        for name, body in bodies.items()
     )
-    return Compiled(Calls(requests, read_retry(params)), weight=max(1, len(requests)))
+    return compiled(params, requests)
 
 
 def _bodies(params: Reader, context: Context) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from pacenote.model.reader import Reader, shown
+from pacenote.model.reader import Problems, Reader, shown
 from pacenote.model.work import Headers, Request, Retry
 
 JSON = "application/json"
@@ -29,6 +29,7 @@ class Common:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Headers = ()
     timeout_ms: int | None = None
+    ignore: tuple[int, ...] = ()
 
     def request(
         self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: str | None = None
@@ -40,12 +41,16 @@ class Common:
             path=with_query(path, {**self.query, **_as_text(query or {})}),
             headers=headers,
             body=body,
+            ignore=self.ignore,
             timeout_ms=self.timeout_ms,
         )
 
 
 def read_common(params: Reader) -> Common:
-    """Reads `request-params`, `headers`, `opaque-id` and `request-timeout` (seconds)."""
+    """Reads `request-params`, `headers`, `opaque-id` and `request-timeout` (seconds).
+
+    `ignore` among the `request-params` names statuses that are no failure; it is no part of the query.
+    """
     headers = []
     for name, value in params.mapping("headers").items():
         if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
@@ -59,12 +64,62 @@ def read_common(params: Reader) -> Common:
         query=_read_query(params),
         headers=tuple(headers),
         timeout_ms=None if timeout is None else max(1, round(timeout * 1000)),
+        ignore=read_statuses(params.child("request-params"), "ignore"),
     )
 
 
-def read_retry(params: Reader) -> Retry:
-    """Reads the retry parameters of the types that Rally retries."""
-    until_success = params.flag("retry-until-success", False)
+def read_statuses(params: Reader, key: str) -> tuple[int, ...]:
+    """HTTP statuses, one or a list of them."""
+    value = params.data.get(key)
+    if value is None:
+        return ()
+    statuses = value if isinstance(value, list | tuple) else [value]
+    if all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
+        return tuple(statuses)
+    params.problem(key, f"is {shown(value)}, must be an HTTP status or a list of them")
+    return ()
+
+
+def read_body(params: Reader, *, required: bool = True) -> str | None:
+    """The parameter `body` as it is sent: an object, or JSON that the track wrote as text."""
+    body = params.data.get("body")
+    if body is None:
+        if required:
+            params.problem("body", "is missing")
+        return None
+    if isinstance(body, dict | str | bytes):
+        return json_body(body)
+    params.problem("body", "must be an object")
+    return None
+
+
+def read_options(params: Reader, *keys: str) -> dict[str, Any]:
+    """Parameters that go into the query under their own names, with underscores for dashes."""
+    options: dict[str, Any] = {}
+    for key in keys:
+        value = params.data.get(key)
+        if isinstance(value, dict | list):
+            params.problem(key, f"is {shown(value)}, must be a single value")
+        elif value is not None:
+            options[key.replace("-", "_")] = value
+    return options
+
+
+def common_of(params: Mapping[str, Any]) -> Common:
+    """The same as `read_common` for parameters that were read, and found right, before."""
+    return read_common(Reader(params, (), Problems()))
+
+
+def seconds_of(params: Mapping[str, Any], key: str, default: float) -> float:
+    """A time in seconds among such parameters."""
+    return _or(Reader(params, (), Problems()).number(key), default)
+
+
+def read_retry(params: Reader, *, until_success: bool = False) -> Retry:
+    """Reads the retry parameters of the types that Rally retries; `until_success` is the default of
+    `retry-until-success`.
+    """
+    until_success = params.flag("retry-until-success", until_success)
     return Retry(
         retries=params.integer("retries", 0) or 0,
         until_success=until_success,
@@ -152,7 +207,7 @@ def join_names(names: Iterable[str]) -> str:
 def _read_query(params: Reader) -> dict[str, str]:
     query = {}
     for key, value in params.mapping("request-params").items():
-        if value is None:
+        if value is None or key == "ignore":
             continue
         if isinstance(value, dict):
             params.child("request-params").problem(

@@ -4,6 +4,7 @@ the driver carries out.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Supplier:
 
     def __init__(self, kind: OperationType, context: Context) -> None:
         self._kind = kind
-        self._context = context
+        self._context = dataclasses.replace(context, supplied=True)
 
     def supply(self, params: object) -> SuppliedOperation:
         """The operation with these parameters. Raises `SourceRefused` if anything is wrong with them."""

@@ -1,0 +1,78 @@
+"""`assertions` of an operation: what the track says its reply must hold. A miss ends the race."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pacenote.model.names import listed, near, quoted
+from pacenote.model.reader import Reader, shown
+from pacenote.model.work import Assertion, Call, Calls, Comparison, Pages, Request, Work
+
+Places = Mapping[str, tuple[str, ...]]
+"""Where in a reply a property is: by its name, or its beginning up to a dot, the paths to try."""
+
+SEARCH_PLACES: Places = {
+    "hits": ("hits.total.value", "hits.total"),
+    "hits_relation": ("hits.total.relation",),
+    "timed_out": ("timed_out",),
+    "took": ("took",),
+    "shards.": ("_shards.",),
+    "num_reduce_phases": ("num_reduce_phases",),
+    "clusters.": ("_clusters.",),
+}
+"""What a search says; of one that fetches pages, its first reply says it."""
+
+_CONDITIONS = tuple(comparison.value for comparison in Comparison)
+
+
+def read_assertions(params: Reader, kind: str, places: Places) -> tuple[Assertion, ...]:
+    """The assertions of an operation of type `kind`."""
+    if not places:
+        params.problem("assertions", f"cannot be checked: {kind} reports nothing that could be compared")
+        return ()
+    read = (_assertion(item, kind, places) for item in params.children("assertions"))
+    return tuple(assertion for assertion in read if assertion is not None)
+
+
+def with_assertions(work: Work, assertions: tuple[Assertion, ...]) -> Work:
+    """The work, with assertions about its first reply."""
+    if not assertions or not isinstance(work, Calls):
+        return work
+    return replace(work, calls=(_asserting(work.calls[0], assertions), *work.calls[1:]))
+
+
+def _asserting(call: Call, assertions: tuple[Assertion, ...]) -> Call:
+    if isinstance(call, Request):
+        return replace(call, assertions=assertions)
+    if isinstance(call, Pages):
+        return replace(call, first=replace(call.first, assertions=assertions))
+    return call
+
+
+def _assertion(item: Reader, kind: str, places: Places) -> Assertion | None:
+    name = item.required_text("property")
+    condition = item.required_text("condition")
+    value = item.data.get("value")
+    if condition and condition not in _CONDITIONS:
+        item.problem("condition", f"is {shown(condition)}, must be one of {', '.join(_CONDITIONS)}")
+    if "value" not in item.data:
+        item.problem("value", "is missing")
+    elif not isinstance(value, str | int | float):
+        item.problem("value", f"is {shown(value)}, must be a number, a string, true or false")
+    paths = _paths(name, places)
+    if name and not paths:
+        known = [place.rstrip(".") for place in places]
+        text = f"is {quoted(name)}, which {kind} does not report{near(name, known)}"
+        text += f"; it reports {listed(known)}"
+        item.problem("property", text)
+    if not paths or condition not in _CONDITIONS or not isinstance(value, str | int | float):
+        return None
+    return Assertion(name, paths, Comparison(condition), value)
+
+
+def _paths(name: str, places: Places) -> tuple[str, ...]:
+    if name in places:
+        return places[name]
+    head, dot, rest = name.partition(".")
+    return tuple(path + rest for path in places.get(head + dot, ())) if dot and rest else ()
