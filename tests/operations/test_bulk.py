@@ -6,8 +6,19 @@ from typing import Any
 
 import pytest
 
-from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, refused, track
-from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, LimitShare
+from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, context, refused, track
+from pacenote.model.work import (
+    ActionInFile,
+    ActionLine,
+    ActionWithId,
+    Bulk,
+    BulkFile,
+    Conflicts,
+    IdOrder,
+    LimitDocuments,
+    LimitShare,
+    OnConflict,
+)
 from pacenote.operations.base import Compiled
 
 EVERYTHING = track(corpora=(LIBRARY, STREAMS, MIXED))
@@ -77,6 +88,32 @@ def test_ingest_percentage(percentage: float, share: float) -> None:
     assert bulk(ingest_percentage=percentage).limit == LimitShare(pytest.approx(share))
 
 
+def test_conflicts() -> None:
+    assert bulk(corpora="library", conflicts="random").conflicts == Conflicts(
+        IdOrder.RANDOM, 0.25, OnConflict.INDEX, 0.0
+    )
+    work = bulk(
+        corpora="library", conflicts="sequential", conflict_probability=100, on_conflict="update", recency=0.5
+    )
+    assert work.conflicts == Conflicts(IdOrder.SEQUENTIAL, 1.0, OnConflict.UPDATE, 0.5)
+    assert [file.action for file in work.files] == [ActionWithId("books"), ActionWithId("films")]
+    assert bulk(conflicts="").conflicts is None
+
+
+def test_a_number_of_documents() -> None:
+    assert bulk(bulk_size=2, ingest_doc_count=6).limit == LimitDocuments(6)
+    three = context(EVERYTHING, clients=3)
+    assert compiled("bulk", three, bulk_size=2, ingest_doc_count=12).work.limit == LimitDocuments(12)
+    assert refused("bulk", three, bulk_size=2, ingest_doc_count=10) == (
+        "operations[0].ingest-doc-count is 10, must be a multiple of bulk-size for each of 3 clients: of 6",
+    )
+
+
+def test_documents_that_were_rejected_are_sent_again_if_asked_for() -> None:
+    assert bulk(retries_on_429=3).retries_on_429 == 3
+    assert bulk().retries_on_429 == 0
+
+
 def test_what_has_no_effect_is_accepted() -> None:
     assert bulk(detailed_results=True, batch_size=200, **{"#COMMENT": "x"}) == bulk()
 
@@ -100,8 +137,39 @@ def test_what_has_no_effect_is_accepted() -> None:
         ({"ingest_percentage": 101}, "operations[0].ingest-percentage is 101, must be at most 100"),
         ({"refresh": "maybe"}, 'operations[0].refresh is "maybe", must be one of true, wait_for, false'),
         ({"looped": "often"}, 'operations[0].looped is "often", must be true or false'),
-        ({"conflicts": "random"}, "operations[0].conflicts is not supported yet"),
-        ({"ingest_doc_count": 5}, "operations[0].ingest-doc-count is not supported yet"),
+        (
+            {"ingest_doc_count": 150},
+            "operations[0].ingest-doc-count is 150, must be a multiple of bulk-size, which is 100",
+        ),
+        (
+            {"ingest_doc_count": 100},
+            "operations[0].ingest-doc-count is 100, but there are only 28 documents",
+        ),
+        (
+            {"ingest_doc_count": 100, "ingest_percentage": 5},
+            "operations[0].ingest-doc-count cannot be used beside ingest-percentage",
+        ),
+        ({"conflicts": "often"}, 'operations[0].conflicts is "often", must be one of sequential, random'),
+        (
+            {"conflicts": "random"},
+            "operations[0].conflicts cannot be used with a data stream, which s.json is written to",
+        ),
+        (
+            {"conflicts": "random"},
+            "operations[0].conflicts cannot be used with m.json, whose action lines are in the file",
+        ),
+        (
+            {"conflicts": "random", "corpora": "library", "on_conflict": "drop"},
+            'operations[0].on-conflict is "drop", must be one of index, update',
+        ),
+        (
+            {"conflicts": "random", "corpora": "library", "conflict_probability": 101},
+            "operations[0].conflict-probability is 101, must be at most 100",
+        ),
+        (
+            {"conflicts": "random", "corpora": "library", "recency": 2},
+            "operations[0].recency is 2, must be at most 1",
+        ),
     ],
 )
 def test_problems(params: dict[str, Any], problem: str) -> None:

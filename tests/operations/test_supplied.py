@@ -109,5 +109,5 @@ def test_nonsense_is_told() -> None:
     assert refused("search", [1, 2]) == "returned a list ([1, 2]), must be a dictionary of parameters"
     assert refused("search", None) == "returned nothing, must be a dictionary of parameters"
     assert refused("bulk", {"bulk-size": 1}) == 'returned no "action-metadata-present", must be true or false'
-    message = refused("search", {"body": 7})
+    message = refused("search", {"body": 7, "index": None})
     assert message == "returned parameters that are wrong: body must be an object"

@@ -72,7 +72,7 @@ def test_until_the_source_or_another_task_ends() -> None:
             Operation("o", "force-merge", {"mode": "polling"}),
             (
                 "POST /books/_forcemerge?wait_for_completion=false",
-                "GET /_tasks?actions=*forcemerge*, every 10 s until done",
+                "GET /_tasks/{task}, every 10 s until done",
             ),
         ),
     ],

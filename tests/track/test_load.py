@@ -80,10 +80,10 @@ def test_problems_of_planning_have_their_place_and_no_secret(tmp_path: Path) -> 
 
 
 def test_an_unknown_type_has_its_place_task_and_hint(tmp_path: Path) -> None:
-    track = load(tmp_path, schedule=[{"name": "mine", "operation": "esql"}])
+    track = load(tmp_path, schedule=[{"name": "mine", "operation": "esqll"}])
     with pytest.raises(TrackError) as caught:
         build_plan(track, None, SETTINGS, PlanContext())
     (told,) = caught.value.problems
-    assert told.startswith('schedule[0].operation of task "mine": operation type "esql" is known to Rally')
+    assert told.startswith('schedule[0].operation of task "mine": "esqll" is neither an operation')
     assert "track.json rendered, line " in told
     assert caught.value.hint

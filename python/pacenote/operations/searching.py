@@ -46,13 +46,14 @@ def target_of(params: Reader, context: Context) -> str | None:
 def search_request(params: Reader, context: Context, **query: Any) -> Request:
     """The search, or its first page; `query` is added to what the parameters ask for."""
     pinned = params.has(_POINT_IN_TIME)
+    target = "" if pinned else target_of(params, context) or ""
     body = body_of(params)
     size = params.integer("results-per-page", 1)
     options = {"request_cache": _cache(params, context), "size": size, **query}
     params.flag("detailed-results", False)
     params.flag("response-compression-enabled", True)
     if not pinned:
-        path = path_of(target_of(params, context) or "", "_search")
+        path = path_of(target, "_search")
         request = read_common(params).request("POST", path, query=options, body=json_body(body))
         return replace(request, check=CheckSearch())
     name = recalled_name(params, _POINT_IN_TIME, context)

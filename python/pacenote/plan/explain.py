@@ -161,4 +161,7 @@ def _item(item: ItemOperation | Stream) -> tuple[str, ...]:
 def _request(request: Request) -> str:
     size = f" {format_bytes(len(request.body.encode()))} body" if request.body is not None else ""
     poll = f", every {format_seconds(request.poll.every_s)} until done" if request.poll else ""
-    return f"{request.method} {request.path}{size}{poll}"
+    path = request.path
+    if request.recall:
+        path = path.replace(request.recall.marker, f"{{{request.recall.name}}}")
+    return f"{request.method} {path}{size}{poll}"

@@ -1,0 +1,365 @@
+"""What every simple operation type sends, line by line.
+
+Requests for features that no engine here has (x-pack: machine learning, transforms, index lifecycles,
+enrichment, ES|QL, downsampling) are recorded from what a client of Elasticsearch 8 sends and held exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from operations.compiling import ELASTICSEARCH, OPENSEARCH, compiled, context, lines, refused, requests, track
+from pacenote.model.track import ComponentTemplate, ComposableTemplate, DataStream, IndexTemplate
+from pacenote.model.work import NO_RETRY, Calls, CheckCondition, CheckEsql, Cursor, Pages, Retry
+from pacenote.operations.base import Engine
+from pacenote.operations.registry import find_type, known_types
+
+TEMPLATES = track(
+    indices=(),
+    templates=(IndexTemplate("old", "old-*", {"settings": {"a": 1}}),),
+    composable_templates=(
+        ComposableTemplate("new", "new-*", {"template": {"settings": {"index": {"a": 1}}}}),
+        ComposableTemplate("kept", "kept-*", {"priority": 5}, delete_matching_indices=False),
+    ),
+    component_templates=(ComponentTemplate("part", {"template": {"mappings": {}}, "version": 3}),),
+)
+STREAMS = track(indices=(), data_streams=(DataStream("s1"), DataStream("s2")))
+BARE = track(indices=())
+SETTING = 'PUT /_cluster/settings {"transient":{"action.destructive_requires_name":%s}}'
+
+BOTH_ENGINES = [
+    ("node-stats", {}, ["GET /_nodes/stats"]),
+    ("field-caps", {}, ["POST /_all/_field_caps?fields=*"]),
+    (
+        "field-caps",
+        {"index": "a,b", "fields": ["x", "y.*"], "index_filter": {"term": {"x": 1}}},
+        ['POST /a,b/_field_caps?fields=x,y.* {"index_filter":{"term":{"x":1}}}'],
+    ),
+    ("put-settings", {"body": {"transient": {"x": 1}}}, ['PUT /_cluster/settings {"transient":{"x":1}}']),
+    ("put-pipeline", {"id": "p", "body": {}, "timeout": "5s"}, ["PUT /_ingest/pipeline/p?timeout=5s {}"]),
+    (
+        "create-snapshot-repository",
+        {"repository": "r", "body": {"type": "fs"}, "request-params": {"verify": False}},
+        ['PUT /_snapshot/r?verify=false {"type":"fs"}'],
+    ),
+    ("delete-snapshot-repository", {"repository": "r"}, ["DELETE /_snapshot/r"]),
+    (
+        "create-snapshot",
+        {"repository": "r", "snapshot": "s", "body": {"indices": "a"}, "wait-for-completion": True},
+        ['PUT /_snapshot/r/s?wait_for_completion=true {"indices":"a"}'],
+    ),
+    (
+        "restore-snapshot",
+        {"repository": "r", "snapshot": "s", "request-params": {"x": 1}},
+        ["POST /_snapshot/r/s/_restore?x=1&wait_for_completion=false {}"],
+    ),
+]
+
+ELASTICSEARCH_ONLY = [
+    ("esql", {"query": "FROM a"}, ['POST /_query {"query":"FROM a"}']),
+    (
+        "esql",
+        {"query": "FROM a", "body": {"x": 1}, "filter": {"term": {}}, "request-params": {"format": "json"}},
+        ['POST /_query?format=json {"x":1,"query":"FROM a","filter":{"term":{}}}'],
+    ),
+    ("esql-profile", {"query": "FROM a"}, ['POST /_query {"profile":true,"query":"FROM a"}']),
+    (
+        "downsample",
+        {"sampling-method": "last_value"},
+        ['POST /books/_downsample/books-1h {"fixed_interval":"1h","sampling_method":"last_value"}'],
+    ),
+    (
+        "downsample",
+        {"source-index": "a", "fixed-interval": "1d", "target-index": "b"},
+        ['POST /a/_downsample/b {"fixed_interval":"1d"}'],
+    ),
+    ("create-transform", {"transform-id": "t", "body": {}}, ["PUT /_transform/t?defer_validation=false {}"]),
+    ("start-transform", {"transform-id": "t", "timeout": "1m"}, ["POST /_transform/t/_start?timeout=1m"]),
+    ("delete-transform", {"transform-id": "t", "force": True}, ["DELETE /_transform/t?force=true"]),
+    ("transform-stats", {"transform-id": "t"}, ["GET /_transform/t/_stats"]),
+    ("create-ml-job", {"job-id": "j", "body": {}}, ["PUT /_ml/anomaly_detectors/j {}"]),
+    ("delete-ml-job", {"job-id": "j"}, ["DELETE /_ml/anomaly_detectors/j?force=false"]),
+    ("open-ml-job", {"job-id": "j"}, ["POST /_ml/anomaly_detectors/j/_open"]),
+    (
+        "close-ml-job",
+        {"job-id": "j", "force": True, "timeout": "1m"},
+        ["POST /_ml/anomaly_detectors/j/_close?force=true&timeout=1m"],
+    ),
+    ("create-ml-datafeed", {"datafeed-id": "d", "body": {}}, ["PUT /_ml/datafeeds/d {}"]),
+    ("delete-ml-datafeed", {"datafeed-id": "d", "force": True}, ["DELETE /_ml/datafeeds/d?force=true"]),
+    (
+        "start-ml-datafeed",
+        {"datafeed-id": "d", "start": 1, "end": "now"},
+        ["POST /_ml/datafeeds/d/_start?start=1&end=now"],
+    ),
+    (
+        "start-ml-datafeed",
+        {"datafeed-id": "d", "body": {"start": 1}, "end": 2},
+        ['POST /_ml/datafeeds/d/_start {"start":1,"end":2}'],
+    ),
+    ("stop-ml-datafeed", {"datafeed-id": "d", "timeout": "1m"}, ["POST /_ml/datafeeds/d/_stop?timeout=1m"]),
+    (
+        "create-ilm-policy",
+        {"policy-name": "p", "body": {"policy": {"phases": {}}}, "request-params": {"timeout": "1m"}},
+        ['PUT /_ilm/policy/p?timeout=1m {"policy":{"phases":{}}}'],
+    ),
+    ("delete-ilm-policy", {"policy-name": "p"}, ["DELETE /_ilm/policy/p"]),
+    (
+        "enrich-policy",
+        {"policies": {"a": {"match": {}}, "b": {"match": {}}}},
+        [
+            "DELETE /_enrich/policy/a",
+            "DELETE /_enrich/policy/b",
+            'PUT /_enrich/policy/a {"match":{}}',
+            'PUT /_enrich/policy/b {"match":{}}',
+            "POST /_all/_refresh",
+            "PUT /_enrich/policy/a/_execute?wait_for_completion=true",
+            "PUT /_enrich/policy/b/_execute?wait_for_completion=true",
+        ],
+    ),
+    (
+        "enrich-policy",
+        {"policies": {"a": {}}, "delete": False},
+        [
+            "PUT /_enrich/policy/a {}",
+            "POST /_all/_refresh",
+            "PUT /_enrich/policy/a/_execute?wait_for_completion=true",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "params", "expected"), [*BOTH_ENGINES, *ELASTICSEARCH_ONLY])
+def test_request_lines(kind: str, params: dict[str, Any], expected: list[str]) -> None:
+    for engine in (Engine(), ELASTICSEARCH, OPENSEARCH):
+        assert list(lines(kind, context(engine=engine), **params)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "expected"),
+    [
+        ("create-index-template", {}, ['PUT /_template/old {"settings":{"a":1}}']),
+        ("create-index-template", {"settings": {"b": 2}}, ['PUT /_template/old {"settings":{"a":1,"b":2}}']),
+        (
+            "create-composable-template",
+            {"template": "new", "settings": {"index": {"b": 2}}},
+            ['PUT /_index_template/new {"template":{"settings":{"index":{"a":1,"b":2}}}}'],
+        ),
+        (
+            "create-composable-template",
+            {"template": "kept", "settings": {"x": 1}},
+            ['PUT /_index_template/kept {"priority":5,"template":{"settings":{"x":1}}}'],
+        ),
+        (
+            "create-composable-template",
+            {"template": "mine", "body": {"a": 1}},
+            ['PUT /_index_template/mine {"a":1}'],
+        ),
+        (
+            "create-component-template",
+            {},
+            ['PUT /_component_template/part {"template":{"mappings":{}},"version":3}'],
+        ),
+        (
+            "delete-index-template",
+            {},
+            ["DELETE /_template/old", SETTING % "false", "DELETE /old-*", SETTING % "null"],
+        ),
+        ("delete-composable-template", {"template": "kept"}, ["DELETE /_index_template/kept"]),
+        (
+            "delete-composable-template",
+            {"template": "mine", "delete-matching-indices": True, "index-pattern": "m*"},
+            ["DELETE /_index_template/mine", SETTING % "false", "DELETE /m*", SETTING % "null"],
+        ),
+        ("delete-component-template", {}, ["DELETE /_component_template/part"]),
+        ("delete-component-template", {"template": "x"}, ["DELETE /_component_template/x"]),
+    ],
+)  # fmt: skip
+def test_templates(kind: str, params: dict[str, Any], expected: list[str]) -> None:
+    assert list(lines(kind, TEMPLATES, **params)) == expected
+
+
+def test_templates_keep_what_the_track_says() -> None:
+    lines("create-composable-template", TEMPLATES, settings={"index": {"b": 2}})
+    assert TEMPLATES.composable_templates[0].body == {"template": {"settings": {"index": {"a": 1}}}}
+
+
+def test_serverless_keeps_its_settings_and_takes_no_wildcards() -> None:
+    serverless = context(TEMPLATES, engine=Engine("elasticsearch", "", "serverless"))
+    assert lines("delete-composable-template", serverless) == (
+        "DELETE /_index_template/new",
+        "DELETE /_index_template/kept",
+    )
+    assert lines("delete-index", serverless, index="a-*") == ("DELETE /a-*",)
+    assert lines("search", serverless, index="a", body={}) == ("POST /a/_search?request_cache=false {}",)
+
+
+def test_data_streams() -> None:
+    assert lines("create-data-stream", STREAMS) == ("PUT /_data_stream/s1", "PUT /_data_stream/s2")
+    assert lines("create-data-stream", BARE, **{"data-stream": "x"}) == ("PUT /_data_stream/x",)
+    assert lines("delete-data-stream", STREAMS) == ("DELETE /_data_stream/s1", "DELETE /_data_stream/s2")
+    assert lines("delete-data-stream", STREAMS, **{"data-stream": ["x"]}) == ("DELETE /_data_stream/x",)
+    assert compiled("create-data-stream", STREAMS).weight == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        ("delete-index", {}),
+        ("delete-data-stream", {"data-stream": "x"}),
+        ("delete-index-template", {"template": "x"}),
+        ("delete-composable-template", {"template": "x"}),
+        ("delete-component-template", {"template": "x"}),
+        ("delete-snapshot-repository", {"repository": "x"}),
+        ("delete-transform", {"transform-id": "x"}),
+        ("delete-ml-job", {"job-id": "x"}),
+        ("delete-ml-datafeed", {"datafeed-id": "x"}),
+        ("delete-ilm-policy", {"policy-name": "x"}),
+    ],
+)
+def test_deleting_what_is_not_there_is_no_failure_and_no_work(kind: str, params: dict[str, Any]) -> None:
+    (request,) = requests(kind, **params)
+    assert (request.method, request.ignore, request.ignored_weight) == ("DELETE", (404,), 0)
+
+
+def test_opensearch_has_other_words() -> None:
+    opensearch = context(engine=OPENSEARCH)
+    assert lines("put-pipeline", opensearch, id="p", body={}, master_timeout="9s") == (
+        "PUT /_ingest/pipeline/p?cluster_manager_timeout=9s {}",
+    )
+    assert lines("put-pipeline", id="p", body={}, master_timeout="9s") == (
+        "PUT /_ingest/pipeline/p?master_timeout=9s {}",
+    )
+    assert lines("sql", opensearch, body={"query": "SELECT 1"}) == (
+        'POST /_plugins/_sql {"query":"SELECT 1"}',
+    )
+    assert lines("sql", body={"query": "SELECT 1"}) == ('POST /_sql {"query":"SELECT 1"}',)
+
+
+def test_sql_pages() -> None:
+    made = compiled("sql", body={"query": "SELECT 1"}, pages=3)
+    assert isinstance(made.work, Calls)
+    (pages,) = made.work.calls
+    assert isinstance(pages, Pages)
+    assert (pages.next, pages.pages, pages.strict) == (Cursor(), 3, True)
+    assert (made.weight, made.unit) == (3, "ops")
+
+
+def test_checks() -> None:
+    (request,) = requests("esql", query="FROM a")
+    assert request.check == CheckEsql()
+    (request,) = requests(
+        "transform-stats", transform_id="t", condition={"path": "stats.x", "expected-value": 0}
+    )
+    assert request.check == CheckCondition("transforms.0.stats.x", "0")
+
+
+def test_the_work_of_enrichment_is_its_policies() -> None:
+    assert [request.weight for request in requests("enrich-policy", policies={"a": {}})] == [0, 0, 0, 1]
+    assert compiled("enrich-policy", policies={"a": {}, "b": {}}).weight == 2
+
+
+def test_statuses_that_the_track_expects() -> None:
+    (request,) = requests("raw-request", path="/x", request_params={"ignore": 404, "a": 1}, ignore=[409])
+    assert (request.path, request.ignore) == ("/x?a=1", (404, 409))
+    (request,) = requests("refresh", request_params={"ignore": [404]})
+    assert (request.path, request.ignore) == ("/_refresh", (404,))
+
+
+NEVER_TRIED_AGAIN = {
+    "bulk", "node-stats", "search", "paginated-search", "scroll-search", "composite-agg", "raw-request",
+    "composite", "submit-async-search", "delete-async-search", "open-point-in-time", "close-point-in-time",
+    "sql", "field-caps", "esql", "esql-profile", "downsample", "force-merge", "sleep", "create-snapshot",
+    "restore-snapshot",
+}  # fmt: skip
+ENOUGH: dict[str, Any] = {
+    "body": {"policy": {"a": 1}, "query": "x"}, "id": "p", "repository": "r", "snapshot": "s", "transform-id": "t",
+    "job-id": "j", "datafeed-id": "d", "policy-name": "p", "policies": {"a": {}}, "template": "t",
+    "data-stream": "s", "name": "n", "retrieve-results-for": "n", "delete-results-for": "n", "query": "x",
+    "with-point-in-time-from": "n", "path": "/", "index": "i", "pages": 1, "retries": 2, "requests": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", known_types())
+def test_what_is_tried_again(name: str) -> None:
+    kind = find_type(name)
+    assert kind is not None
+    if kind.run is not None:
+        assert kind.retried
+        return
+    if name in ("bulk", "sleep", "composite-agg", "composite", "paginated-search"):
+        return
+    work = compiled(name, replace(context(), remembered=frozenset("n")), **ENOUGH).work
+    assert isinstance(work, Calls)
+    if name in NEVER_TRIED_AGAIN:
+        assert work.retry == NO_RETRY
+    elif name == "get-async-search":
+        assert work.retry == Retry(2, True, 0.5, True, True)
+    else:
+        assert work.retry == Retry(2, False, 0.5, True, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "problems"),
+    [
+        ("put-pipeline", {}, ("id is missing", "body is missing")),
+        ("put-settings", {"body": []}, ("body must be an object",)),
+        ("create-snapshot", {}, ("repository is missing", "snapshot is missing", "body is missing")),
+        ("esql", {"body": 1}, ("body is 1, must be an object", "query is missing")),
+        ("sql", {"body": {}}, ("body.query is missing",)),
+        ("create-ilm-policy", {"policy-name": "p", "body": {}}, ("body.policy is missing",)),
+        ("enrich-policy", {}, ("policies is missing, must be an object of bodies by name",)),
+        (
+            "create-component-template",
+            {},
+            ("template and body are missing, and the track declares no such templates",),
+        ),
+        ("delete-component-template", {}, ("template is missing, and the track declares none",)),
+        ("create-data-stream", {}, ("data-stream is missing, and the track declares no data streams",)),
+        ("open-point-in-time", {"name": "x"}, ("is only possible within a composite operation",)),
+        ("start-transform", {"transform-id": "t", "timeout": []}, ("timeout is [], must be a single value",)),
+    ],
+)
+def test_problems(kind: str, params: dict[str, Any], problems: tuple[str, ...]) -> None:
+    found = refused(kind, **params)
+    assert tuple(problem.removeprefix("operations[0]").lstrip(". ") for problem in found) == problems
+
+
+def test_templates_that_the_track_does_not_declare() -> None:
+    assert refused("create-composable-template", TEMPLATES, template="nwe") == (
+        'operations[0].template names "nwe", which the track does not declare (did you mean "new"?)',
+    )
+
+
+ADMIN = {
+    "force-merge", "cluster-health", "put-pipeline", "refresh", "create-index", "delete-index",
+    "create-index-template", "create-composable-template", "create-component-template",
+    "delete-index-template", "delete-composable-template", "delete-component-template", "create-data-stream",
+    "delete-data-stream", "shrink-index", "create-ml-datafeed", "delete-ml-datafeed", "start-ml-datafeed",
+    "stop-ml-datafeed", "create-ml-job", "delete-ml-job", "open-ml-job", "close-ml-job", "sleep",
+    "create-snapshot-repository", "delete-snapshot-repository", "create-snapshot", "restore-snapshot",
+    "put-settings", "create-transform", "start-transform", "wait-for-transform", "delete-transform",
+    "transform-stats", "create-ilm-policy", "delete-ilm-policy", "enrich-policy",
+}  # fmt: skip
+BLOCKED = {
+    "create-index-template", "delete-index-template", "shrink-index", "create-ilm-policy",
+    "delete-ilm-policy",
+}  # fmt: skip
+INTERNAL = {
+    "index-stats", "node-stats", "wait-for-recovery", "wait-for-snapshot-create",
+    "wait-for-current-snapshots-create", "downsample", "force-merge", "cluster-health",
+    "create-snapshot-repository", "delete-snapshot-repository", "create-snapshot", "restore-snapshot",
+    "put-settings",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", known_types())
+def test_who_may_run_it_and_whether_it_is_reported(name: str) -> None:
+    kind = find_type(name)
+    assert kind is not None
+    assert kind.admin == (name in ADMIN)
+    expected = "blocked" if name in BLOCKED else "internal" if name in INTERNAL else "public"
+    assert kind.serverless.value == expected
