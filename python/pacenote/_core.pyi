@@ -7,7 +7,7 @@ come back ten times a second to call it and to hear Ctrl-C. Only `race/` imports
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Self, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
 _Path: TypeAlias = str | PathLike[str]
 _Progress: TypeAlias = Callable[[int, int], object]
@@ -15,6 +15,7 @@ _Progress: TypeAlias = Callable[[int, int], object]
 __all__ = [
     "CoreError",
     "Driver",
+    "Lane",
     "__version__",
     "count_lines",
     "generate",
@@ -51,8 +52,101 @@ class Driver:
     def progress(self) -> str:
         """Where the race stands: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
 
+    def lane(self) -> Lane | None:
+        """Where operations in Python meet the race; None if the plan needs no Python."""
+
     def stop(self, abandon: bool) -> None:
         """Ends the race: nothing new begins. What is under way may end, or with `abandon` is dropped."""
+
+@final
+class Lane:
+    """Where parameter sources, runners and schedulers in Python meet the race. Made by `Driver.lane`.
+
+    The driver asks by events, Python answers by calls; no call waits, and all may come from any thread. A
+    `task` is a position in the plan, a `client` one of the task's, an `owner` both: whose running operation a
+    request belongs to. Times of such an operation are those of its requests, as the driver saw them.
+    """
+
+    def fileno(self) -> int:
+        """A descriptor that is readable while events are queued; it stays the lane's."""
+
+    def events(self) -> list[tuple[Any, ...]]:
+        """Takes all events, oldest first. The first part of each is its name:
+
+        ("prepare", step): build sources, runners and schedulers of the step, fill queues; answer `prepared`.
+          Only steps with a task that needs Python are told of.
+        ("run", token, task, client, measured): carry out one operation; answer `done`, or `end` if there is
+          none.
+        ("next", token, task, client): when is the next operation due? answer `due`.
+        ("after", task, client, weight, unit, success, error, seconds_since_start): what became of an operation
+          whose task has a scheduler in Python and that the driver carried out itself.
+        ("ended", task, client): the client's share of the task is over: nothing more is taken.
+        ("finish", step): all clients of the step have ended.
+        ("reply", ticket, status, headers, body): the reply to a `request`.
+        ("failed", ticket, kind, reason): a `request` without reply; kind: connect, reset, timeout or protocol.
+        ("outcome", ticket, json): what became of an `execute`: an object with `success`, `weight`, `status`,
+          `took_ms` (-1: not said), `error` (null, or `class`, `kind`, `reason`, `status`) and `body`, the last
+          reply's text.
+        ("quit",): the race is over; nothing follows.
+        """
+
+    def prepared(self, step: int, error: str | None) -> None:
+        """Answers `prepare`; with an error, which is the reason told, the race ends."""
+
+    def supply(self, task: int, client: int, operation: str, body: bytes | None) -> bool:
+        """Hands over the next operation of a client: a `Supply` document, with a bulk's body beside it.
+
+        False: there is no room now, or the client's share is over. Raises CoreError: this is no such document,
+        the task takes none, its source has ended.
+        """
+
+    def room(self, task: int, client: int) -> int:
+        """How many operations can be handed over to a client now. Raises CoreError: the task needs no Python."""
+
+    def end(self, task: int, client: int, error: str | None) -> None:
+        """Says that a client has no more operations than those handed over; the first call counts.
+
+        With an error, which is the reason told, the share ends with a failed operation of class `plugin`. A
+        `run` or `next` that is not answered yet is answered by that: there was no operation. Raises CoreError:
+        the task needs no Python.
+        """
+
+    def due(self, token: int, offset_s: float | None) -> None:
+        """Answers `next`: seconds since the task began; None: there is no further operation.
+
+        Raises CoreError: a time below 0 or without end.
+        """
+
+    def done(self, token: int, result: str) -> None:
+        """Answers `run`: an object with `weight`, `unit`, `success`, `last` and `error`.
+
+        `last`: no operation follows. `error` is null or has `class` (one of the error classes), `kind`,
+        `status` (or null) and `reason`; an error of class `plugin` is the last of its share, too. An answer
+        that comes after its operation was abandoned is not heard. Raises CoreError: this is no result.
+        """
+
+    def request(
+        self,
+        owner: tuple[int, int] | None,
+        cluster: str,
+        method: str,
+        target: str,
+        headers: list[tuple[str, str]],
+        body: bytes | None,
+        timeout_s: float | None,
+    ) -> int:
+        """Sends a request to a cluster (`default`, or another that the plan names); returns its ticket.
+
+        `target` is path and query string. Headers go beside those of the cluster; those that frame the message
+        are the driver's own and left out, and so is `user-agent`. Without timeout that of the plan holds.
+        Raises CoreError: there is no such cluster, the request cannot be written as HTTP, the race is over.
+        """
+
+    def execute(self, owner: tuple[int, int] | None, cluster: str, operation: str, body: bytes | None) -> int:
+        """Has a `Supply` document carried out by the driver itself, as part of the owner's operation.
+
+        Returns its ticket. Raises CoreError as `supply` and `request` do.
+        """
 
 def generate(
     name: str, files: list[tuple[str, int]], seed: int, folder: _Path, progress: _Progress

@@ -14,7 +14,7 @@ from pacenote.track.dates import days_ago, get_end_date, get_start_date
 from pacenote.track.load import load_track, render_track
 from pacenote.track.render import Renderer, RenderOptions
 from pacenote.track.splice import splice
-from track.builders import NOW, folder
+from track.builders import NOW, document, folder
 
 IMPORT = '{% import "rally.helpers" as rally with context %}'
 
@@ -142,13 +142,23 @@ def test_parameters_read_anywhere_are_used(tmp_path: Path) -> None:
 def test_unused_parameters_are_refused_with_near_names(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": TRACK, "body.json": "{}", "more.json": ""})
     with pytest.raises(TrackError) as caught:
-        load_track(source, {"bulksize": 1, "zebra": 2, "now": 3}, NOW)
-    expected = 'does not use the parameters "bulksize" (did you mean "bulk_size"?), "now"'
+        load_track(source, {"bulksize": 1, "zebra": 2}, NOW)
+    expected = 'does not use the parameters "bulksize" (did you mean "bulk_size"?), "zebra"'
     assert expected in caught.value.message
     assert '"zebra"' in caught.value.message
     assert '"bulk_size", "never_reached"' in caught.value.hint
     assert "--ignore-unused-track-params" in caught.value.hint
     load_track(source, {"bulksize": 1}, RenderOptions(now=0.0, ignore_unused=True))
+
+
+def test_names_that_templates_have_already_are_no_parameters(tmp_path: Path) -> None:
+    source = folder(tmp_path, {"track.json": json.dumps(document())})
+    with pytest.raises(TrackError) as caught:
+        load_track(source, {"now": 3, "build_flavor": "x"}, RenderOptions(now=0.0, ignore_unused=True))
+    assert caught.value.problems == (
+        '"build_flavor" is no name for a parameter: templates have it already',
+        '"now" is no name for a parameter: templates have it already',
+    )
 
 
 def test_rendered_text_that_is_no_json_shows_the_line_and_the_fragment(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pacenote_plan::{Pace, Task};
 use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded};
 
 use crate::bound::measured_window;
 use crate::error::DriveError;
-use crate::shared::Shared;
+use crate::shared::{Shared, nanos};
 use crate::step::{StepRun, TaskRun};
 
 /// The recorder of a thread during a step, and the count of what was begun. Never shared between threads, so that
@@ -27,12 +28,23 @@ struct OpenTask {
     begun: u64,
     noted: u64,
     unsent: u64,
+    underruns: u64,
+    underrun_ns: u64,
     by: EndedBy,
 }
 
 impl OpenTask {
     fn new(task: u32) -> Self {
-        Self { task, clients: 1, begun: 0, noted: 0, unsent: 0, by: EndedBy::Source }
+        Self {
+            task,
+            clients: 1,
+            begun: 0,
+            noted: 0,
+            unsent: 0,
+            underruns: 0,
+            underrun_ns: 0,
+            by: EndedBy::Source,
+        }
     }
 }
 
@@ -66,6 +78,26 @@ impl Book {
         if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
             open.unsent += operations;
         }
+    }
+
+    /// Takes back that an operation has begun: there was none.
+    pub fn withdraw_operation(&self, task: u32) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
+            open.begun = open.begun.saturating_sub(1);
+        }
+    }
+
+    /// Counts an operation that its source handed over too late.
+    pub fn underrun(&self, task: u32, waited: Duration) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
+            open.underruns += 1;
+            open.underrun_ns += nanos(waited);
+        }
+    }
+
+    /// Takes down the unit of a task's work where a runner in Python says it.
+    pub fn unit(&self, task: u32, unit: String) {
+        self.recorder.borrow_mut().unit(task, unit);
     }
 
     /// Takes down an operation that has ended.
@@ -112,7 +144,15 @@ impl Book {
     fn end_task(&self, entry: &OpenTask, run: &TaskRun, by: EndedBy) {
         let started_ns = self.shared.elapsed_ns(run.origin());
         let unanswered = entry.begun - entry.noted;
-        let end = TaskEnded { task: entry.task, by, unanswered, unsent: entry.unsent, started_ns };
+        let end = TaskEnded {
+            task: entry.task,
+            by,
+            unanswered,
+            unsent: entry.unsent,
+            underruns: entry.underruns,
+            underrun_ns: entry.underrun_ns,
+            started_ns,
+        };
         self.recorder.borrow_mut().end(end);
     }
 }

@@ -49,6 +49,11 @@ impl Gate {
         self.admitted += 1;
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
     }
+
+    /// Takes the last admission back: the operation could not begin when it was admitted.
+    pub fn withdraw(&mut self) {
+        self.admitted = self.admitted.saturating_sub(1);
+    }
 }
 
 /// Which work of a task counts for its throughput.

@@ -2,7 +2,7 @@
 //!
 //! | state | until | then |
 //! | --- | --- | --- |
-//! | preparing | every worker is ready: clients connected, sources built | running; an error ends the race |
+//! | preparing | every worker is ready: clients connected, sources built; Python too, where a task needs it | running; an error ends the race |
 //! | running | every worker is done: its last client has ended | preparing the next step |
 //! | stopping | the race was stopped or aborted: workers end the present step early | no further step |
 
@@ -16,6 +16,7 @@ use pacenote_record::{Delivery, Outgoing};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::error::DriveError;
+use crate::lane::Lane;
 use crate::race::ThreadSummary;
 use crate::shared::{Shared, StopLevel, lock};
 use crate::source::DataFiles;
@@ -34,6 +35,8 @@ pub struct Crew {
     pub reports: Receiver<Report>,
     /// Their threads.
     pub threads: Vec<JoinHandle<Result<ThreadSummary, DriveError>>>,
+    /// Python's hand in the race, if the plan asks for one.
+    pub lane: Option<Arc<Lane>>,
 }
 
 impl Crew {
@@ -59,11 +62,17 @@ impl Crew {
             files.open(&step.plan().tasks[run.index as usize])?;
         }
         let files = Arc::new(files);
+        let lane = self.lane.as_ref().filter(|lane| lane.open_step(step));
         self.tell_all(|| Order::Prepare(Arc::clone(step), Arc::clone(&files)))?;
         self.hear_all(|report| match report {
             Report::Ready(result) => result,
             Report::Done => Ok(()),
         })?;
+        if let Some(lane) = lane
+            && !lane.await_prepared(shared)?
+        {
+            return Ok(());
+        }
         let now = Instant::now();
         lock(&shared.began).get_or_insert(now);
         let started_ns = shared.elapsed_ns(now);
@@ -72,7 +81,11 @@ impl Crew {
             outgoing.send(Delivery::Begin { task: run.index, threads, started_ns });
         }
         self.tell_all(|| Order::Start)?;
-        self.hear_all(|_| Ok(()))
+        self.hear_all(|_| Ok(()))?;
+        if let Some(lane) = lane {
+            lane.finish_step(step);
+        }
+        Ok(())
     }
 
     /// How many workers have clients of a task.

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use crate::alarm::{Alarm, unless_stopped};
 use crate::book::Book;
 use crate::bound::Gate;
+use crate::lane::Hand;
 use crate::link::Links;
 use crate::outcome::{Outcome, Verdict};
 use crate::pacer::Pacer;
@@ -32,9 +33,16 @@ pub struct Share {
     pub gate: Gate,
     /// What it sends.
     pub source: Source,
+    /// Python's hand in it, if it has one.
+    pub hand: Option<Hand>,
 }
 
 impl Share {
+    /// A scheduler in Python, if one says when operations are due.
+    fn scheduler(&self) -> Option<&Hand> {
+        self.hand.as_ref().filter(|hand| hand.seat().is_scheduled())
+    }
+
     /// Operations of the schedule that were due within the task's time, from the one due now on, and are never sent.
     fn unsent(&self, due_ns: Option<u64>) -> u64 {
         match (due_ns, self.gate.end_ns()) {
@@ -92,18 +100,26 @@ impl Client<'_> {
             if let Some(by) = self.desk.stopped() {
                 return by;
             }
-            let begun = Instant::now();
-            let due_ns = share.pacer.next_due_ns();
-            let now_ns = since(origin, begun);
-            let sample_type = match share.gate.admit(due_ns.unwrap_or(now_ns), now_ns) {
-                Ok(sample_type) => sample_type,
-                Err(by) => {
-                    self.book.leave_unsent(share.task, share.unsent(due_ns));
+            let due_ns = match share.scheduler() {
+                None => share.pacer.next_due_ns(),
+                Some(hand) => match self.ask(hand).await {
+                    Ok(Some(due_ns)) => Some(due_ns),
+                    Ok(None) => return self.exhausted(share, origin, task),
+                    Err(by) => return by,
+                },
+            };
+            let (begun, sample_type) = loop {
+                match self.admit(share, origin, due_ns) {
+                    Err(by) => return by,
+                    Ok(admitted) if !share.source.is_dry() => break admitted,
+                    Ok(_) => share.gate.withdraw(),
+                }
+                if let Err(by) = self.await_supply(share, origin, due_ns).await {
                     return by;
                 }
             };
-            if !share.source.prepare() {
-                return EndedBy::Source;
+            if !share.source.prepare(sample_type) {
+                return self.exhausted(share, origin, task);
             }
             if let Some(due_ns) = due_ns
                 && !self.wait_until(origin, due_ns).await
@@ -113,17 +129,119 @@ impl Client<'_> {
             self.book.begin_operation(share.task);
             let started = if due_ns.is_some() { Instant::now() } else { begun };
             let Some(outcome) = share.source.execute(self.links, &self.desk).await else {
-                return self.desk.stopped().unwrap_or(EndedBy::Stopped);
+                return self.cut_short(share, origin, task);
             };
-            let times = Times { origin, due_ns, free_ns, started };
+            let ended = share.source.ended();
+            let times = Times { origin, due_ns, free_ns, started, ended };
             free_ns = since(origin, outcome.free);
+            let over = share.hand.is_some() && self.tell_python(share, run, task, &outcome);
             let class = outcome.verdict.class;
             self.after_failure(&outcome.verdict, task);
             self.note((share.task, share.client, sample_type), &times, outcome);
+            if over {
+                return EndedBy::Source;
+            }
             if class == ErrorClass::Connect && due_ns.is_none() {
                 self.pause_after_refusal().await;
             }
         }
+    }
+
+    fn admit(
+        &self,
+        share: &mut Share,
+        origin: Instant,
+        due_ns: Option<u64>,
+    ) -> Result<(Instant, SampleType), EndedBy> {
+        let begun = Instant::now();
+        let now_ns = since(origin, begun);
+        let admitted = share.gate.admit(due_ns.unwrap_or(now_ns), now_ns);
+        if admitted.is_err() {
+            self.book.leave_unsent(share.task, share.unsent(due_ns));
+        }
+        admitted.map(|sample_type| (begun, sample_type))
+    }
+
+    /// Asks a scheduler in Python when the next operation is due; `None`: never.
+    async fn ask(&self, hand: &Hand) -> Result<Option<u64>, EndedBy> {
+        let desk = self.desk;
+        let answer = unless_stopped(hand.next_due_ns(), desk.waker, || desk.stopped().is_some()).await;
+        answer.ok_or_else(|| self.stopped_by())
+    }
+
+    /// Waits for a source in Python to hand over the next operation, or to end, or for the task's time to be over. What
+    /// the operation waits beyond the time at which it was wanted is taken down.
+    async fn await_supply(
+        &mut self,
+        share: &Share,
+        origin: Instant,
+        due_ns: Option<u64>,
+    ) -> Result<(), EndedBy> {
+        let Source::Supplied(supplied) = &share.source else { return Ok(()) };
+        let (desk, now) = (self.desk, Instant::now());
+        let needed = due_ns.map_or(now, |due_ns| now.max(origin + Duration::from_nanos(due_ns)));
+        let time_is_over = async {
+            match share.gate.end_ns() {
+                Some(end_ns) => drop(self.wait_until(origin, end_ns).await),
+                None => std::future::pending().await,
+            }
+        };
+        let either = async {
+            tokio::select! {
+                biased;
+                () = supplied.arrival() => {}
+                () = time_is_over => {}
+            }
+        };
+        let waited = unless_stopped(either, desk.waker, || desk.stopped().is_some()).await;
+        let late = Instant::now().saturating_duration_since(needed);
+        // Who waits for nothing but the end of the source has missed no operation.
+        if !late.is_zero() && (supplied.has_some() || supplied.is_dry()) {
+            self.book.underrun(share.task, late);
+        }
+        waited.ok_or_else(|| self.stopped_by())
+    }
+
+    fn stopped_by(&self) -> EndedBy {
+        self.desk.stopped().unwrap_or(EndedBy::Stopped)
+    }
+
+    /// Tells Python what became of an operation, and hears what its runner says; `true` when it was the last.
+    fn tell_python(&self, share: &mut Share, run: &TaskRun, task: &Task, outcome: &Outcome) -> bool {
+        if let Some(hand) = &share.hand {
+            hand.tell(&outcome.verdict, &task.unit, since(run.origin(), outcome.done) as f64 / 1e9);
+        }
+        let Source::Lane(lane) = &mut share.source else { return false };
+        if let Some(unit) = lane.take_unit()
+            && run.has_unit(&unit)
+            && unit != task.unit
+        {
+            self.book.unit(share.task, unit);
+        }
+        lane.was_last()
+    }
+
+    /// An operation came to nothing: the race or the step has ended, or its runner had none to carry out.
+    fn cut_short(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
+        if !matches!(share.source, Source::Lane(_)) {
+            return self.stopped_by();
+        }
+        self.book.withdraw_operation(share.task);
+        self.exhausted(share, origin, task)
+    }
+
+    /// There is no further operation. If that is because something failed in Python, it is taken down as the failure of
+    /// one.
+    fn exhausted(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
+        let Some(reason) = share.hand.as_ref().and_then(Hand::failure) else { return EndedBy::Source };
+        self.book.begin_operation(share.task);
+        let verdict = Verdict::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
+        let outcome = Outcome { verdict, ..Outcome::nothing() };
+        let (started, done) = (outcome.sent, outcome.done);
+        let times = Times { origin, due_ns: None, free_ns: since(origin, done), started, ended: Some(done) };
+        self.after_failure(&outcome.verdict, task);
+        self.note((share.task, share.client, SampleType::Normal), &times, outcome);
+        EndedBy::Source
     }
 
     /// Waits until so long after the task's beginning; `false` when there is nothing left to wait for.
@@ -156,7 +274,9 @@ impl Client<'_> {
             first_sent_ns: since(times.origin, outcome.first_sent),
             sent_ns,
             done_ns: since(times.origin, outcome.done),
-            processing_ns: nanos(times.started.elapsed()),
+            processing_ns: nanos(
+                times.ended.unwrap_or_else(Instant::now).saturating_duration_since(times.started),
+            ),
             weight: verdict.accepted,
             failed_weight: verdict.rejected,
             requests: outcome.requests,
@@ -204,6 +324,8 @@ struct Times {
     due_ns: Option<u64>,
     free_ns: u64,
     started: Instant,
+    /// When it ended as a whole, if that is not now.
+    ended: Option<Instant>,
 }
 
 fn since(origin: Instant, instant: Instant) -> u64 {

@@ -23,6 +23,17 @@ pub enum DriveError {
         /// What is wrong with it.
         source: crate::http::HeadError,
     },
+    /// What Python handed over as an operation is none.
+    #[error("task {task}: {reason}")]
+    Supply {
+        /// Name of the task.
+        task: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Python could not prepare a step, or said something that makes no sense.
+    #[error("{0}")]
+    Lane(String),
     /// The data of a bulk cannot be read.
     #[error(transparent)]
     Corpus(#[from] pacenote_corpus::CorpusError),

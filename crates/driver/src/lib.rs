@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | workers, one per core | each runs its clients on a runtime of its own; a client keeps its connection for the whole race |
 //! | control | sends the workers from step to step; a step begins when every client is ready, and ends with its last |
+//! | lane | only if the plan needs Python: sends the requests of runners |
 //! | collector | merges what the workers recorded, writes the race folder, hands over results and progress |
 //!
 //! # Layout
@@ -26,6 +27,7 @@
 //! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
 //! | `bound.rs` | when a task ends |
 //! | `source/` | what an operation sends: bulks of a corpus, prepared calls, nothing |
+//! | `lane/` | parameter sources, runners and schedulers in Python |
 //! | `http/` | HTTP/1.1 |
 //! | `judge.rs`, `scan.rs` | is this reply a success |
 //! | `step.rs`, `shared.rs` | what threads share while a step runs, and over the whole race |
@@ -41,6 +43,7 @@ mod drive;
 mod error;
 pub mod http;
 mod judge;
+mod lane;
 mod link;
 mod outcome;
 mod pacer;
@@ -52,6 +55,7 @@ mod step;
 mod worker;
 
 pub use error::DriveError;
+pub use lane::{After, Lane, LaneEvent, LaneRequest};
 pub use pacenote_record::{TaskResult, recover_series};
 pub use race::{Progress, Race, Summary, ThreadSummary};
 pub use shared::Event;

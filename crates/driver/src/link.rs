@@ -52,7 +52,6 @@ impl Links {
     }
 
     /// The body of the last reply, until the next request; `None` when the last request had none.
-    #[allow(dead_code, reason = "for operations of runners written in Python")]
     pub fn last_body(&self) -> Option<Vec<u8>> {
         self.idle.borrow().last().and_then(|link| link.body().map(<[u8]>::to_vec))
     }
@@ -73,7 +72,11 @@ impl Link {
         Self { addresses, connection: None, reply: None }
     }
 
-    #[allow(dead_code, reason = "as `Links::last_body`")]
+    /// The headers of the last reply.
+    pub fn headers(&self) -> Vec<(String, String)> {
+        self.connection.as_ref().map(Connection::headers).unwrap_or_default()
+    }
+
     fn body(&self) -> Option<&[u8]> {
         let connection = self.connection.as_ref()?;
         self.reply.as_ref().map(|reply| connection.body(reply))

@@ -8,15 +8,18 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Host, Plan, Scheme};
+use pacenote_plan::{Host, Plan, Scheme, Target};
 use pacenote_record::{Collector, Outgoing, Spare, TaskProgress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::collect::{collect, task_infos};
 use crate::control::Crew;
 use crate::error::DriveError;
+use crate::lane::Lane;
+use crate::lane::wire::{Command, serve};
 use crate::shared::{Event, Shared, StopLevel};
 use crate::worker::{Addresses, Busiest, Worker, thread_cpu_ns};
 
@@ -24,6 +27,7 @@ use crate::worker::{Addresses, Busiest, Worker, thread_cpu_ns};
 #[derive(Debug)]
 pub struct Race {
     shared: Arc<Shared>,
+    lane: Option<Arc<Lane>>,
     /// Dropped last; joined so that no thread outlives its race.
     control: Option<JoinHandle<()>>,
 }
@@ -77,23 +81,40 @@ impl Race {
     /// When the plan asks for something unsupported, or threads or files cannot be created.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
         supported(&plan)?;
-        let addresses = look_up(&plan)?;
+        let addresses = look_up(&plan.target)?;
+        let others: Result<Vec<Addresses>, _> =
+            plan.others.iter().map(|other| look_up(&other.target)).collect();
+        let everywhere = std::iter::once(Arc::clone(&addresses)).chain(others?).collect();
         allow_descriptors();
         let plan = Arc::new(plan);
         let workers = worker_count(&plan);
         let shared = Arc::new(Shared::new(workers));
+        let (lane, errands) = Lane::new(&plan, everywhere)?.unzip();
         shared.progress().steps = plan.steps.len();
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, inbox) = channel();
         let outgoing = Outgoing::new(sender);
-        let crew = hire((&plan, addresses), &shared, workers, &outgoing)?;
+        let crew = hire((&plan, addresses), &shared, (workers, lane.as_ref()), &outgoing)?;
+        let wire = match (&lane, errands) {
+            (Some(lane), Some(errands)) => Some(serve_lane(lane, &shared, errands)?),
+            _ => None,
+        };
         let (theirs, spare) = (Arc::clone(&shared), outgoing.spare());
         let control = spawn("pacenote-control", move || {
             let collecting = collect_aside(collector, inbox, spare, &theirs);
             let summary = run(crew, &plan, &theirs, outgoing, collecting);
+            if let Some(wire) = wire {
+                let _ = wire.join();
+            }
             theirs.publish(Event::Finished(Box::new(summary)));
         })?;
-        Ok(Self { shared, control: Some(control) })
+        Ok(Self { shared, lane, control: Some(control) })
+    }
+
+    /// Python's hand in the race; `None` when the plan asks for none.
+    #[must_use]
+    pub fn lane(&self) -> Option<&Arc<Lane>> {
+        self.lane.as_ref()
     }
 
     /// What has happened since the last call; waits up to `patience` for something to happen.
@@ -151,6 +172,9 @@ fn run(
     if error.is_some() {
         shared.stop(StopLevel::Abandon);
     }
+    if let Some(lane) = &crew.lane {
+        lane.quit();
+    }
     let threads = crew.dismiss().map_err(|died| error.get_or_insert(died)).unwrap_or_default();
     drop(outgoing);
     let collected = collecting.and_then(|thread| {
@@ -169,7 +193,8 @@ fn run(
 }
 
 fn supported(plan: &Plan) -> Result<(), DriveError> {
-    match plan.target.hosts.iter().find(|host| host.scheme == Scheme::Https) {
+    let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
+    match targets.flat_map(|target| &target.hosts).find(|host| host.scheme == Scheme::Https) {
         Some(host) => {
             Err(DriveError::Unsupported(format!("https is not supported yet ({}:{})", host.host, host.port)))
         }
@@ -177,15 +202,15 @@ fn supported(plan: &Plan) -> Result<(), DriveError> {
     }
 }
 
-/// The addresses of every host. Asked for here, since look-ups block.
-fn look_up(plan: &Plan) -> Result<Addresses, DriveError> {
+/// The addresses of every host of a cluster. Asked for here, since look-ups block.
+fn look_up(target: &Target) -> Result<Addresses, DriveError> {
     let one = |host: &Host| {
         let found = (host.host.as_str(), host.port).to_socket_addrs();
         found
             .map(Iterator::collect)
             .map_err(|source| DriveError::Connect { host: format!("{}:{}", host.host, host.port), source })
     };
-    plan.target.hosts.iter().map(one).collect()
+    target.hosts.iter().map(one).collect()
 }
 
 /// A client needs a socket and perhaps a timer; the usual soft limit of 1,024 descriptors is soon reached. A refusal
@@ -208,10 +233,10 @@ fn worker_count(plan: &Plan) -> usize {
 fn hire(
     target: (&Arc<Plan>, Addresses),
     shared: &Arc<Shared>,
-    workers: usize,
+    staff: (usize, Option<&Arc<Lane>>),
     outgoing: &Outgoing,
 ) -> Result<Crew, DriveError> {
-    let (plan, addresses) = target;
+    let ((plan, addresses), (workers, lane)) = (target, staff);
     let (answers, reports) = channel();
     let (mut orders, mut threads) = (Vec::new(), Vec::new());
     for index in 0..workers {
@@ -221,6 +246,7 @@ fn hire(
             place: (index, workers),
             plan: Arc::clone(plan),
             addresses: Arc::clone(&addresses),
+            lane: lane.cloned(),
             shared: Arc::clone(shared),
             orders: receiver,
             reports: answers.clone(),
@@ -228,7 +254,25 @@ fn hire(
         };
         threads.push(spawn(&format!("pacenote-drive-{index}"), move || live(worker))?);
     }
-    Ok(Crew { orders, reports, threads })
+    Ok(Crew { orders, reports, threads, lane: lane.cloned() })
+}
+
+/// Starts the thread that sends the requests of runners.
+fn serve_lane(
+    lane: &Arc<Lane>,
+    shared: &Arc<Shared>,
+    errands: UnboundedReceiver<Command>,
+) -> Result<JoinHandle<()>, DriveError> {
+    let runtime = runtime()?;
+    let (lane, shared) = (Arc::clone(lane), Arc::clone(shared));
+    spawn("pacenote-lane", move || {
+        tokio::task::LocalSet::new().block_on(&runtime, serve(lane, shared, errands));
+    })
+}
+
+fn runtime() -> Result<Runtime, DriveError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|source| DriveError::System { what: "a runtime", source })
 }
 
 /// The life of a worker thread.
@@ -236,10 +280,7 @@ fn live(worker: Worker) -> Result<ThreadSummary, DriveError> {
     let born = Instant::now();
     // Timers of this thread are to ring on time, not when it suits the kernel; a refusal only costs precision.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| DriveError::System { what: "a runtime", source })?;
+    let runtime = runtime()?;
     let busiest = tokio::task::LocalSet::new().block_on(&runtime, worker.run());
     Ok(ThreadSummary { cpu_s: thread_cpu_ns() as f64 / 1e9, wall_s: born.elapsed().as_secs_f64(), busiest })
 }

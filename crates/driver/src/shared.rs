@@ -53,7 +53,7 @@ pub struct Shared {
     level: AtomicU8,
     /// Why an error ended the race; the first one stands.
     aborted: Mutex<Option<String>>,
-    /// One per worker: wakes its clients when something other than time ends their waiting.
+    /// One per worker and one for the lane: wakes its clients when something other than time ends their waiting.
     wakers: Vec<Arc<Notify>>,
     events: Mutex<VecDeque<Event>>,
     news: Condvar,
@@ -68,7 +68,7 @@ impl Shared {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
             aborted: Mutex::default(),
-            wakers: (0..workers).map(|_| Arc::default()).collect(),
+            wakers: (0..=workers).map(|_| Arc::default()).collect(),
             events: Mutex::default(),
             news: Condvar::new(),
             progress: Mutex::default(),
@@ -107,6 +107,11 @@ impl Shared {
         for waker in &self.wakers {
             waker.notify_waiters();
         }
+    }
+
+    /// What wakes the operations that Python had carried out.
+    pub fn lane_waker(&self) -> Arc<Notify> {
+        Arc::clone(&self.wakers[self.wakers.len() - 1])
     }
 
     /// What wakes the clients of a worker.

@@ -28,12 +28,19 @@ pub struct TaskRun {
     origin: OnceLock<Instant>,
     /// Clients that have not ended it.
     remaining: AtomicU32,
+    /// The unit that its first success had; only a runner in Python says one.
+    unit: OnceLock<String>,
 }
 
 impl TaskRun {
     /// When the task began; it begins now if it has not yet.
     pub fn origin(&self) -> Instant {
         *self.origin.get_or_init(Instant::now)
+    }
+
+    /// Takes down the unit of a success; `true` when it is the first.
+    pub fn has_unit(&self, unit: &str) -> bool {
+        self.unit.get().is_none() && self.unit.set(unit.to_owned()).is_ok()
     }
 }
 
@@ -48,11 +55,17 @@ impl StepRun {
                     index: allocation.task,
                     origin: OnceLock::new(),
                     remaining: AtomicU32::new(1),
+                    unit: OnceLock::new(),
                 }),
             }
         }
         let completed = AtomicBool::new(false);
         Self { plan: Arc::clone(plan), index, tasks, completed, shared: Arc::clone(shared) }
+    }
+
+    /// Its position in the plan.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// The step in the plan.

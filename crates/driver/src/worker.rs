@@ -17,6 +17,7 @@ use crate::book::Book;
 use crate::bound::Gate;
 use crate::drive::{Client, Desk, Share};
 use crate::error::DriveError;
+use crate::lane::Lane;
 use crate::link::Links;
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
@@ -55,6 +56,8 @@ pub struct Worker {
     pub plan: Arc<Plan>,
     /// Addresses of the plan's hosts.
     pub addresses: Addresses,
+    /// Python's hand in the race, if the plan asks for one.
+    pub lane: Option<Arc<Lane>>,
     /// What all threads share.
     pub shared: Arc<Shared>,
     /// Orders come here.
@@ -132,7 +135,7 @@ impl Worker {
             let host = slot.client as usize % self.plan.target.hosts.len();
             let links = kept.remove(&slot.client).unwrap_or_else(|| self.links(host));
             let alarm = Alarm::new();
-            let shares = self.shares(slot, Site { host, files }, book)?;
+            let shares = self.shares(slot, (host, files), book)?;
             seats.push(Seat { slot: slot.clone(), links, alarm, shares });
         }
         self.connect(seats).await
@@ -142,18 +145,22 @@ impl Worker {
         Links::new(self.plan.target.hosts[host].clone(), Arc::clone(&self.addresses[host]))
     }
 
-    fn shares(&self, slot: &Slot, site: Site<'_>, book: &Book) -> Result<Vec<Share>, DriveError> {
+    fn shares(&self, slot: &Slot, place: (usize, &DataFiles), book: &Book) -> Result<Vec<Share>, DriveError> {
         let share = |allocation: &pacenote_plan::Allocation| {
             let task = &self.plan.tasks[allocation.task as usize];
             let seed = self.plan.seed.wrapping_add(u64::from(allocation.task).wrapping_mul(0x9e37_79b9));
             let pacer = Pacer::new(task, allocation.client, seed);
             book.expect_client(allocation.task, task)?;
+            let hand = self.lane.as_ref().and_then(|lane| lane.hand((allocation.task, allocation.client)));
+            let site = Site { host: place.0, files: place.1, hand: hand.as_ref() };
+            let source = Source::new(&self.plan, task, allocation.client, site)?;
             Ok(Share {
                 task: allocation.task,
                 client: allocation.client,
                 pacer,
                 gate: Gate::new(task.bound),
-                source: Source::new(&self.plan, task, allocation.client, site)?,
+                source,
+                hand,
             })
         };
         slot.allocations.iter().map(share).collect()
@@ -247,6 +254,9 @@ async fn work(seat: &mut Seat, book: &Book, desk: Desk<'_>) {
             client.drive(share, run, task).await
         };
         over = desk.stopped();
+        if let Some(hand) = &share.hand {
+            hand.end();
+        }
         desk.step.client_ended(run);
         book.end_client(run, by);
     }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::core_error;
+use crate::lane::Lane;
 
 /// An event as Python reads it: one key that says what it is.
 #[derive(Serialize)]
@@ -68,6 +69,11 @@ impl Driver {
     /// Where the race stands, as a JSON document.
     fn progress(&self) -> PyResult<String> {
         serde_json::to_string(&self.race()?.progress()).map_err(core_error)
+    }
+
+    /// Where operations in Python meet the race; nothing if the plan needs no Python.
+    fn lane(&self) -> PyResult<Option<Lane>> {
+        Ok(self.race()?.lane().map(Lane::new))
     }
 
     /// Ends the race: nothing new begins. What is under way may end, or is dropped if `abandon` says so.

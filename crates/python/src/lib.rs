@@ -7,6 +7,7 @@
 
 mod corpus;
 mod driver;
+mod lane;
 
 use pyo3::prelude::*;
 
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CoreError", module.py().get_type::<CoreError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<driver::Driver>()?;
+    module.add_class::<lane::Lane>()?;
     module.add_function(wrap_pyfunction!(driver::recover_series, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_files, module)?)?;

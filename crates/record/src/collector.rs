@@ -99,6 +99,12 @@ impl Collector {
                 spare.give_back(samples);
                 kept?;
             }
+            Delivery::Unit(task, unit) => {
+                if let Some(running) = self.running.get_mut(&task) {
+                    running.totals.has_unit(unit.clone());
+                }
+                self.tasks[task as usize].unit = unit;
+            }
             Delivery::Errors(task, errors) => {
                 if let Some(running) = self.running.get_mut(&task) {
                     running.totals.add_errors(errors);

@@ -28,6 +28,8 @@ pub enum Delivery {
     Window(Box<Window>),
     /// Samples in the order of their ends.
     Samples(Vec<Sample>),
+    /// The unit of a task's work, where it is only known once the task runs.
+    Unit(u32, String),
     /// Failures of a task since the last delivery.
     Errors(u32, ErrorTally),
     /// All clients of this thread have ended the task; everything recorded was delivered before.
@@ -45,6 +47,10 @@ pub struct TaskEnded {
     pub unanswered: u64,
     /// Operations that were due within the task's time and never sent.
     pub unsent: u64,
+    /// Operations whose source handed them over too late.
+    pub underruns: u64,
+    /// How long they were waited for.
+    pub underrun_ns: u64,
     /// When the task began, nanoseconds since the race's first step.
     pub started_ns: u64,
 }
@@ -156,6 +162,12 @@ impl Recorder {
         if let Some(open) = self.open.iter_mut().find(|open| open.task == task) {
             open.errors.note(note);
         }
+    }
+
+    /// Takes down the unit of a task's work; what is recorded from now on carries it.
+    pub fn unit(&mut self, task: u32, unit: String) {
+        self.deliver_samples();
+        self.outgoing.send(Delivery::Unit(task, unit));
     }
 
     /// Delivers what was recorded so far. To be called once a second.

@@ -57,6 +57,10 @@ pub struct TaskResult {
     pub errors: Vec<ErrorSummary>,
     /// Why the task ended.
     pub ended_by: EndedBy,
+    /// Operations that waited for a parameter source in Python, warm-up included.
+    pub underruns: u64,
+    /// How long they waited, seconds, all clients added up.
+    pub underrun_s: f64,
 }
 
 /// Work per second in one-second windows of the measured window; `mean` is all work / its length.

@@ -23,6 +23,8 @@ pub struct Totals {
     errors: ErrorTally,
     unanswered: u64,
     unsent: u64,
+    underruns: u64,
+    underrun_ns: u64,
     ended_by: EndedBy,
     /// The newest second, of which more may come.
     current: Window,
@@ -43,6 +45,8 @@ impl Totals {
             errors: ErrorTally::default(),
             unanswered: 0,
             unsent: 0,
+            underruns: 0,
+            underrun_ns: 0,
             ended_by: EndedBy::Source,
             current,
             complete,
@@ -75,6 +79,13 @@ impl Totals {
         self.ended_by = self.ended_by.max(end.by);
         self.unanswered += end.unanswered;
         self.unsent += end.unsent;
+        self.underruns += end.underruns;
+        self.underrun_ns += end.underrun_ns;
+    }
+
+    /// Takes down the unit of the task's work.
+    pub fn has_unit(&mut self, unit: String) {
+        self.info.unit = unit;
     }
 
     fn counts(&self) -> Counts {
@@ -164,6 +175,8 @@ impl Totals {
             error_rate: if measured == 0 { 0.0 } else { normal.counts.errors as f64 / measured as f64 },
             errors: self.errors(),
             ended_by: self.ended_by,
+            underruns: self.underruns,
+            underrun_s: seconds(self.underrun_ns),
         }
     }
 

@@ -19,7 +19,9 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, command: str, description: str, console: Console, later: Mapping[str, str]) -> None:
-        super().__init__(prog=f"pacenote {command}", description=description, allow_abbrev=False)
+        super().__init__(
+            prog=f"pacenote {command}", description=description, allow_abbrev=False, formatter_class=_Help
+        )
         self._console = console
         self._later = later
 
@@ -83,8 +85,17 @@ class Parser(argparse.ArgumentParser):
             )
 
 
+class _Help(argparse.HelpFormatter):
+    """argparse's help, which says `--name` of a flag and leaves `--no-name` to be guessed."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if isinstance(action, _Flag):
+            return action.option_strings[0]
+        return super()._format_action_invocation(action)
+
+
 class _Flag(argparse.Action):
-    """`--name` and `--no-name`; the help shows the first."""
+    """`--name` and `--no-name`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002
         (name,) = option_strings

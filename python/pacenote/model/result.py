@@ -107,7 +107,8 @@ class TaskResult:
     `latency` is None for unpaced tasks, where it equals the service time. Failed operations are only in
     `failed_service_time`, never in the other distributions. `error_rate` (0 to 1) is over measured
     operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
-    does not.
+    does not. `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
+    written in Python.
     """
 
     task: str
@@ -133,6 +134,8 @@ class TaskResult:
     error_rate: float
     errors: tuple[ErrorCount, ...]
     ended_by: EndedBy
+    underruns: int = 0
+    underrun_s: float = 0.0
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:

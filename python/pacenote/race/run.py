@@ -59,7 +59,7 @@ def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
     prepared = _load(request, None, lambda _: None)
     with plugins_of(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
         prepared = after_load(prepared, plugins, request)
-        context = PlanContext(plugins=names_of(plugins))
+        context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
         return explain(_plan(request, prepared.track, prepared.challenge, context))
 
 
@@ -87,8 +87,9 @@ def _race(
     listener: RaceListener,
 ) -> RaceRecord:
     """The race of a track as it is going to run."""
-    track, challenge, names = prepared.track, prepared.challenge, names_of(plugins)
-    plan = _plan(request, track, challenge, PlanContext(plugins=names))
+    track, challenge = prepared.track, prepared.challenge
+    context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
+    plan = _plan(request, track, challenge, context)
     if plan.needs_python:
         raise TrackError(f"track {quoted(track.name)} has tasks in Python, which cannot be run yet")
     _check_indices(request, challenge)
@@ -97,7 +98,7 @@ def _race(
     prepare_data(plugins, request, listener.preparing)
     corpora = prepare(track, challenge, request, listener.preparing, sourced_by(plugins, track))
     tell_data_files(plugins, corpora, request)
-    context = PlanContext(corpora.data_file, _engine(request), names)
+    context = dataclasses.replace(context, data_file=corpora.data_file, engine=_engine(request))
     plan = _plan(request, track, challenge, context)
     folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
     try:

@@ -92,6 +92,10 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
         yield Note("Warning", f"{count} had no answer when the race ended", name)
+    if task.underruns:
+        count = format_count(task.underruns, "operation")
+        waited = f"{count} waited {task.underrun_s:.3g} s"
+        yield Note("Warning", f"the parameter source could not keep up: {waited}", name)
     if task.ended_by == "stopped":
         yield Note("Warning", "stopped before its end", name)
     by_count = sorted(task.errors, key=lambda error: error.count, reverse=True)

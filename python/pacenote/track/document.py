@@ -11,10 +11,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NoReturn
 
 from pacenote.errors import TrackError
-from pacenote.model.reader import Problem, shown
+from pacenote.model.reader import KeyPath, Problem, shown
 from pacenote.track.places import excerpt, line_of, lines_of
 from pacenote.track.source import TrackSource
 from pacenote.track.splice import Assembled, Origin
@@ -29,7 +30,7 @@ _Written = defaultdict[str, list[Origin]]
 """Where each line of the fragments stands, by what it says."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # Without slots: what is looked up for problems is kept for the next ones.
 class Rendered:
     """The rendered text of a track and what it was assembled from."""
 
@@ -54,32 +55,37 @@ class Rendered:
         problems = tuple(problems)
         if not problems:
             return ()
-        lines, written = lines_of(self.text), self._written()
-        return tuple(
-            f"{problem} ({self._place(line_of(lines, problem.path), written)})" for problem in problems
-        )
+        return tuple(f"{problem} ({self._place(line_of(self._lines, problem.path))})" for problem in problems)
+
+    @cached_property
+    def _lines(self) -> dict[KeyPath, int]:
+        return lines_of(self.text)
 
     @property
     def _entry(self) -> str:
         return self.source.shown(self.source.file)
 
-    def _place(self, line: int, written: _Written) -> str:
-        origin = self._origin(line, written)
+    def _place(self, line: int) -> str:
+        origin = self._origin(line)
         near = f", near {self.source.shown(origin.file)}:{origin.line}" if origin else ""
         return f"{self._entry} rendered, line {line}{near}"
 
+    @cached_property
     def _written(self) -> _Written:
         written: _Written = defaultdict(list)
         for _, origin, text in self.assembled.lines():
             written[text.strip()].append(origin)
         return written
 
-    def _origin(self, line: int, written: _Written) -> Origin | None:
-        rendered = self.text.split("\n")
+    @cached_property
+    def _rendered(self) -> list[str]:
+        return self.text.split("\n")
+
+    def _origin(self, line: int) -> Origin | None:
         for number in range(line, max(0, line - _REACH), -1):
-            text = rendered[number - 1].strip()
-            if len(text) >= _TELLING and len(written.get(text, ())) == 1:
-                return written[text][0]
+            text = self._rendered[number - 1].strip()
+            if len(text) >= _TELLING and len(self._written.get(text, ())) == 1:
+                return self._written[text][0]
         return None
 
     def _no_number(self, name: str) -> NoReturn:
@@ -87,7 +93,7 @@ class Rendered:
         raise TrackError(f"{self._entry} rendered holds {name}, which is no number in JSON")
 
     def _no_json(self, cause: json.JSONDecodeError) -> TrackError:
-        place = self._place(cause.lineno, self._written())
+        place = self._place(cause.lineno)
         return TrackError(
             f"the rendered track is no valid JSON: {cause.msg}, column {cause.colno} ({place})",
             problems=(excerpt(self.text, cause.lineno),),

@@ -16,6 +16,14 @@ _NOT_INHERITED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"
 """Set inside hooks of git, from which a race may well be started; they would point at that repository."""
 
 
+_UNLESS_SET = {
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30",
+    "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
+    "GIT_HTTP_LOW_SPEED_TIME": "30",
+}
+"""So that a host that is silent, or a question that nobody sees, ends in an error."""
+
+
 class GitFailed(Exception):  # like the errors of the tree: what happened
     """A git command did not succeed; the text is what it said, in one line."""
 
@@ -32,7 +40,7 @@ def git(*arguments: str, at: Path | None = None) -> str:
             hint="install git, or name a track with --track-path",
         )
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-    environment |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    environment = {**_UNLESS_SET, **environment, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     where = ("-C", str(at)) if at is not None else ()
     done = subprocess.run(
         [program, *where, *arguments],

@@ -13,7 +13,7 @@ from pacenote.model.secrets import hide, secret_values
 from pacenote.model.track import Track
 from pacenote.track.document import Rendered
 from pacenote.track.parse import parse_track
-from pacenote.track.render import Renderer, RenderOptions, unused_problem
+from pacenote.track.render import RESERVED, Renderer, RenderOptions, unused_problem
 from pacenote.track.source import TrackSource
 from pacenote.track.splice import splice
 from pacenote.units import format_count
@@ -53,6 +53,8 @@ def _load(
     root = Reader(rendered.parsed(), (), problems)
     track = parse_track(root, source.name, source.root, renderer.body)
     found = [*_other_plugin(source), *rendered.describe(problems)]
+    taken = sorted(RESERVED & set(params))
+    found += [f"{quoted(name)} is no name for a parameter: templates have it already" for name in taken]
     unused = () if options.ignore_unused else renderer.unused()
     if unused:
         found.append(unused_problem(unused, renderer.known()))

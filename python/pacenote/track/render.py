@@ -37,15 +37,10 @@ _HELPERS = """\
 """
 _HELPER_NAMES = ("rally.helpers", "benchmark.helpers")
 _HELPER_FILE = "<helpers>"
-_NOT_PARAMETERS = frozenset({
-    "now",
-    "glob",
-    "build_flavor",
-    "serverless_operator",
-    "rally",
-    "benchmark",
-    *jinja2.defaults.DEFAULT_NAMESPACE,
-})
+RESERVED = frozenset({"now", "glob", "build_flavor", "serverless_operator"})
+"""Names that Rally gives to templates itself, so that no parameter can be called so."""
+
+_NOT_PARAMETERS = RESERVED | {"rally", "benchmark", *jinja2.defaults.DEFAULT_NAMESPACE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,7 @@ class Renderer:
 
     def unused(self) -> tuple[str, ...]:
         """Parameters that nothing rendered so far can have read, sorted."""
-        return tuple(sorted(name for name in self._params if not self._reads(name)))
+        return tuple(sorted(name for name in set(self._params) - RESERVED if not self._reads(name)))
 
     def known(self) -> set[str]:
         """Every parameter that something rendered so far can have read."""

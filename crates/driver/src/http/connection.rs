@@ -101,6 +101,12 @@ impl Connection {
         })
     }
 
+    /// The headers of the last reply, as the server wrote them; none while there is no whole reply.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(String, String)> {
+        reply::headers(&self.buffer)
+    }
+
     /// The body of the last reply.
     #[must_use]
     pub fn body(&self, reply: &Reply) -> &[u8] {

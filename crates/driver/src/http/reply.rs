@@ -65,6 +65,19 @@ pub fn parse(bytes: &[u8], bodiless: bool) -> Result<Option<ReplyHead>, &'static
     Ok(Some(head))
 }
 
+/// The headers of a reply that [`parse`] has accepted.
+pub fn headers(bytes: &[u8]) -> Vec<(String, String)> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut reply = httparse::Response::new(&mut headers);
+    if !matches!(reply.parse(bytes), Ok(httparse::Status::Complete(_))) {
+        return Vec::new();
+    }
+    let text = |header: &httparse::Header| {
+        (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
+    };
+    reply.headers.iter().map(text).collect()
+}
+
 fn number(value: &[u8]) -> Option<usize> {
     let text = std::str::from_utf8(value).ok()?.trim();
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()

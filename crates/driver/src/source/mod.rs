@@ -6,11 +6,13 @@ mod bulk;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Plan, Task, Work};
+use pacenote_record::SampleType;
 
 use crate::alarm::unless_stopped;
 use crate::calls::{Destination, Prepared};
 use crate::drive::Desk;
 use crate::error::DriveError;
+use crate::lane::{Hand, LaneSource, SuppliedSource};
 use crate::link::Links;
 use crate::outcome::{Outcome, Verdict};
 
@@ -26,6 +28,10 @@ pub enum Source {
     Calls(Box<Prepared>),
     /// Waits.
     Sleep(Duration),
+    /// Carries out what a parameter source in Python hands over.
+    Supplied(Box<SuppliedSource>),
+    /// Lets a runner in Python do it.
+    Lane(Box<LaneSource>),
 }
 
 impl Source {
@@ -43,21 +49,38 @@ impl Source {
                 let to = Destination { target: &plan.target, host: site.host, task: &task.name };
                 Self::Calls(Box::new(Prepared::new(calls, *retry, to)?))
             }
-            Work::Supplied { .. } | Work::Lane {} => {
-                return Err(DriveError::Unsupported(format!(
-                    "task {} needs Python while it runs",
-                    task.name
-                )));
+            Work::Supplied { .. } => {
+                let supplied = site.hand.and_then(|hand| SuppliedSource::new(hand.seat()));
+                Self::Supplied(Box::new(supplied.ok_or_else(|| nobody(task))?))
+            }
+            Work::Lane {} => {
+                let hand = site.hand.ok_or_else(|| nobody(task))?;
+                Self::Lane(Box::new(LaneSource::new(hand)))
             }
             Work::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
         })
     }
 
     /// Prepares the next operation. Returns `false` when there is none.
-    pub fn prepare(&mut self) -> bool {
+    pub fn prepare(&mut self, sample_type: SampleType) -> bool {
         match self {
             Self::Bulk(bulk) => bulk.prepare(),
             Self::Calls(_) | Self::Sleep(_) => true,
+            Self::Supplied(supplied) => supplied.prepare(),
+            Self::Lane(lane) => lane.prepare(sample_type),
+        }
+    }
+
+    /// Whether the next operation has yet to be handed over.
+    pub fn is_dry(&self) -> bool {
+        matches!(self, Self::Supplied(supplied) if supplied.is_dry())
+    }
+
+    /// When the last operation ended as a whole, where that is not for the driver to say.
+    pub fn ended(&self) -> Option<Instant> {
+        match self {
+            Self::Lane(lane) => lane.ended(),
+            _ => None,
         }
     }
 
@@ -73,8 +96,15 @@ impl Source {
             }
             Self::Calls(calls) => calls.execute(links, desk).await,
             Self::Sleep(duration) => sleep(*duration, desk).await,
+            Self::Supplied(supplied) => supplied.execute(links, desk).await,
+            Self::Lane(lane) => lane.execute().await,
         }
     }
+}
+
+/// Cannot happen: a plan with such a task has a lane.
+fn nobody(task: &Task) -> DriveError {
+    DriveError::Lane(format!("nobody in Python takes part in task {}", task.name))
 }
 
 /// Where a source is to be used.
@@ -84,6 +114,8 @@ pub struct Site<'a> {
     pub host: usize,
     /// The data files of the step.
     pub files: &'a DataFiles,
+    /// Python's hand in this client's share, if it has one.
+    pub hand: Option<&'a Hand>,
 }
 
 async fn sleep(duration: Duration, desk: &Desk<'_>) -> Option<Outcome> {

@@ -1,0 +1,87 @@
+//! Operations that a runner in Python carries out.
+
+use std::time::Instant;
+
+use pacenote_record::{ErrorClass, SampleType};
+
+use crate::lane::event::LaneEvent;
+use crate::lane::hand::Hand;
+use crate::lane::seat::Answer;
+use crate::outcome::Outcome;
+
+/// One client's way to its runner.
+#[derive(Debug)]
+pub struct LaneSource {
+    hand: Hand,
+    measured: bool,
+    /// When the runner was done with its last operation.
+    ended: Option<Instant>,
+    last: bool,
+    unit: Option<String>,
+}
+
+impl LaneSource {
+    /// The way of one client.
+    pub fn new(hand: &Hand) -> Self {
+        Self { hand: hand.clone(), measured: false, ended: None, last: false, unit: None }
+    }
+
+    /// Whether there may be another operation.
+    pub fn prepare(&mut self, sample_type: SampleType) -> bool {
+        self.measured = sample_type == SampleType::Normal;
+        !self.last && !self.hand.seat().is_over()
+    }
+
+    /// Lets the runner carry out one operation; `None` when it had none to carry out.
+    ///
+    /// Whoever drops this future abandons the operation: what the runner says later is not heard.
+    pub async fn execute(&mut self) -> Option<Outcome> {
+        let seat = self.hand.seat();
+        let (task, client, measured) = (seat.task, seat.client, self.measured);
+        let token = seat.ask();
+        let started = Instant::now();
+        self.hand.post(LaneEvent::Run { token, task, client, measured });
+        let Answer::Done(done, ended) = seat.hear().await else { return None };
+        let (trip, verdict) = (seat.trip(), done.verdict());
+        self.ended = Some(ended);
+        // A plug-in that failed is not tried again: it would fail as fast as it can.
+        self.last = done.last || verdict.class == ErrorClass::Plugin;
+        if done.success {
+            self.unit = Some(done.unit);
+        }
+        let first_sent = trip.first_sent.unwrap_or(started);
+        let status = if trip.requests > 0 {
+            trip.status
+        } else {
+            verdict.failures.first().map_or(0, |failure| failure.status)
+        };
+        Some(Outcome {
+            first_sent,
+            sent: first_sent,
+            done: trip.done.filter(|_| trip.open == 0).unwrap_or(ended),
+            free: ended,
+            verdict,
+            status,
+            requests: trip.requests + trip.open,
+            retries: 0,
+            bytes_out: trip.bytes_out,
+            bytes_in: trip.bytes_in,
+            parts: Vec::new(),
+        })
+    }
+
+    /// When the runner was done with its last operation.
+    pub fn ended(&self) -> Option<Instant> {
+        self.ended
+    }
+
+    /// Whether the last operation was the last of all.
+    pub fn was_last(&self) -> bool {
+        self.last
+    }
+
+    /// The unit of the last success; told once.
+    pub fn take_unit(&mut self) -> Option<String> {
+        self.unit.take()
+    }
+}
