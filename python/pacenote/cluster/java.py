@@ -118,7 +118,7 @@ def _checked(java: Java, needs: tuple[int, int | None]) -> Java:
     wanted = f"{lowest} or newer" if highest is None else f"{lowest} to {highest}"
     raise EngineError(
         f"no Java for this engine: it needs {wanted}, and {java.origin} ({java.home}) is {java.version}",
-        hint="leave out --runtime-jdk to use the bundled Java or a fetched one, or set JAVA_HOME to one that suits",
+        hint="leave out --runtime-jdk to use the bundled Java or one that is fetched, or set JAVA_HOME",
     )
 
 
