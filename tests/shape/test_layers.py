@@ -26,10 +26,11 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "report": OPEN_TO_ALL | {"model", "stats"},
     "cluster": OPEN_TO_ALL | {"model"},
     "fetch": OPEN_TO_ALL | {"cluster"},
+    "capture": OPEN_TO_ALL | {"cluster"},
     "plugins": OPEN_TO_ALL | {"model", "operations"},
     "telemetry": OPEN_TO_ALL | {"model", "store"},
     "race": OPEN_TO_ALL | _BELOW_RACE | {"plugins", "_core"},
-    "cli": OPEN_TO_ALL | _BELOW_RACE | {"stats", "report", "race"},
+    "cli": OPEN_TO_ALL | _BELOW_RACE | {"capture", "stats", "report", "race"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -22,6 +22,7 @@ COMMANDS = {
     "info": "show a track: its data, challenges and tasks",
     "validate-track": "check a track without running it",
     "render-track": "print the JSON that a track's templates make",
+    "create-track": "make a track from the indices or data streams of a cluster",
     "report": "print the report of a race again",
     "generate": "generate the documents of a track's corpus",
 }
@@ -34,7 +35,6 @@ _LATER = (
         "add",
         "build",
         "compare",
-        "create-track",
         "delete",
         "diagnose",
         "download",

@@ -1,0 +1,1 @@
+"""Making a track from what a live cluster holds."""

@@ -1,0 +1,160 @@
+"""A track from a real cluster, the race on it, and runs that are cut."""
+
+from __future__ import annotations
+
+import bz2
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pacenote.capture.create import TrackWanted, create_track
+from pacenote.capture.dump import JOURNAL, Journal
+from pacenote.cluster.cars import compose_car
+from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
+from pacenote.track.load import load_track
+from pacenote.track.render import RenderOptions
+from pacenote.track.source import open_track
+
+pytestmark = pytest.mark.engine
+
+COUNT = 2_500
+CAR = compose_car([], {"heap_size": "512m"})
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
+    request = EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=CAR)
+    with embedded_cluster(request) as running:
+        fill(running)
+        yield running
+
+
+def fill(cluster: EmbeddedCluster) -> None:
+    rest = cluster.rest()
+    settings = {"number_of_shards": 2, "number_of_replicas": 0}
+    # Whatever looks like a template must come back as it is.
+    mapping = {"_meta": {"script": "{{mustache}} {% if %}"}, "properties": {"n": {"type": "integer"}}}
+    rest.request("PUT", "/notes", {"settings": settings, "mappings": mapping})
+    lines = [line for n in range(COUNT) for line in ({"index": {}}, {"n": n, "text": f"Nummer {n} äöü"})]
+    body = "".join(json.dumps(line) + "\n" for line in lines)
+    rest.request("POST", "/notes/_bulk", body, {"refresh": True})
+
+
+def numbers(file: Path) -> list[int]:
+    return sorted(json.loads(line)["n"] for line in file.read_bytes().splitlines())
+
+
+def test_a_track_is_made_and_raced(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "pacenote", *arguments]
+        environment = {**os.environ, "PACENOTE_HOME": str(home)}
+        done = subprocess.run(
+            command, env=environment, text=True, capture_output=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    hosts = f"--target-hosts=127.0.0.1:{cluster.hosts[0].port}"
+    folder = tmp_path / "tracks" / "mine"
+    out = run("create-track", "--track=mine", "--indices=not*", hosts, f"--output-path={tmp_path / 'tracks'}")
+    assert f"--track-path={folder}" in out
+    assert numbers(folder / "notes-documents.json") == list(range(COUNT))
+    whole = (folder / "notes-documents.json").read_bytes()
+    assert bz2.decompress((folder / "notes-documents.json.bz2").read_bytes()) == whole
+    small = (folder / "notes-documents-1k.json").read_bytes()
+    assert whole.startswith(small)
+    assert small.count(b"\n") == 1_000
+    assert bz2.decompress((folder / "notes-documents-1k.json.bz2").read_bytes()) == small
+
+    track = load_track(open_track(folder), {"number_of_shards": 3}, RenderOptions(now=0))
+    (corpus,) = track.corpora
+    (documents,) = corpus.documents
+    assert documents.document_count == COUNT
+    assert documents.uncompressed_bytes == len(whole)
+    (index,) = track.indices
+    assert index.body is not None
+    assert index.body["mappings"]["_meta"] == {"script": "{{mustache}} {% if %}"}
+    assert index.body["settings"]["index"] == {
+        "number_of_shards": "3",
+        "number_of_replicas": "0",
+        "replication": {"type": "DOCUMENT"},
+    }
+
+    race_id = uuid.uuid4().hex
+    run("race", f"--track-path={folder}", "--test-mode", f"--race-id={race_id}", hosts)
+    race = json.loads((home / "races" / race_id / "race.json").read_text())
+    assert all(task["error_rate"] == 0 for task in race["tasks"])
+    assert [(check["counted"], check["acknowledged"]) for check in race["documents"]] == [(1_000, 1_000)]
+    fill(cluster) if cluster.rest().exchange("DELETE", "/notes").ok else None
+
+
+class Cut(Exception):
+    """What ends a run in the middle."""
+
+
+def cut_after(documents: int):
+    def progress(label: str, done: int, total: int) -> None:
+        if label.startswith("reading") and done >= documents:
+            raise Cut
+
+    return progress
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_run_that_was_cut_goes_on(cluster: EmbeddedCluster, tmp_path: Path, *, lost: bool) -> None:
+    folder = tmp_path / "mine"
+    wanted = TrackWanted("mine", folder, indices=("notes",), batch=300)
+    warnings: list[str] = []
+    with pytest.raises(Cut):
+        create_track(wanted, cluster.rest(), cut_after(900), warnings.append)
+    state = Journal(folder).state("notes")
+    assert state.documents == 900
+    # Half a page more than was noted, as after a kill.
+    with (folder / "notes-documents.json").open("ab") as file:
+        file.write(b'{"n": -1}\n{"n"')
+    if lost:
+        cluster.rest().request("DELETE", "/_search/point_in_time", {"pit_id": [state.position.point]})
+    said: list[str] = []
+    create_track(wanted, cluster.rest(), lambda label, *_: said.append(label), warnings.append)
+    assert numbers(folder / "notes-documents.json") == list(range(COUNT))
+    assert "reading notes: going on after 900 documents" in said
+    assert any("read from the beginning" in label for label in said) == lost
+    assert not (folder / JOURNAL).exists()
+
+
+def test_a_data_stream(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    rest = cluster.rest()
+    template = {"mappings": {"properties": {"@timestamp": {"type": "date"}, "n": {"type": "long"}}}}
+    body = {"index_patterns": ["logs-*"], "data_stream": {}, "template": template}
+    rest.request("PUT", "/_index_template/logs", body)
+    for n in range(3):
+        rest.request("POST", "/logs-x/_doc", {"@timestamp": "2026-01-02", "n": n}, {"refresh": True})
+        rest.request("POST", "/logs-x/_rollover") if n == 0 else None
+    folder = create_track(
+        TrackWanted("logs", tmp_path / "logs", data_streams=("logs-*",)), rest, lambda *_: None, print
+    )
+    assert numbers(folder / "logs-x-documents.json") == [0, 1, 2]
+    track = load_track(open_track(folder), {}, RenderOptions(now=0))
+    assert [stream.name for stream in track.data_streams] == ["logs-x"]
+    (made,) = track.composable_templates
+    assert made.pattern == "logs-x"
+    assert made.body["template"]["mappings"] == template["mappings"]
+    assert track.corpora[0].documents[0].target_data_stream == "logs-x"
+    assert rest.exchange("PUT", "/_index_template/logs-x", made.body).ok
+
+
+def test_an_engine_without_points_in_time_is_scrolled(home: Path, tmp_path: Path) -> None:
+    request = EmbeddedRequest(home, tmp_path / "artifacts", distribution="elasticsearch", car=CAR)
+    with embedded_cluster(request) as running:
+        fill(running)
+        wanted = TrackWanted("mine", tmp_path / "mine", indices=("notes",), batch=400)
+        with pytest.raises(Cut):
+            create_track(wanted, running.rest(), cut_after(800), print)
+        create_track(wanted, running.rest(), lambda *_: None, print)
+    assert numbers(tmp_path / "mine" / "notes-documents.json") == list(range(COUNT))
