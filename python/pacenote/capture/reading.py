@@ -72,12 +72,11 @@ class PointsInTime:
 
     resumable = True
 
-    def __init__(self, rest: RestClient, info: ClusterInfo, batch: int, pause_s: float = _PAUSE_S) -> None:
+    def __init__(self, rest: RestClient, info: ClusterInfo, batch: int) -> None:
         self._rest = rest
         self._opensearch = info.distribution == "opensearch"
         self._by_shard = self._opensearch and _version(info.version) < _SHARD_DOC_SINCE
         self._batch = batch
-        self._pause_s = pause_s
 
     def possible(self, index: str) -> bool:
         """Whether the cluster opens a point in time. Raises EngineError when it does not answer."""
@@ -144,7 +143,7 @@ class PointsInTime:
             except EngineError:
                 if tried == _TRIES:
                     raise
-            time.sleep(self._pause_s * 2 ** (tried - 1))
+            time.sleep(_PAUSE_S * 2 ** (tried - 1))
         raise AssertionError
 
     def _open(self, stretch: Stretch) -> Reply:

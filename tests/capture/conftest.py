@@ -1,0 +1,139 @@
+"""A cluster on loopback that has one index of two shards, as far as reading it needs one."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from pacenote.cluster.hosts import Host
+from pacenote.cluster.rest import RestClient
+
+NAME = "notes"
+SHARDS = 2
+COUNT = 25
+
+
+@dataclass
+class FakeCluster:
+    """Answers as OpenSearch of a version, or as Elasticsearch."""
+
+    distribution: str = "opensearch"
+    version: str = "2.19.4"
+    has_points: bool = True
+    keeps_source: bool = True
+    settings: dict[str, Any] = field(default_factory=dict)
+    statuses: list[int] = field(default_factory=list)
+    """What the next searches are answered with, in place of hits."""
+    points: dict[str, str] = field(default_factory=dict)
+    """The points in time that are open, with their preference."""
+    opened: int = 0
+    lose_points: bool = False
+    searches: int = 0
+    port: int = 0
+
+    def rest(self) -> RestClient:
+        return RestClient([Host("http", "127.0.0.1", self.port)])
+
+    def answer(self, method: str, path: str, query: str, body: dict[str, Any]) -> tuple[int, object]:
+        if path == "/":
+            named = {"distribution": self.distribution} if self.distribution == "opensearch" else {}
+            return 200, {"version": {"number": self.version, **named}, "cluster_name": "c"}
+        if path == f"/{NAME}":
+            index = {"number_of_shards": str(SHARDS), "number_of_replicas": "1", **self.settings}
+            return 200, {NAME: {"mappings": {}, "settings": {"index": index}}}
+        if path == f"/{NAME}/_count":
+            return 200, {"count": COUNT}
+        if "point_in_time" in path or path.endswith("_pit"):
+            return self.point(method, query, body)
+        if path == "/_search":
+            return self.search(body)
+        if path == f"/{NAME}/_search" or path == "/_search/scroll":
+            return self.scroll(method, body)
+        return 404, {}
+
+    def point(self, method: str, query: str, body: dict[str, Any]) -> tuple[int, object]:
+        if not self.has_points:
+            return 400, {"error": "no handler found"}
+        if method == "DELETE":
+            for point in body.get("pit_id") or [body["id"]]:
+                self.points.pop(point, None)
+            return 200, {}
+        self.opened += 1
+        point = f"point-{self.opened}"
+        self.points[point] = (re.findall(r"_shards%3A(\d)", query) or [""])[0]
+        return 200, {"pit_id" if self.distribution == "opensearch" else "id": point}
+
+    def search(self, body: dict[str, Any]) -> tuple[int, object]:
+        self.searches += 1
+        if self.statuses:
+            return self.statuses.pop(0), {}
+        if self.lose_points and self.searches > 1:
+            self.points.clear()
+        point = body["pit"]["id"]
+        if point not in self.points:
+            return 404, {"error": {"type": "search_context_missing_exception"}}
+        shard = self.points[point]
+        by_shard = body["sort"] == [{"_doc": "asc"}]
+        # Sorted by `_doc`, documents of two shards have the same values.
+        assert by_shard == bool(shard)
+        numbers = [n for n in range(COUNT) if not by_shard or n % SHARDS == int(shard)]
+        places = list(enumerate(numbers))
+        after = body.get("search_after", [-1])[0]
+        page = [(place, n) for place, n in places if place > after][: body["size"]]
+        return 200, {"pit_id": point, **self.hits([self.hit(n, place) for place, n in page])}
+
+    def scroll(self, method: str, body: dict[str, Any]) -> tuple[int, object]:
+        if method == "DELETE":
+            self.points.clear()
+            return 200, {}
+        first = int(body["scroll_id"]) if "scroll_id" in body else 0
+        if "size" in body:
+            self.points["size"] = str(body["size"])
+        last = min(first + int(self.points["size"]), COUNT)
+        return 200, {"_scroll_id": str(last), **self.hits([self.hit(n, n) for n in range(first, last)])}
+
+    def hits(self, hits: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"_shards": {"failed": 0}, "timed_out": False, "hits": {"hits": hits}}
+
+    def hit(self, n: int, place: int) -> dict[str, Any]:
+        return {"sort": [place], **({"_source": {"n": n}} if self.keeps_source else {})}
+
+
+@pytest.fixture
+def cluster() -> Iterator[FakeCluster]:
+    state = FakeCluster()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
+        wbufsize = -1
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            path, _, query = self.path.partition("?")
+            status, reply = state.answer(self.command, path, query, json.loads(body or b"{}"))
+            content = json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do_DELETE = answer  # noqa: N815  # http.server looks for these
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        listening.daemon_threads = True
+        state.port = listening.server_address[1]
+        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield state
+        listening.shutdown()

@@ -1,0 +1,31 @@
+"""`create-track` from the command line, as far as no cluster is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--track=x"], "one of the arguments --indices --data-streams is required"),
+        (["--track=x", "--indices=a", "--data-streams=b"], "not allowed with argument"),
+        (["--indices=a"], "the following arguments are required: --track"),
+        (["--track=../x", "--indices=a"], "--track cannot be '../x'"),
+        (["--track=x", "--indices=a", "--batch-size=0"], "--batch-size"),
+    ],
+)
+def test_what_is_asked_wrongly(run, arguments, message):
+    code, out, err = run("create-track", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_no_cluster(run, tmp_path):
+    code, _, err = run(
+        *("create-track", "--track=x", "--indices=a", "--target-hosts=127.0.0.1:9"),
+        f"--output-path={tmp_path}",
+    )
+    assert code == 64
+    assert err.startswith("error: the cluster cannot be reached at ")
+    assert list(tmp_path.iterdir()) == []
