@@ -276,10 +276,11 @@ NEVER_TRIED_AGAIN = {
     "restore-snapshot",
 }  # fmt: skip
 ENOUGH: dict[str, Any] = {
-    "body": {"policy": {"a": 1}, "query": "x"}, "id": "p", "repository": "r", "snapshot": "s", "transform-id": "t",
-    "job-id": "j", "datafeed-id": "d", "policy-name": "p", "policies": {"a": {}}, "template": "t",
-    "data-stream": "s", "name": "n", "retrieve-results-for": "n", "delete-results-for": "n", "query": "x",
-    "with-point-in-time-from": "n", "path": "/", "index": "i", "pages": 1, "retries": 2, "requests": [],
+    "body": {"policy": {"a": 1}, "query": "x"}, "id": "p", "repository": "r", "snapshot": "s",
+    "transform-id": "t", "job-id": "j", "datafeed-id": "d", "policy-name": "p", "policies": {"a": {}},
+    "template": "t", "data-stream": "s", "name": "n", "retrieve-results-for": "n", "query": "x",
+    "delete-results-for": "n", "with-point-in-time-from": "n", "path": "/", "index": "i", "pages": 1,
+    "retries": 2, "requests": [],
 }  # fmt: skip
 
 

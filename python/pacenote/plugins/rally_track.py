@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pacenote.operations.registry import RALLY_TYPES
+from pacenote.operations.registry import known_types
 from pacenote.plugins.rally_errors import InvalidName, InvalidSyntax
 
 Params = dict[str, Any]
@@ -245,7 +245,7 @@ class _TypeOfOperation(enum.Enum):
 
 _make_types: Any = _TypeOfOperation
 OperationType = _make_types(
-    "OperationType", {"".join(map(str.capitalize, name.split("-"))): name for name in sorted(RALLY_TYPES)}
+    "OperationType", {"".join(map(str.capitalize, name.split("-"))): name for name in known_types()}
 )
 """The built-in operation types."""
 

@@ -12,7 +12,7 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
-from pacenote.operations.registry import RALLY_TYPES
+from pacenote.operations.registry import known_types
 from pacenote.plugins.rally_errors import DataError, RallyError
 from pacenote.plugins.registry import in_use, innermost
 
@@ -132,7 +132,7 @@ def runner_for(operation_type: Any) -> Any:
     registered = in_use().runners.get(name)
     if registered is not None:
         return _Registered(registered)
-    if name not in RALLY_TYPES:
+    if name not in known_types():
         raise RallyError(f"No runner available for operation-type: [{name}]")
     return _Registered(_built_in(name)())
 
@@ -190,7 +190,7 @@ def _built_in(name: str) -> type[BuiltIn]:
 
 def __getattr__(name: str) -> type[BuiltIn]:
     """Classes of the other built-in types, by Rally's names."""
-    for kind in RALLY_TYPES:
+    for kind in known_types():
         if name == "".join(map(str.capitalize, kind.split("-"))) or _UNLIKE.get(name) == kind:
             return _built_in(kind)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
