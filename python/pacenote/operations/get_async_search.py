@@ -9,17 +9,16 @@ from dataclasses import replace
 from pacenote.model.reader import Reader
 from pacenote.model.work import Calls, CheckCondition, Recall
 from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import path_of, read_common, read_retry
-from pacenote.operations.searching import MARKER, recalled_names
+from pacenote.operations.request import read_common, read_retry
+from pacenote.operations.searching import MARKER, path_of_result, recalled_names
 
 
 def _compile(params: Reader, context: Context) -> Compiled:
     names = recalled_names(params, "retrieve-results-for", context)
-    path, done = path_of("_async_search", MARKER), CheckCondition("is_running", "false")
+    done = CheckCondition("is_running", "false")
     if context.is_opensearch:
-        path = path_of("_plugins", "_asynchronous_search", MARKER)
         done = CheckCondition("state", "STORE_RESIDENT")
-    request = replace(read_common(params).request("GET", path), check=done)
+    request = replace(read_common(params).request("GET", path_of_result(context)), check=done)
     calls = tuple(replace(request, recall=Recall(name, MARKER)) for name in names or ("",))
     return Compiled(Calls(calls, read_retry(params, until_success=True)), weight=len(calls))
 

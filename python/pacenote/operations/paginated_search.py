@@ -23,9 +23,10 @@ from pacenote.operations.searching import (
 def _compile(params: Reader, context: Context) -> Compiled:
     pages = read_pages(params, required=True)
     first = search_request(params, context)
-    body = object_body(params) if params.has("body") else {}
+    given = params.has("body")
+    body = object_body(params) if given else {}
     # In a point in time the engine itself sorts hits, by where they are.
-    if body and not body.get("sort") and first.recall is None and pages != 1:
+    if given and not body.get("sort") and first.recall is None and pages != 1:
         params.problem("body", "has no sort, which the next page is found by")
     return paged(Pages(first, SearchAfter(), pages=pages, page_size=page_size(params, body)))
 

@@ -90,6 +90,12 @@ def recalled_name(params: Reader, key: str, context: Context) -> str:
     return join_names(recalled_names(params, key, context))
 
 
+def path_of_result(context: Context) -> str:
+    """Where the result of an asynchronous search is, whose id is remembered."""
+    api = "_plugins/_asynchronous_search" if context.is_opensearch else "_async_search"
+    return f"/{api}/{MARKER}"
+
+
 def body_of(params: Reader) -> Mapping[str, Any] | str:
     """The body of a search."""
     body = params.data.get("body")

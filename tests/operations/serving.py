@@ -1,0 +1,96 @@
+"""A real server with scripted replies, and a client of operations that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from operations.compiling import context
+from pacenote.model.work import Request
+from pacenote.operations.base import carry_out
+from pacenote.operations.client import LaneConnectionError, LaneHttpError, LaneTimeout, Reply, RunResult
+from pacenote.operations.registry import resolve_type
+
+Answer = Callable[[str, str], Any]
+"""What the server replies to a request line and its body: JSON, or a status with JSON."""
+
+
+class Served:
+    """A running server, and the requests it has got."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.asked: list[str] = []
+
+    async def send(self, request: Request) -> Reply:
+        """A `Client` over a socket of its own for every request."""
+        return await asyncio.to_thread(self._send, request)
+
+    def run(self, kind: str, params: Mapping[str, Any], memory: dict[str, Any] | None = None) -> RunResult:
+        """Carries out one execution of an operation type against the server."""
+        remembered = {} if memory is None else memory
+        return asyncio.run(carry_out(resolve_type(kind), params, context(), self, remembered))
+
+    def _send(self, request: Request) -> Reply:
+        timeout = None if request.timeout_ms is None else request.timeout_ms / 1000
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            body = None if request.body is None else request.body.encode()
+            connection.request(request.method, request.path, body, dict(request.headers))
+            reply = connection.getresponse()
+            headers = tuple((name.lower(), value) for name, value in reply.getheaders())
+            received = Reply(reply.status, headers, reply.read())
+        except TimeoutError as cause:
+            raise LaneTimeout("no reply in time") from cause
+        except OSError as cause:
+            raise LaneConnectionError(str(cause)) from cause
+        finally:
+            connection.close()
+        if received.status >= 300 and received.status not in request.ignore:
+            raise LaneHttpError(received.status, received.body, "refused")
+        return received
+
+
+@contextmanager
+def serving(answer: Answer) -> Iterator[Served]:
+    """A server that answers so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def respond(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+            line = f"{self.command} {self.path}"
+            served.asked.append(f"{line} {body}".strip())
+            said = answer(line, body)
+            status, value = said if isinstance(said, tuple) else (200, said)
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = do_DELETE = respond  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        served = Served(server.server_address[1])
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def in_turn(*replies: Any) -> Answer:
+    """Answers with one after another, the last for ever."""
+    left = list(replies)
+    return lambda line, body: left.pop(0) if len(left) > 1 else left[0]

@@ -1,0 +1,249 @@
+"""Operations that run in Python, against a server that answers over sockets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from operations.compiling import compiled, refused
+from operations.serving import in_turn, serving
+from pacenote.model.work import Lane
+from pacenote.operations import run_until, shrink_index
+from pacenote.operations.base import OperationRefused
+from pacenote.operations.client import (
+    LaneBadReply,
+    LaneConnectionError,
+    LaneFailure,
+    LaneHttpError,
+    RunResult,
+)
+
+QUICK = 0.001
+
+
+def until(operator: str, value: object = None, path: str = "a.b") -> dict[str, Any]:
+    criterion = {"operator": operator} if value is None else {"operator": operator, "value": value}
+    return {"path": "/x", "json-path": path, "criterion": criterion, "retry-wait-interval": QUICK}
+
+
+@pytest.mark.parametrize(
+    ("criterion", "replies"),
+    [
+        (until("exists"), [{}, {"a": {}}, {"a": {"b": 0}}]),
+        (until("not_exists"), [{"a": {"b": 1}}, {"a": {"b": 0}}, {"a": {}}]),
+        (until("eq", 0), [{}, {"a": {"b": 3}}, {"a": {"b": 0}}]),
+        (until("eq", 0), [{"a": {"b": 1}}, {}, {"a": {"b": False}}]),
+        (until("neq", 0), [{}, {"a": {"b": 0}}, {"a": {"b": 1}}]),
+        (until("gte", "5"), [{"a": {"b": 4}}, {"a": {"b": "4"}}, {"a": {"b": 5.5}}]),
+        (until("lte", 5), [{"a": {"b": 6}}, {"a": {"b": 7}}, {"a": {"b": 5}}]),
+        (until("eq", 2, "a.item.b"), [{"a": []}, {"a": [{}]}, {"a": [{}, {"b": 2}]}]),
+    ],
+)
+def test_run_until(criterion: dict[str, Any], replies: list[Any]) -> None:
+    with serving(in_turn(*replies)) as served:
+        assert served.run("run-until", criterion) == RunResult()
+    assert served.asked == ["GET /x"] * 3
+
+
+def test_run_until_pauses_whatever_the_value_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(run_until.asyncio, "sleep", sleep)
+    criterion = {**until("eq", 1), "retry-wait-interval": 60, "method": "post", "body": {"q": 1}}
+    replies = ({}, {"a": {"b": None}}, {"a": {"b": 0}}, {"a": {"b": False}}, {"a": {"b": 1}})
+    with serving(in_turn(*replies)) as served:
+        served.run("run-until", criterion)
+    assert served.asked == ['POST /x {"q":1}'] * 5
+    assert pauses == [60.0] * 4
+
+
+def test_run_until_compares_numbers() -> None:
+    with (
+        serving(in_turn({"a": {"b": "green"}})) as served,
+        pytest.raises(LaneFailure, match=r'"a\.b" is "green", which is no number to compare'),
+    ):
+        served.run("run-until", until("eq", 1))
+
+
+def test_problems_of_run_until() -> None:
+    assert refused("run-until", path="x", method="JUMP", json_path="a", criterion={"operator": "is"}) == (
+        'operations[0].path is "x", must start with /',
+        'operations[0].method is "JUMP", must be one of GET, POST, PUT, DELETE, HEAD',
+        'operations[0].criterion.operator is "is", must be one of exists, not_exists, gte, lte, eq, neq',
+    )
+    assert refused("run-until", path="/x", json_path="a", criterion={"operator": "eq"}) == (
+        "operations[0].criterion.value is null, must be a number",
+    )
+
+
+def shard(stage: str, recovered: int = 0) -> dict[str, Any]:
+    return {"stage": stage, "index": {"size": {"recovered_in_bytes": recovered}}}
+
+
+def test_waiting_for_a_recovery() -> None:
+    replies = (
+        {},
+        {"a": {"shards": [shard("DONE", 5), shard("INDEX")]}},
+        {"a": {"shards": [shard("DONE", 5), shard("DONE", 7)]}, "b": {"shards": [shard("DONE", 1)]}},
+    )
+    with serving(in_turn(*replies)) as served:
+        params = {"index": "a,b", "completion-recheck-wait-period": QUICK}
+        assert served.run("wait-for-recovery", params) == RunResult(13, "byte")
+    assert served.asked == ["GET /a,b/_recovery"] * 3
+
+
+SNAPSHOT = {"repository": "r", "snapshot": "s", "completion-recheck-wait-period": QUICK}
+
+
+def snapshot(state: str) -> dict[str, Any]:
+    return {"snapshots": [{"state": state, "stats": {"total": {"size_in_bytes": 42}}}]}
+
+
+def test_waiting_for_a_snapshot() -> None:
+    running = {"snapshots": [{"snapshot": "s"}, {"snapshot": "x"}]}
+    replies = (running, {"snapshots": []}, {"snapshots": []}, {"snapshots": []}, snapshot("SUCCESS"))
+    with serving(in_turn(*replies)) as served:
+        assert served.run("wait-for-snapshot-create", SNAPSHOT) == RunResult(42, "byte")
+    current = "GET /_snapshot/r/_current?verbose=false"
+    status = "GET /_snapshot/r/s/_status?ignore_unavailable=true"
+    assert served.asked == [current, current, status, current, status]
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (snapshot("FAILED"), 'snapshot "s" is failed'),
+        (snapshot("PARTIAL"), 'snapshot "s" is partial'),
+        ({"snapshots": []}, 'snapshot "s" is missing'),
+    ],
+)
+def test_a_snapshot_that_will_never_be_there(reply: dict[str, Any], message: str) -> None:
+    def answer(line: str, body: str) -> Any:
+        return reply if "_status" in line else {"snapshots": []}
+
+    with serving(answer) as served, pytest.raises(LaneFailure, match=message):
+        served.run("wait-for-snapshot-create", SNAPSHOT)
+
+
+def test_waiting_for_all_snapshots() -> None:
+    with serving(in_turn({"snapshots": [{"snapshot": "x"}]}, {})) as served:
+        assert served.run("wait-for-current-snapshots-create", SNAPSHOT) == RunResult()
+    assert served.asked == ["GET /_snapshot/r/_current?verbose=false&filter_path=snapshots.snapshot"] * 2
+
+
+TRANSFORM = {"transform-id": "t", "poll-interval": QUICK}
+
+
+def transform(state: str, documents: int, ms: int) -> dict[str, Any]:
+    stats = {"documents_processed": documents, "search_time_in_ms": ms, "index_time_in_ms": 1}
+    return {"transforms": [{"state": state, "reason": "because", "stats": stats}]}
+
+
+def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
+    replies = (
+        {},
+        transform("indexing", 100, 100),
+        transform("indexing", 6_000, 900),
+        transform("stopping", 7_000, 990),
+        transform("stopped", 8_000, 999),
+    )
+    memory: dict[str, Any] = {}
+    with serving(in_turn(*replies)) as served:
+        assert served.run("wait-for-transform", TRANSFORM, memory) == RunResult(6_000, "docs", more=True)
+        assert served.run("wait-for-transform", TRANSFORM, memory) == RunResult(2_000, "docs")
+    stop = "POST /_transform/t/_stop?force=false&wait_for_completion=false&wait_for_checkpoint=true"
+    assert served.asked == [stop, *["GET /_transform/t/_stats"] * 4]
+    assert memory == {}
+    made = compiled("wait-for-transform", transform_id="t")
+    assert (made.work, made.unit, made.finite) == (Lane(), "docs", True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "message"),
+    [
+        (transform("failed", 0, 0), LaneFailure, 'transform "t" failed: because'),
+        (transform("indexing", 0, 0), LaneFailure, r'"t" has not ended within 0 s \(transform-timeout\)'),
+        ({"transforms": []}, LaneBadReply, 'no statistics of transform "t"'),
+        (b"<html>", LaneBadReply, "the reply is no JSON: '<html>'"),
+    ],
+)
+def test_a_transform_that_does_not_end(reply: Any, error: type[Exception], message: str) -> None:
+    with serving(in_turn({}, reply)) as served, pytest.raises(error, match=message):
+        served.run("wait-for-transform", {**TRANSFORM, "transform-timeout": 0})
+
+
+def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shrink_index, "SETTLE_S", 0.0)
+    moving = [2, 0]
+
+    def answer(line: str, body: str) -> Any:
+        if line == "GET /src*":
+            return {"src-b": {}, "src-a": {}}
+        if line.startswith("GET /_nodes"):
+            roles = {"x": ["master"], "y": ["data"], "z": ["data", "ingest"]}
+            return {"nodes": {name: {"name": name, "roles": roles[name]} for name in roles}}
+        if "_cluster/health" in line:
+            return {"relocating_shards": moving.pop(0) if moving else 0}
+        return {}
+
+    body = {"settings": {"index.number_of_shards": 1}}
+    params = {"source-index": "src*", "target-index": "dst-", "target-body": body}
+    with serving(answer) as served:
+        assert served.run("shrink-index", params) == RunResult(weight=2)
+    health = "?wait_for_no_relocating_shards=true"
+    moved = '{"settings":{"index.routing.allocation.require._name":"%s","index.blocks.write":"true"}}'
+    shrunk = (
+        '{"settings":{"index.number_of_shards":1,"index.routing.allocation.require._name":null,'
+        '"index.blocks.write":null}}'
+    )
+    assert served.asked == [
+        "GET /src*",
+        "GET /_nodes?filter_path=nodes.*.name,nodes.*.roles",
+        f"PUT /src-a/_settings?preserve_existing=true {moved % 'y'}",
+        f"GET /_cluster/health/src-a{health}",
+        f"GET /_cluster/health/src-a{health}",
+        f"PUT /src-a/_shrink/dst-a {shrunk}",
+        f"GET /_cluster/health/dst-a{health}",
+        f"PUT /src-b/_settings?preserve_existing=true {moved % 'z'}",
+        f"GET /_cluster/health/src-b{health}",
+        f"PUT /src-b/_shrink/dst-b {shrunk}",
+        f"GET /_cluster/health/dst-b{health}",
+    ]
+    assert body == {"settings": {"index.number_of_shards": 1}}
+
+
+def test_a_timeout_of_the_engine_is_tried_again_another_status_is_not() -> None:
+    params = {**SNAPSHOT, "retries": 3, "retry-wait-period": QUICK}
+    with serving(in_turn((408, {}), (408, {}), {})) as served:
+        assert served.run("wait-for-current-snapshots-create", params) == RunResult()
+    assert len(served.asked) == 3
+    with (
+        serving(in_turn((404, {}))) as served,
+        pytest.raises(LaneHttpError, match="HTTP status 404: refused"),
+    ):
+        served.run("wait-for-current-snapshots-create", params)
+    assert len(served.asked) == 1
+    never = {**params, "retry-on-timeout": False}
+    with serving(in_turn((408, {}))) as served, pytest.raises(LaneHttpError):
+        served.run("wait-for-current-snapshots-create", never)
+    assert len(served.asked) == 1
+
+
+def test_a_connection_that_is_refused_is_tried_so_often() -> None:
+    with serving(in_turn({})) as served:
+        pass
+    with pytest.raises(LaneConnectionError):
+        served.run(
+            "wait-for-current-snapshots-create", {**SNAPSHOT, "retries": 1, "retry-wait-period": QUICK}
+        )
+
+
+def test_parameters_that_a_source_got_wrong_are_refused() -> None:
+    with serving(in_turn({})) as served, pytest.raises(OperationRefused) as caught:
+        served.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
+    assert [problem.text for problem in caught.value.found] == ["is missing", "is -1, must be at least 0"]
+    assert served.asked == []

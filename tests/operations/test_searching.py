@@ -1,0 +1,318 @@
+"""Searches that fetch pages, and composite operations whose parts hand values to one another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from operations.compiling import OPENSEARCH, compiled, context, refused, requests, track
+from pacenote.model.track import Track
+from pacenote.model.work import (
+    AfterKey,
+    Assertion,
+    Calls,
+    CheckCondition,
+    CheckSearch,
+    Comparison,
+    Composite,
+    Item,
+    ItemOperation,
+    Pages,
+    Recall,
+    Remember,
+    Request,
+    Retry,
+    Scroll,
+    SearchAfter,
+    Stream,
+    Wait,
+)
+from pacenote.operations.base import Context
+
+JSON = (("content-type", "application/json"),)
+
+
+def pages(kind: str, within: Track | Context | None = None, **params: Any) -> Pages:
+    work = compiled(kind, within, **params).work
+    assert isinstance(work, Calls)
+    (call,) = work.calls
+    assert isinstance(call, Pages)
+    return call
+
+
+def composite(*items: dict[str, Any], within: Context | None = None, **params: Any) -> tuple[Item, ...]:
+    work = compiled("composite", within, requests=list(items), **params).work
+    assert isinstance(work, Calls)
+    (call,) = work.calls
+    assert isinstance(call, Composite)
+    return call.items
+
+
+def operation(item: Item) -> ItemOperation:
+    assert isinstance(item, ItemOperation)
+    return item
+
+
+def request_of(item: Item) -> Request:
+    (call,) = operation(item).calls
+    assert isinstance(call, Request)
+    return call
+
+
+def test_scrolling() -> None:
+    expected = Pages(
+        Request(
+            "POST", "/books/_search?request_cache=true&size=100&sort=_doc&scroll=10s", JSON, "{}",
+            check=CheckSearch(),
+        ),
+        Scroll("10s"), pages=25, page_size=100,
+    )  # fmt: skip
+    assert pages("scroll-search", body={}, pages=25, results_per_page=100, cache=True) == expected
+    made = compiled("scroll-search", body={}, pages=25)
+    assert (made.weight, made.unit) == (25, "pages")
+
+
+def test_a_search_with_pages_is_a_scroll() -> None:
+    assert compiled("search", body={}, pages=3) == compiled("scroll-search", body={}, pages=3)
+    assert requests("search", body={}, pages=0) == requests("search", body={})
+
+
+def test_all_pages() -> None:
+    assert pages("scroll-search", body={"size": 7}, pages="all") == pages(
+        "scroll-search", body={"size": 7}, pages="all"
+    )
+    assert (pages("scroll-search", body={"size": 7}, pages="all").pages) is None
+    assert pages("scroll-search", body={"size": 7}, pages="all").page_size == 7
+
+
+def test_paginated_search() -> None:
+    body = {"sort": [{"a": "asc"}]}
+    made = pages("paginated-search", body=body, pages="3", results_per_page=50)
+    assert made == Pages(
+        Request("POST", "/books/_search?size=50", JSON, '{"sort":[{"a":"asc"}]}', check=CheckSearch()),
+        SearchAfter(), pages=3, page_size=50,
+    )  # fmt: skip
+    # Without results-per-page a page is as large as the engine makes it.
+    assert pages("paginated-search", body=body, pages="all").page_size == 10
+    assert pages("paginated-search", body='{"sort":["a"],"size":3}', pages="all").page_size == 3
+
+
+def test_pages_of_a_composite_aggregation() -> None:
+    inner = {"composite": {"sources": []}}
+    body = {"size": 0, "aggs": {"a": {"filter": {}, "aggregations": {"b": inner}}}}
+    made = pages("composite-agg", body=body, results_per_page=200)
+    assert made.next == AfterKey(("a", "b"))
+    assert (made.pages, made.page_size, made.first.path) == (None, None, "/books/_search")
+    sent = json.loads(made.first.body or "")
+    assert sent["aggs"]["a"]["aggregations"]["b"] == {"composite": {"sources": [], "size": 200}}
+    assert inner == {"composite": {"sources": []}}
+    assert pages("composite-agg", body=body, pages=4).pages == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "problem"),
+    [
+        ("paginated-search", {"body": {}, "pages": 2}, "body has no sort, which the next page is found by"),
+        ("paginated-search", {"body": {"sort": ["a"]}}, "pages is missing"),
+        (
+            "scroll-search",
+            {"body": {}, "pages": 0.5},
+            'pages is 0.5, must be a number of pages above 0, or "all"',
+        ),
+        ("scroll-search", {"pages": 1}, "body is missing"),
+        (
+            "paginated-search",
+            {"body": "x", "pages": 1},
+            "body must be an object, since further pages are made from it",
+        ),
+        (
+            "composite-agg",
+            {"body": {"aggs": {"a": {"terms": {}}}}},
+            "body has 0 composite aggregations, must have exactly one",
+        ),
+        ("composite-agg", {}, "body is missing"),
+        (
+            "search",
+            {"body": {}, "with-point-in-time-from": "p"},
+            " is only possible within a composite operation",
+        ),
+    ],
+)
+def test_problems_of_pages(kind: str, params: dict[str, Any], problem: str) -> None:
+    assert refused(kind, **params)[0] == f"operations[0]{'' if problem[0] == ' ' else '.'}{problem}"
+
+
+def test_items_of_a_composite_operation() -> None:
+    first, stream, last = composite(
+        {"operation-type": "sleep", "duration": 1},
+        {"stream": [{"operation-type": "search", "name": "find", "index": "a", "body": {}}]},
+        {"operation-type": "raw-request", "path": "/_x", "name": "raw"},
+    )
+    assert first == ItemOperation("sleep", "sleep", (Wait(1.0),))
+    assert isinstance(stream, Stream)
+    assert (operation(stream.items[0]).name, request_of(stream.items[0]).path) == ("find", "/a/_search")
+    assert request_of(last).path == "/_x"
+
+
+def test_a_composite_operation_within_another() -> None:
+    (item,) = composite({"operation-type": "composite", "requests": [{"operation-type": "field-caps"}]})
+    (inner,) = operation(item).calls
+    assert isinstance(inner, Composite)
+    assert request_of(inner.items[0]).path == "/_all/_field_caps?fields=*"
+
+
+def test_how_many_connections() -> None:
+    work = compiled("composite", requests=[{"operation-type": "field-caps"}], max_connections=3).work
+    assert isinstance(work, Calls)
+    assert work.calls[0] == Composite(work.calls[0].items, max_connections=3)  # type: ignore[union-attr]
+
+
+PIT = (
+    {"operation-type": "open-point-in-time", "name": "open", "index": "a"},
+    {
+        "operation-type": "paginated-search",
+        "name": "pages",
+        "index": "a",
+        "pages": "all",
+        "results-per-page": 5,
+        "body": {"query": {}},
+        "with-point-in-time-from": "open",
+        "request-params": {"preference": "x", "y": 1},
+    },
+    {"operation-type": "close-point-in-time", "name": "close", "with-point-in-time-from": "open"},
+)
+
+
+def test_points_in_time() -> None:
+    opened, paged, closed = composite(*PIT)
+    assert request_of(opened) == Request("POST", "/a/_pit?keep_alive=1m", remember=Remember("open", "id"))
+    (call,) = operation(paged).calls
+    assert isinstance(call, Pages)
+    assert call.first == Request(
+        "POST", "/_search?y=1&size=5", JSON, '{"query":{},"pit":{"id":"@recalled@","keep_alive":"1m"}}',
+        check=CheckSearch(), recall=Recall("open", "@recalled@"),
+    )  # fmt: skip
+    assert request_of(closed) == Request(
+        "DELETE", "/_pit", JSON, '{"id":"@recalled@"}', recall=Recall("open", "@recalled@")
+    )
+
+
+def test_points_in_time_of_opensearch() -> None:
+    opened, _, closed = composite(*PIT, within=context(engine=OPENSEARCH))
+    expected = Remember("open", "pit_id")
+    assert request_of(opened) == Request("POST", "/a/_search/point_in_time?keep_alive=1m", remember=expected)
+    assert (request_of(closed).path, request_of(closed).body) == (
+        "/_search/point_in_time",
+        '{"pit_id":["@recalled@"]}',
+    )
+
+
+ASYNC = (
+    {"operation-type": "submit-async-search", "name": "s", "index": "a", "body": {"query": {}}},
+    {
+        "operation-type": "get-async-search",
+        "name": "g",
+        "retrieve-results-for": ["s"],
+        "retry-wait-period": 0.1,
+    },
+    {"operation-type": "delete-async-search", "name": "d", "delete-results-for": "s"},
+)
+
+
+def test_asynchronous_searches() -> None:
+    submit, get, delete = composite(*ASYNC)
+    assert request_of(submit) == Request(
+        "POST", "/a/_async_search?wait_for_completion_timeout=0", JSON, '{"query":{}}',
+        remember=Remember("s", "id"),
+    )  # fmt: skip
+    assert request_of(get) == Request(
+        "GET", "/_async_search/@recalled@", check=CheckCondition("is_running", "false"),
+        recall=Recall("s", "@recalled@"),
+    )  # fmt: skip
+    assert operation(get).retry == Retry(0, True, 0.1, True, True)
+    assert request_of(delete) == Request(
+        "DELETE", "/_async_search/@recalled@", recall=Recall("s", "@recalled@")
+    )
+
+
+def test_asynchronous_searches_of_opensearch() -> None:
+    submit, get, delete = composite(*ASYNC, within=context(engine=OPENSEARCH))
+    assert request_of(submit).path == (
+        "/_plugins/_asynchronous_search?wait_for_completion_timeout=1ms&keep_on_completion=true&index=a"
+    )
+    assert request_of(get).path == "/_plugins/_asynchronous_search/@recalled@"
+    assert request_of(get).check == CheckCondition("state", "STORE_RESIDENT")
+    assert request_of(delete).path == "/_plugins/_asynchronous_search/@recalled@"
+
+
+@pytest.mark.parametrize(
+    ("items", "problem"),
+    [
+        (
+            [{"operation-type": "bulk"}],
+            '.requests[0].operation-type is "bulk", must be one of "composite", "open',
+        ),
+        ([{"name": "x"}], ".requests[0].operation-type is missing, and there is no stream"),
+        ([{"stream": []}], ".requests[0].stream is empty"),
+        ([{"operation-type": "sleep"}], ".requests[0].duration is missing"),
+        (
+            [{"operation-type": "close-point-in-time", "with-point-in-time-from": "opne"}, PIT[0]],
+            '.requests[0].with-point-in-time-from names "opne", which no operation of the composite one'
+            ' provides (did you mean "open"?)',
+        ),
+    ],
+)
+def test_problems_of_composite_operations(items: list[dict[str, Any]], problem: str) -> None:
+    assert refused("composite", requests=items)[0].startswith(f"operations[0]{problem}")
+
+
+HITS = {"property": "hits", "condition": ">", "value": 0}
+
+
+def test_assertions_are_left_alone_unless_asked_for() -> None:
+    assert requests("search", body={}, assertions=[HITS])[0].assertions == ()
+    assert requests("search", body={}, assertions="nonsense")[0].assertions == ()
+
+
+def test_assertions_about_a_search() -> None:
+    asked = replace(context(), assertions=True)
+    several = [HITS, {"property": "shards.failed", "condition": "==", "value": 0}]
+    (request,) = requests("search", asked, body={}, assertions=several)
+    assert request.assertions == (
+        Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 0),
+        Assertion("shards.failed", ("_shards.failed",), Comparison.EQUAL, 0),
+    )
+    first = pages("scroll-search", asked, body={}, pages=2, assertions=[HITS]).first
+    assert [each.property for each in first.assertions] == ["hits"]
+
+
+def test_assertions_within_composite_operations() -> None:
+    asked = replace(context(), assertions=True)
+    inner = {"operation-type": "search", "index": "a", "body": {}, "assertions": [HITS]}
+    (item,) = composite(inner, within=asked)
+    assert [each.property for each in request_of(item).assertions] == ["hits"]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "problem"),
+    [
+        ({}, "assertions[0].property is missing"),
+        ({**HITS, "property": "hist"}, 'assertions[0].property is "hist", which search does not report (di'),
+        ({**HITS, "property": "shards"}, 'assertions[0].property is "shards", which search does not report'),
+        ({**HITS, "condition": "!="}, 'assertions[0].condition is "!=", must be one of <, <=, ==, >=, >'),
+        ({**HITS, "value": [1]}, "assertions[0].value is [1], must be a number, a string, true or false"),
+    ],
+)
+def test_problems_of_assertions(assertion: dict[str, Any], problem: str) -> None:
+    asked = replace(context(), assertions=True)
+    assert refused("search", asked, body={}, assertions=[assertion])[0].startswith(f"operations[0].{problem}")
+
+
+def test_assertions_where_nothing_is_reported() -> None:
+    asked = replace(context(track()), assertions=True)
+    assert refused("refresh", asked, assertions=[HITS]) == (
+        "operations[0].assertions cannot be checked: refresh reports nothing that could be compared",
+    )
