@@ -100,7 +100,7 @@ def test_changes_of_processors_reach_the_model(tmp_path):
     text = """
         import copy
         from esrally.track import (
-            Index, IndexTemplate, Operation, OperationType, Task, ComponentTemplate, DocumentCorpus, Documents,
+            Index, IndexTemplate, Operation, OperationType, Task, ComponentTemplate, DocumentCorpus, Documents
         )
 
         class Lazy(Documents):
