@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from operations.compiling import track
+from operations.compiling import compiled, track
+from pacenote.model.work import document_data
 from pacenote.operations.base import Context
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import SuppliedOperation, Supplier
@@ -103,6 +106,76 @@ def test_documents_without_actions_go_to_the_index() -> None:
 def test_what_is_wrong_with_a_bulk_is_told(params: dict[str, Any], message: str) -> None:
     given = {"body": b"{}\n", "bulk-size": 2, "unit": "docs", "action-metadata-present": True}
     assert refused("bulk", {**given, **params}) == message
+
+
+PAUSE = {"operation-type": "sleep", "duration": 1}
+QUICK = {"property": "took", "condition": "<", "value": 1.0}
+SEVERAL: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"index": "a", "body": {"é": '"'}, "headers": {"a": "b"}, "cache": True}),
+    ("search", {"index": "a", "body": {}, "request-timeout": 2, "request-params": {"ignore": [404]}}),
+    ("scroll-search", {"index": "a", "body": {}, "pages": 3}),
+    ("paginated-search", {"index": "a", "body": {"sort": ["x"]}, "pages": "all"}),
+    ("sql", {"body": {"query": "x"}, "pages": 2}),
+    ("index-stats", {"condition": {"path": "a", "expected-value": 1}, "retries": 2}),
+    ("force-merge", {"mode": "polling", "poll-period": 0.5}),
+    ("composite", {"requests": [{"stream": [PAUSE]}], "max-connections": 2}),
+    (
+        "composite",
+        {
+            "requests": [
+                {"operation-type": "open-point-in-time", "name": "p", "index": "a"},
+                {
+                    "operation-type": "paginated-search", "pages": 2, "body": {}, "name": "s",
+                    "with-point-in-time-from": "p",
+                },
+                {"operation-type": "composite", "requests": [{"operation-type": "field-caps"}]},
+            ]
+        },
+    ),
+    ("search", {"index": "a", "body": {}, "assertions": [QUICK]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "params"), SEVERAL)
+def test_documents_are_those_that_the_model_writes(kind: str, params: dict[str, Any]) -> None:
+    known = Context(track(), supplied=True, assertions=True)
+    work = compiled(kind, known, **params).work
+    assert json.loads(Supplier(resolve_type(kind), known).supply(params).document) == document_data(work)
+    # Once more, now that everything is looked up.
+    assert json.loads(Supplier(resolve_type(kind), known).supply(params).document) == document_data(work)
+
+
+def test_values_beside_json() -> None:
+    made = supply("search", {"index": "a", "body": {"when": date(2020, 1, 2), "price": Decimal("1.5")}})
+    (request,) = json.loads(made.document)["calls"]
+    assert request["body"] == '{"when":"2020-01-02","price":1.5}'
+
+
+def test_what_is_no_json_is_told() -> None:
+    assert refused("search", {"index": "a", "body": {"x": object()}}) == (
+        "returned parameters that are wrong: object is no JSON"
+    )
+
+
+def test_names_and_bodies_as_runners_take_them() -> None:
+    made = supply("create-composable-template", {"templates": [("a", {"x": 1})], "request-params": {}})
+    assert json.loads(made.document)["calls"][0]["path"] == "/_index_template/a"
+    made = supply("create-index", {"indices": [["a", None], ["b", {}]]})
+    assert [call["body"] for call in json.loads(made.document)["calls"]] == [None, "{}"]
+    made = supply("delete-index-template", {"templates": [["a", True, "a-*"], ["b", False, None]]})
+    paths = [call["path"] for call in json.loads(made.document)["calls"]]
+    assert paths == ["/_template/a", "/_template/b", "/_cluster/settings", "/a-*", "/_cluster/settings"]
+    made = supply("create-data-stream", {"data-streams": ["s"], "request-params": {}})
+    assert json.loads(made.document)["calls"][0]["path"] == "/_data_stream/s"
+    assert refused("create-index", {"indices": ["a"]}) == (
+        'returned parameters that are wrong: indices is ["a"], must be a list of pairs of a name and a body'
+    )
+
+
+def test_nowhere_in_particular_is_everywhere() -> None:
+    made = supply("search", {"index": None, "body": {}})
+    assert json.loads(made.document)["calls"][0]["path"] == "/_search"
+    assert refused("search", {"body": {}}) == "returned parameters that are wrong: index is missing"
 
 
 def test_nonsense_is_told() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 from pacenote.model.reader import Problems, Reader, shown
-from pacenote.model.work import Headers, Request, Retry
+from pacenote.model.work import Check, CheckStatus, Headers, Request, Retry
 
 JSON = "application/json"
 """Media type of bodies; understood by every version of both engines."""
@@ -19,6 +20,8 @@ NDJSON = "application/x-ndjson"
 
 # Commas separate names, wildcards select them, colons name remote clusters: they go out as they are.
 _SAFE_IN_SEGMENT = ",*:"
+_ANY_REPLY = CheckStatus()
+
 _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 
 
@@ -32,7 +35,13 @@ class Common:
     ignore: tuple[int, ...] = ()
 
     def request(
-        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: str | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: str | None = None,
+        check: Check = _ANY_REPLY,
     ) -> Request:
         """A request with these parameters; keys of `query` win over `request-params`."""
         headers = self.headers if body is None else with_content_type(self.headers, JSON)
@@ -41,9 +50,14 @@ class Common:
             path=with_query(path, {**self.query, **_as_text(query or {})}),
             headers=headers,
             body=body,
+            check=check,
             ignore=self.ignore,
             timeout_ms=self.timeout_ms,
         )
+
+
+_NOTHING_SAID = Common()
+_COMMON_KEYS = ("request-params", "headers", "opaque-id", "request-timeout")
 
 
 def read_common(params: Reader) -> Common:
@@ -51,6 +65,8 @@ def read_common(params: Reader) -> Common:
 
     `ignore` among the `request-params` names statuses that are no failure; it is no part of the query.
     """
+    if all(params.data.get(key) in (None, {}) for key in _COMMON_KEYS):
+        return _NOTHING_SAID
     headers = []
     for name, value in params.mapping("headers").items():
         if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
@@ -133,6 +149,7 @@ def _or(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
+@lru_cache(maxsize=1024)
 def path_of(*parts: str) -> str:
     """A path of segments, each percent-encoded; commas and wildcards stay, empty segments vanish."""
     return "".join(f"/{quote(part, safe=_SAFE_IN_SEGMENT)}" for part in parts if part) or "/"
@@ -154,6 +171,8 @@ def with_query(path: str, query: Mapping[str, str]) -> str:
 
 def with_content_type(headers: Headers, media_type: str) -> Headers:
     """The headers with a content type, unless they already name one."""
+    if not headers:
+        return (("content-type", media_type),)
     if any(name == "content-type" for name, _ in headers):
         return headers
     return (*headers, ("content-type", media_type))

@@ -18,6 +18,7 @@ MARKER = "@recalled@"
 
 PAGES_UNIT = "pages"
 
+_CHECK = CheckSearch()
 _KEEP_ALIVE = "10s"
 _DEFAULT_SIZE = 10
 _POINT_IN_TIME = "with-point-in-time-from"
@@ -54,15 +55,16 @@ def search_request(params: Reader, context: Context, **query: Any) -> Request:
     params.flag("response-compression-enabled", True)
     if not pinned:
         path = path_of(target, "_search")
-        request = read_common(params).request("POST", path, query=options, body=json_body(body))
-        return replace(request, check=CheckSearch())
+        common = read_common(params)
+        return common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
     name = recalled_name(params, _POINT_IN_TIME, context)
     common = read_common(params)
     kept = {key: value for key, value in common.query.items() if key not in _SAID_BY_POINT_IN_TIME}
     body = {**_parsed(params, body), "pit": {"id": MARKER, "keep_alive": "1m"}}
     body.pop("index", None)
-    request = replace(common, query=kept).request("POST", "/_search", query=options, body=json_body(body))
-    return replace(request, check=CheckSearch(), recall=Recall(name, MARKER))
+    pinned_common = replace(common, query=kept)
+    request = pinned_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
+    return replace(request, recall=Recall(name, MARKER))
 
 
 def inside_composite(params: Reader, context: Context) -> bool:

@@ -5,14 +5,16 @@ the driver carries out.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pacenote.model.track import Operation
-from pacenote.model.work import Calls, Sleep, Supply, Wait, document_data
+from pacenote.model.work import Calls, Sleep, Wait
 from pacenote.operations.base import Context, OperationRefused, OperationType, compile_operation
 from pacenote.operations.supplied_bulk import SourceRefused, compile_supplied_bulk, described
+from pacenote.operations.supply_text import text_of_bulk, text_of_calls
+
+_WRONG = "returned parameters that are wrong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +40,17 @@ class Supplier:
             raise SourceRefused(f"returned {described(params)}, must be a dictionary of parameters")
         if self._kind.name == "bulk":
             bulk, body, unit = compile_supplied_bulk(params)
-            return SuppliedOperation(_text(bulk), body, bulk.documents, unit)
+            return SuppliedOperation(text_of_bulk(bulk), body, bulk.documents, unit)
         operation = Operation(self._kind.name, self._kind.name, params, place=("",))
         try:
             compiled = compile_operation(self._kind, operation, self._context)
         except OperationRefused as refused:
-            raise SourceRefused(f"returned parameters that are wrong: {refused.problems[0]}") from refused
+            raise SourceRefused(f"{_WRONG}: {refused.problems[0]}") from refused
+        except (TypeError, ValueError) as error:
+            # The values are of the source's own making, and may be anything.
+            raise SourceRefused(f"{_WRONG}: {error}") from error
         work = compiled.work
         if isinstance(work, Sleep):
             work = Calls((Wait(work.seconds),))
         assert isinstance(work, Calls), "types that run in Python are not supplied"
-        return SuppliedOperation(_text(work), None, compiled.weight, compiled.unit)
-
-
-def _text(supply: Supply) -> str:
-    return json.dumps(document_data(supply), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return SuppliedOperation(text_of_calls(work), None, compiled.weight, compiled.unit)
