@@ -58,3 +58,14 @@ def test_a_version_is_enough_to_race_elasticsearch(home: Path, tmp_path: Path) -
     assert all(task["error_rate"] == 0 for task in race["tasks"])
     (check,) = race["documents"]
     assert (check["counted"], check["acknowledged"]) == (2_500, 2_500)
+
+
+def test_an_engine_is_had_before_it_is_needed(home: Path) -> None:
+    command = [sys.executable, "-m", "pacenote", "download", "--distribution-version=7.17.28", "--quiet"]
+    environment = {**os.environ, "PACENOTE_HOME": str(home)}
+    for offline in ([], ["--offline"]):
+        done = subprocess.run(
+            [*command, *offline], env=environment, text=True, capture_output=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert (Path(json.loads(done.stdout)["elasticsearch"]) / "lib").is_dir()

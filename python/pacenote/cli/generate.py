@@ -17,10 +17,17 @@ LATER: dict[str, str] = {}
 def add_options(parser: Parser) -> None:
     """What to generate, how much of it, and where to."""
     parser.add_argument(
-        "name", metavar="NAME", help="what to generate, named like its track, for example http_logs"
+        "name",
+        metavar="NAME",
+        help="what to generate, named like its corpus, for example http_logs; a wrong name lists them all",
     )
     parser.add_argument(
-        "--docs", dest="documents", type=values.count, required=True, help="how many documents"
+        "--documents",
+        "--docs",
+        dest="documents",
+        type=values.count,
+        required=True,
+        help="how many documents, in all files together",
     )
     parser.add_argument(
         "--seed", type=values.seed, default=42, help="same seed, same documents (default: 42)"

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacenote.cli.console import Console
-from pacenote.cli.progress import race_line, result_line, share_done
+from pacenote.cli.progress import Pace, race_line, result_line
 from pacenote.model.race import RaceRecord
 from pacenote.model.result import Progress, TaskProgress, TaskResult
 from pacenote.report.notes import clean
@@ -21,12 +21,14 @@ class LiveListener:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._pace = Pace()
         self._live = Live(console=console.rich_progress(), auto_refresh=False, transient=True)
         self._live.start()
 
     def preparing(self, label: str, done: int, total: int) -> None:
         """See `RaceListener`."""
-        self._live.update(Text(f"{clean(label)}: {share_done(done, total)}"), refresh=True)
+        words = self._pace.words(label, done, total)
+        self._live.update(Text(f"{clean(label)}: {words}"), refresh=True)
 
     def started(self, record: RaceRecord) -> None:
         """See `RaceListener`."""

@@ -20,6 +20,13 @@ from pacenote.units import format_bytes, format_seconds
 EVERY_S = 10.0
 """How often a plain line says how it goes."""
 
+_MEASURED_S = 1.0
+"""How long work must have gone on before its rate says something."""
+
+_IN_BYTES = ("downloading", "verifying", "unpacking", "packing")
+_IN_DOCUMENTS = ("generating", "reading")
+"""First words of labels, by what they count."""
+
 
 @contextmanager
 def watch(console: Console) -> Generator[RaceListener, None, None]:
@@ -36,6 +43,26 @@ def watch(console: Console) -> Generator[RaceListener, None, None]:
         listener.close()
 
 
+class Pace:
+    """How far each piece of work before the race is, how fast it goes and how long it will take."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun: dict[str, tuple[float, int]] = {}
+
+    def words(self, label: str, done: int, total: int) -> str:
+        """How it goes, in words; what was done before the first call counts as had, not as work."""
+        now = self._clock()
+        since, before = self._begun.setdefault(label, (now, done))
+        if now - since < _MEASURED_S or done <= before:
+            return share_done(done, total)
+        rate = (done - before) / (now - since)
+        said = [share_done(done, total), _rate_words(label, rate)]
+        if done < total:
+            said.append(f"{format_seconds(max(1, round((total - done) / rate)))} left")
+        return ", ".join(filter(None, said))
+
+
 class PlainListener:
     """Prints a line when something begins or ends, and every ten seconds in between."""
 
@@ -43,18 +70,20 @@ class PlainListener:
         self._console = console
         self._clock = clock
         self._said: dict[str, float] = {}
+        self._pace = Pace(clock)
         self._running: set[str] = set()
 
     def preparing(self, label: str, done: int, total: int) -> None:
         """See `RaceListener`."""
         now = self._clock()
         ended = total > 0 and done >= total
+        words = self._pace.words(label, done, total)
         if label not in self._said:
             self._console.progress(f"{clean(label)} …")
         elif not ended and now - self._said[label] < EVERY_S:
             return
         elif self._said[label] < float("inf"):
-            self._console.progress(f"{clean(label)}: {share_done(done, total)}")
+            self._console.progress(f"{clean(label)}: {words}")
         # What has ended is not said to end once more.
         self._said[label] = float("inf") if ended else now
 
@@ -89,6 +118,13 @@ class PlainListener:
     def finished(self, record: RaceRecord) -> None:
         """See `RaceListener`."""
         self._console.progress(f"race {record.race_id} is {record.verdict.state}")
+
+
+def _rate_words(label: str, rate: float) -> str:
+    kind = label.partition(" ")[0]
+    if kind in _IN_BYTES:
+        return f"{format_bytes(rate)}/s"
+    return f"{rate:,.0f} docs/s" if kind in _IN_DOCUMENTS else ""
 
 
 def share_done(done: int, total: int) -> str:

@@ -172,7 +172,7 @@ def _engine(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
-def chosen_engine(distribution: str | None, version: str | None) -> dict[str, str]:
+def chosen_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
     """The engine that the two options mean: each is filled in from the other; none if neither is given.
 
     Raises UsageError for an unknown distribution.
@@ -186,7 +186,8 @@ def chosen_engine(distribution: str | None, version: str | None) -> dict[str, st
     return {"distribution": distribution, "distribution_version": version}
 
 
-def _jdk(text: str) -> int | Literal["bundled"]:
+def jdk(text: str) -> int | Literal["bundled"]:
+    """`--runtime-jdk`: a major version or `bundled`. Raises UsageError."""
     if text == "bundled":
         return "bundled"
     if not text.isdigit():
@@ -202,6 +203,16 @@ def _add_track_options(parser: Parser) -> None:
     add_flavor_options(parser)
     parser.add_flag("--test-mode", help="run everything briefly and with little data, to see that it works")
     parser.add_flag("--enable-assertions", help="check what operations assert about their replies")
+    add_corpus_options(parser)
+    parser.add_argument(
+        "--maven-mirror",
+        metavar="URL",
+        help="download artifacts from here in place of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+    )
+
+
+def add_corpus_options(parser: Parser) -> None:
+    """Where data comes from, and where it goes."""
     parser.add_argument(
         "--corpus",
         choices=("declared", "as-is", "generated"),
@@ -222,11 +233,6 @@ def _add_track_options(parser: Parser) -> None:
         "that beginning of their addresses (default: $PACENOTE_CORPUS_MIRROR)",
     )
     parser.add_argument("--dataset-cache", type=Path, metavar="FOLDER", help="where data files are and go")
-    parser.add_argument(
-        "--maven-mirror",
-        metavar="URL",
-        help="download artifacts from here in place of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
-    )
 
 
 def _add_cluster_options(parser: Parser) -> None:
@@ -246,7 +252,7 @@ def _add_cluster_options(parser: Parser) -> None:
     parser.add_argument("--car", help="configuration of the engine: a,b (default: defaults)")
     parser.add_argument("--car-params", default="", help="parameters of the car: k:v,k2:v2 or JSON")
     parser.add_argument(
-        "--runtime-jdk", type=_jdk, help="major version of the JDK to run the engine on, or 'bundled'"
+        "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
     )
     parser.add_flag("--preserve-install", help="keep the engine and its data afterwards")
     parser.add_argument(

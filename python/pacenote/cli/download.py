@@ -1,0 +1,94 @@
+"""`pacenote download`: an engine, or the data of a track, had before it is needed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+from pathlib import Path
+
+from pacenote.cli.console import Console
+from pacenote.cli.parser import Parser
+from pacenote.cli.progress import watch
+from pacenote.cli.race import add_corpus_options, chosen_engine, jdk
+from pacenote.cli.track_options import (
+    add_challenge_option,
+    add_filter_options,
+    add_param_options,
+    add_source_options,
+    track_fields,
+)
+from pacenote.errors import Interrupted, UsageError
+from pacenote.model.race_request import RaceRequest
+from pacenote.store.home import default_home
+
+LATER = {
+    "--team-path": "",
+    "--team-repository": "",
+    "--team-revision": "",
+    "--distribution-repository": "",
+    "--car": "every car runs on the same engine",
+    "--car-params": "every car runs on the same engine",
+    "--target-os": "what is downloaded runs on this machine",
+    "--target-arch": "what is downloaded runs on this machine",
+}
+
+
+def add_options(parser: Parser) -> None:
+    """Rally's options of `download`, and those that name a track."""
+    parser.add_argument(
+        "--distribution", help="engine: opensearch or elasticsearch (default: by its version)"
+    )
+    parser.add_argument("--distribution-version", help="version of the engine, such as 7.17.28")
+    parser.add_argument(
+        "--runtime-jdk", type=jdk, help="major version of the Java to run the engine on, or 'bundled'"
+    )
+    parser.add_argument(
+        "--maven-mirror",
+        metavar="URL",
+        help="download artifacts from here in place of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+    )
+    add_source_options(parser)
+    add_param_options(parser)
+    add_challenge_option(parser)
+    add_filter_options(parser)
+    parser.add_flag("--test-mode", help="the little data that a race with --test-mode needs")
+    add_corpus_options(parser)
+    parser.add_flag("--quiet", help="show no progress")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Downloads what is asked for and prints where it is, as JSON. Raises PacenoteError."""
+    engine = chosen_engine(options.distribution, options.distribution_version)
+    wants_track = options.track is not None or options.track_path is not None
+    if not engine and not wants_track:
+        raise UsageError(
+            "say what to download", hint="--distribution-version=7.17.28, --track=NAME, or both of them"
+        )
+    request = RaceRequest(
+        race_id="download",
+        home=default_home(),
+        runtime_jdk=options.runtime_jdk,
+        corpus=options.corpus or "declared",
+        corpus_documents=options.corpus_documents,
+        corpus_mirrors=options.corpus_mirror,
+        dataset_cache=options.dataset_cache,
+        test_mode=options.test_mode,
+        maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
+        **(track_fields(options) if wants_track else {"offline": options.offline}),
+        **engine,
+    )
+    prefetch = importlib.import_module("pacenote.race.prefetch")
+    found: dict[str, object] = {}
+    try:
+        with watch(console) as listener:
+            if engine:
+                found[request.distribution] = str(prefetch.prefetch_engine(request, listener.preparing))
+            if wants_track:
+                files: dict[str, list[Path]] = prefetch.prefetch_corpora(request, listener.preparing)
+                found["corpora"] = {name: [str(path) for path in paths] for name, paths in files.items()}
+    except KeyboardInterrupt as cause:
+        raise Interrupted("interrupted", hint="the same command goes on where it stood") from cause
+    console.result(json.dumps(found, indent=2) + "\n")
+    return 0

@@ -1,0 +1,106 @@
+"""`download`: data from a real server; the engine itself is fetched in tests/e2e."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pacenote.cli.progress import Pace
+from support.file_server import FileServer, file_server
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with file_server() as running:
+        running.content = gzip.compress(b'{"n": 1}\n' * 25)
+        yield running
+
+
+@pytest.fixture
+def track(tmp_path: Path, server: FileServer) -> Path:
+    def schedule(corpus: str) -> list[dict[str, object]]:
+        return [{"operation": {"operation-type": "bulk", "bulk-size": 10, "corpora": corpus}}]
+
+    def corpus(name: str) -> dict[str, object]:
+        file = {"source-file": f"{name}.json.gz", "document-count": 25, "target-index": "notes"}
+        return {"name": name, "base-url": f"{server.url}/{name}", "documents": [file]}
+
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "track.json").write_text(
+        json.dumps({
+            "version": 2,
+            "indices": [{"name": "notes"}],
+            "corpora": [corpus("few"), corpus("many")],
+            "challenges": [
+                {"name": "first", "default": True, "schedule": schedule("few")},
+                {"name": "second", "schedule": schedule("many")},
+            ],
+        })
+    )
+    return folder
+
+
+def test_the_data_of_a_challenge(run, home, track, server):
+    code, out, err = run("download", f"--track-path={track}", "--challenge=second")
+    assert code == 0, err
+    file = home / "corpora" / "many" / "many.json"
+    assert json.loads(out) == {"corpora": {"many": [str(file)]}}
+    assert file.read_bytes().count(b"\n") == 25
+    assert [path for path, _ in server.seen] == ["/many/many.json.gz"]
+    assert "downloading many.json.gz …" in err
+
+
+def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
+    code, out, _ = run(
+        *("download", f"--track-path={track}", "--quiet", f"--dataset-cache={tmp_path / 'data'}"),
+        f"--corpus-mirror={server.url}=,{server.url}={server.url}/mirror",
+    )
+    assert code == 2  # An empty address is no mirror.
+    code, out, _ = run(
+        *("download", f"--track-path={track}", "--quiet", f"--dataset-cache={tmp_path / 'data'}"),
+        f"--corpus-mirror={server.url}={server.url}/mirror",
+    )
+    assert code == 0
+    assert json.loads(out)["corpora"]["few"] == [str(tmp_path / "data" / "few" / "few.json")]
+    assert [path for path, _ in server.seen] == ["/mirror/few/few.json.gz"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "say what to download"),
+        (["--distribution-version=8.17.0"], 64, "elasticsearch 8.17.0 cannot be started by Pacenote"),
+        (["--distribution-version=3.99.0", "--offline"], 64, "opensearch 3.99.0 was never looked up here"),
+        (["--distribution=elastic"], 2, "unknown distribution 'elastic'"),
+        (["--track=x", "--car=4gheap"], 2, "--car is not available"),
+        (["--track=x", "--corpus-mirror=somewhere"], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
+    ],
+)
+def test_what_cannot_be_downloaded(run, arguments, code, message):
+    found, out, err = run("download", *arguments)
+    assert (found, out) == (code, "")
+    assert message in err
+
+
+def test_offline_names_the_file(run, track):
+    code, _, err = run("download", f"--track-path={track}", "--offline")
+    assert code == 64
+    assert "few.json.gz of corpus 'few' is not there, and --offline forbids downloading it" in err
+
+
+def test_progress_says_how_fast_and_how_long():
+    now = [100.0]
+    pace = Pace(lambda: now[0])
+    # What an earlier run left was not downloaded at this rate.
+    assert pace.words("downloading a", 1 << 30, 3 << 30) == "33 %"
+    now[0] += 10
+    assert pace.words("downloading a", 2 << 30, 3 << 30) == "66 %, 102.4 MiB/s, 10 s left"
+    assert pace.words("reading a", 0, 0) == "…"
+    now[0] += 10
+    assert pace.words("reading a", 50_000, 0) == "50,000, 5,000 docs/s"
+    assert pace.words("downloading a", 3 << 30, 3 << 30) == "done, 102.4 MiB/s"
