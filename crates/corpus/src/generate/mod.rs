@@ -1,14 +1,29 @@
 //! Seeded generators: corpora that need no download.
 //!
 //! A generator is one file (or folder) here and one line in the table `GENERATORS`. Its bytes depend on its version, the
-//! file, the number of documents and the seed, and on nothing else: no clock, no platform, no library whose update
-//! could change them (random numbers are our own, arithmetic is in integers). Whoever changes the bytes raises the
-//! version.
+//! file's name, its number of documents and the seed, and on nothing else: no clock, no platform, no number of threads,
+//! no library whose update could change them (random numbers are our own, arithmetic is in integers). Whoever changes
+//! the bytes raises the version.
+//!
+//! Each says in its own documentation what the operations of the track look for and how it is there. None holds data of
+//! the real corpora: fields, shapes, sizes and the literals that queries ask for are facts of the tracks, everything
+//! else is made of vocabularies of our own.
 
+mod append;
+mod big5;
+mod documents;
+mod geonames;
+mod geopoint;
 mod http_logs;
+mod noaa;
+mod nyc_taxis;
+mod percolator;
+mod pmc;
+mod prose;
 pub(crate) mod random;
 mod rhythm;
 mod split;
+mod stackoverflow;
 
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -60,7 +75,25 @@ pub trait Generator: Sync {
 }
 
 /// All generators.
-static GENERATORS: &[&dyn Generator] = &[&http_logs::Weeks];
+static GENERATORS: &[&dyn Generator] = &[
+    &geonames::Geonames,
+    &http_logs::Weeks { unparsed: false },
+    &http_logs::Weeks { unparsed: true },
+    &nyc_taxis::Taxis,
+    &nyc_taxis::lookups::PAYMENT_TYPES,
+    &nyc_taxis::lookups::RATE_CODES,
+    &nyc_taxis::lookups::TRIP_TYPES,
+    &nyc_taxis::lookups::VENDORS,
+    &pmc::Pmc,
+    &geopoint::Points { shape: false },
+    &geopoint::Points { shape: true },
+    &noaa::Noaa { name: "noaa" },
+    &noaa::Noaa { name: "noaa-sql" },
+    &stackoverflow::nested::Nested,
+    &percolator::Percolator,
+    &stackoverflow::so::So,
+    &big5::Big5,
+];
 
 /// The generator for the corpus `name`.
 #[must_use]
@@ -71,6 +104,11 @@ pub fn generator(name: &str) -> Option<&'static dyn Generator> {
 /// The names of all generators.
 pub fn names() -> impl Iterator<Item = &'static str> {
     GENERATORS.iter().map(|generator| generator.name())
+}
+
+/// The files of a corpus that has one.
+fn only(name: &str, documents: u64) -> Vec<FileSpec> {
+    vec![FileSpec { name: name.to_owned(), documents }]
 }
 
 /// How far generating has come.

@@ -1,5 +1,7 @@
 //! Random numbers whose bytes never change: our own, in integers only.
 
+use std::ops::Range;
+
 /// One step of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
 fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -33,6 +35,7 @@ impl Random {
     }
 
     /// 64 random bits.
+    #[inline]
     pub(crate) fn next(&mut self) -> u64 {
         let [s0, s1, s2, s3] = self.state;
         let result = s0.wrapping_add(s3).rotate_left(23).wrapping_add(s0);
@@ -43,13 +46,48 @@ impl Random {
 
     /// A number below `bound` (0 for a bound of 0), by multiplication (Lemire 2019, without its rejection step: the
     /// bias is below 2^-32 for the small bounds used here).
+    #[inline]
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         high(u64::from(low(self.next() >> 32)) * u64::from(bound))
+    }
+
+    /// A number of `range`.
+    #[inline]
+    pub(crate) fn within(&mut self, range: Range<u32>) -> u64 {
+        u64::from(range.start + self.below(range.end.saturating_sub(range.start)))
+    }
+
+    /// True in `share` of 1000 cases.
+    #[inline]
+    pub(crate) fn permille(&mut self, share: u32) -> bool {
+        self.below(1000) < share
+    }
+
+    /// One of a list that is not empty.
+    #[inline]
+    pub(crate) fn one_of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(u32::try_from(list.len()).unwrap_or(u32::MAX)) as usize]
+    }
+
+    /// One of a list of words that is not empty.
+    #[inline]
+    pub(crate) fn word(&mut self, list: &[&'static str]) -> &'static str {
+        list[self.below(u32::try_from(list.len()).unwrap_or(u32::MAX)) as usize]
+    }
+
+    /// A number around 0, at most `reach` away: the sum of four uniform ones, so nearly normal, with a standard deviation
+    /// of 0.29 of `reach`.
+    #[inline]
+    pub(crate) fn around(&mut self, reach: i64) -> i64 {
+        let bits = self.next();
+        let sum: i64 = (0..4).map(|part| i64::from(u16_of(bits, part))).sum();
+        (sum - 2 * 65_535) * reach / (2 * 65_535)
     }
 
     /// A log-normal-like number with median 2^(`median` / 256): the exponent is a sum of four uniform numbers (mean
     /// 0, standard deviation 0.58 doublings) times `spread`, and powers of two are joined by straight lines, since
     /// the exponential of a library could differ from machine to machine.
+    #[inline]
     pub(crate) fn skewed(&mut self, median: i64, spread: i64) -> u64 {
         let bits = self.next();
         let sum: i64 = (0..4).map(|byte| i64::from(byte_of(bits, byte))).sum();
@@ -74,6 +112,75 @@ fn low(bits: u64) -> u32 {
 #[inline]
 pub(crate) fn byte_of(bits: u64, index: u32) -> u8 {
     (bits >> (8 * index)).to_le_bytes()[0]
+}
+
+/// The `index`-th 16 bits of a number, from the lowest.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // cutting is the purpose
+pub(crate) fn u16_of(bits: u64, index: u32) -> u16 {
+    (bits >> (16 * index)) as u16
+}
+
+/// Many streams under one seed, quickly had: one for each document of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Streams {
+    base: u64,
+}
+
+impl Streams {
+    /// The streams of a path of numbers under a seed.
+    pub(crate) fn new(seed: u64, path: &[u64]) -> Self {
+        Self { base: Random::new(seed, path).next() }
+    }
+
+    /// Stream `index`. The streams are stretches of one sequence of `SplitMix64`, four numbers each.
+    #[inline]
+    pub(crate) fn stream(self, index: u64) -> Random {
+        let mut at = self.base.wrapping_add(index.wrapping_mul(4_u64.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        Random { state: std::array::from_fn(|_| splitmix(&mut at)) }
+    }
+}
+
+/// Draws an index in proportion to its weight from 16 random bits: a list of 65,536 places, each holding an index.
+///
+/// Coarser than [`Alias`], but four draws from one random number. An index with less than its 65,536th share has one
+/// place or none.
+#[derive(Debug, Clone)]
+pub(crate) struct Urn {
+    places: Vec<u16>,
+}
+
+impl Urn {
+    /// For at most 65,536 weights that are not all zero.
+    pub(crate) fn new(weights: &[u64]) -> Self {
+        let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
+        let (mut places, mut passed) = (Vec::with_capacity(1 << 16), 0_u128);
+        for (index, weight) in (0_u16..=u16::MAX).zip(weights) {
+            passed += u128::from(*weight);
+            let end = usize::try_from((passed << 16) / total.max(1)).unwrap_or(0);
+            places.resize(end.max(places.len()), index);
+        }
+        places.resize(1 << 16, 0);
+        Self { places }
+    }
+
+    /// For `count` ranks by Zipf's law with a flattened head: weights 1 / (rank + `flat`).
+    pub(crate) fn zipf(count: usize, flat: u64) -> Self {
+        let weights: Vec<u64> = (0..count as u64).map(|rank| (1 << 40) / (rank + flat)).collect();
+        Self::new(&weights)
+    }
+
+    /// The index for 16 random bits.
+    #[inline]
+    pub(crate) fn pick(&self, bits: u16) -> usize {
+        usize::from(self.places[usize::from(bits)])
+    }
+
+    /// An index, at the price of a whole random number.
+    #[inline]
+    pub(crate) fn draw(&self, random: &mut Random) -> usize {
+        self.pick(u16_of(random.next(), 3))
+    }
 }
 
 /// Draws an index in proportion to its weight in constant time: Walker's alias method, built as Vose describes (A
@@ -149,6 +256,36 @@ mod tests {
             assert!(count.abs_diff(expected) <= 2 * deviation, "{drawn:?}");
         }
         assert_eq!(drawn[1], 0, "a weight of zero is never drawn");
+    }
+
+    #[test]
+    fn streams_of_documents_differ() {
+        let streams = Streams::new(1, &[2]);
+        let mut drawn: Vec<u64> = (0..10_000).map(|index| streams.stream(index).next()).collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 10_000);
+        assert_ne!(Streams::new(2, &[2]).stream(0).next(), streams.stream(0).next());
+    }
+
+    #[test]
+    fn an_urn_keeps_the_weights() {
+        let urn = Urn::new(&[1, 0, 2, 5, 0]);
+        let mut counts = [0; 5];
+        (0..=u16::MAX).for_each(|bits| counts[urn.pick(bits)] += 1);
+        assert_eq!(counts, [8192, 0, 16_384, 40_960, 0]);
+        let mut counts = [0; 100];
+        let zipf = Urn::zipf(100, 1);
+        (0..=u16::MAX).for_each(|bits| counts[zipf.pick(bits)] += 1);
+        assert!(counts.is_sorted_by(|one, next| next <= &(one + 1)) && counts[99] > 100, "{counts:?}");
+    }
+
+    #[test]
+    fn numbers_around_zero_are_near_it() {
+        let mut random = Random::new(5, &[]);
+        let near = (0..10_000).filter(|_| random.around(1000).abs() < 290).count();
+        assert!((6500..7200).contains(&near), "{near} of 10000 within one standard deviation");
+        assert!((0..10_000).all(|_| random.around(1000).abs() <= 1000));
     }
 
     #[test]

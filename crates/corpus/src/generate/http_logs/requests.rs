@@ -27,6 +27,7 @@ const HEADS: u64 = 300;
 /// Endings and their weights.
 #[derive(Debug, Default)]
 struct Draft {
+    unparsed: bool,
     bytes: Vec<u8>,
     ends: Vec<u32>,
     weights: Vec<u64>,
@@ -34,7 +35,11 @@ struct Draft {
 
 impl Draft {
     fn add(&mut self, request: &str, status: u16, size: u64, weight: u64) {
-        let text = format!("\", \"request\": \"{request}\", \"status\": {status}, \"size\": {size}}}\n");
+        let text = if self.unparsed {
+            format!(" \\\"{request}\\\" {status} {size}\"}}\n")
+        } else {
+            format!("\", \"request\": \"{request}\", \"status\": {status}, \"size\": {size}}}\n")
+        };
         self.bytes.extend_from_slice(text.as_bytes());
         self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
         self.weights.push(weight);
@@ -77,8 +82,8 @@ impl Endings {
     }
 
     /// All requests but those with status 400. `fixed` gives the sizes that stay, `weekly` those of this file.
-    pub(super) fn usual(fixed: &mut Random, weekly: &mut Random) -> Self {
-        let mut draft = Draft::default();
+    pub(super) fn usual(unparsed: bool, fixed: &mut Random, weekly: &mut Random) -> Self {
+        let mut draft = Draft { unparsed, ..Draft::default() };
         for (rank, resource) in resources().iter().enumerate() {
             draft.resource(resource, TOP / (rank as u64 + FLAT), fixed, weekly);
         }
@@ -94,8 +99,8 @@ impl Endings {
     }
 
     /// Requests the server did not understand, all with status 400.
-    pub(super) fn bad() -> Self {
-        let mut draft = Draft::default();
+    pub(super) fn bad(unparsed: bool) -> Self {
+        let mut draft = Draft { unparsed, ..Draft::default() };
         draft.add_rare(&without_slash(), 400, 1000);
         draft.add_rare(&["GET".to_owned(), "GET www/index.html".to_owned()], 400, 200);
         draft.table()

@@ -1,0 +1,191 @@
+//! `big5`: system logs of many machines over two weeks, eight files of the same kind.
+//!
+//! What the track looks for, at any size from 1,000 documents on: every hour of 30 December 2022 to 12 January 2023,
+//! so that its days and hours have some; the processes `kernel` and `systemd`; the streams (and log files)
+//! `fuschiashoulder`, `solarshark`, `birdknight` and `indigodagger`; `monkey`, `jackal` and `bear` and the host
+//! 50-136-239-27 in messages, the animals also on the morning of 3 January; metric sizes from 1 to 2000.
+
+mod vocabulary;
+
+use std::io::{self, Write};
+
+use super::append::{date, number, padded, text, time, time_millis};
+use super::documents::{self, Documents, Every};
+use super::prose::Words;
+use super::random::{Random, Urn};
+use super::split::split;
+use super::{FileSpec, Generator};
+use vocabulary::{ANIMALS, FIRST, LAST, NOUNS, PROCESSES, REGIONS, WANTED};
+
+const VERSION: u32 = 1;
+
+/// Documents of the real files.
+const FILES: [u64; 8] =
+    [139_000_967, 157_534_429, 138_860_135, 155_215_122, 135_967_215, 142_025_858, 145_339_293, 157_897_411];
+
+/// 30 December 2022, and two weeks in milliseconds.
+const START: u64 = 1_672_358_400_000;
+const SPAN: u64 = 14 * 86_400_000;
+
+/// Log streams besides those wanted by name.
+const STREAMS: usize = 1500;
+
+/// Documents of a stream that is wanted by name, in turn.
+const STREAM: Every = Every { period: 83, first: 11 };
+
+/// Documents with one of the animals that are looked for, in turn.
+const ANIMAL: Every = Every { period: 13, first: 4 };
+
+/// The host that is looked for.
+const HOST: Every = Every { period: 331, first: 19 };
+
+struct Logs {
+    documents: u64,
+    words: Words,
+    streams: Vec<String>,
+    stream: Urn,
+    process: Urn,
+    region: Urn,
+}
+
+impl Logs {
+    fn new(documents: u64) -> Self {
+        let named = |index: usize| format!("{}{}", FIRST[index % FIRST.len()], LAST[index * 7 % LAST.len()]);
+        let words = NOUNS.split_whitespace();
+        Self {
+            documents,
+            words: Words::zipf(words, 40),
+            streams: (0..STREAMS).map(named).collect(),
+            stream: Urn::zipf(STREAMS, 20),
+            process: Urn::zipf(PROCESSES.len(), 1),
+            region: Urn::zipf(REGIONS.len(), 3),
+        }
+    }
+
+    fn name<'a>(&'a self, index: u64, random: &mut Random) -> &'a str {
+        match STREAM.turn(index) {
+            Some(turn) => WANTED[usize::try_from(turn % WANTED.len() as u64).unwrap_or(0)],
+            None => &self.streams[self.stream.draw(random)],
+        }
+    }
+
+    /// A name like that of a stream, for everything else that has a name.
+    fn somebody(&self, random: &mut Random) -> &str {
+        random.one_of::<String>(&self.streams)
+    }
+
+    fn message(&self, (index, millis): (u64, u64), process: &str, random: &mut Random, out: &mut Vec<u8>) {
+        time_millis(out, millis);
+        text(out, if millis < 1_672_531_200_000 { "Z Dec " } else { "Z Jan " });
+        let start = out.len();
+        time(out, millis / 1000, b' ');
+        // Of the date only the day is wanted: 2023-01-05 12:00:00.
+        out.drain(start..start + 8);
+        text(out, " ip-");
+        if HOST.has(index) {
+            text(out, "50-136-239-27");
+        } else {
+            let bits = random.next();
+            for octet in 0..4 {
+                text(out, if octet == 0 { "" } else { "-" });
+                number(out, (bits >> (8 * octet)) & 0xff);
+            }
+        }
+        out.push(b' ');
+        text(out, process);
+        text(out, ": ");
+        let animal = ANIMAL.turn(index);
+        if let Some(turn) = animal {
+            text(out, ANIMALS[usize::try_from(turn % ANIMALS.len() as u64).unwrap_or(0)]);
+            out.push(b' ');
+        }
+        self.words.several(random.within(10..30), random, out);
+        out.push(b' ');
+        text(out, self.somebody(random));
+    }
+}
+
+/// Appends a random identifier of the usual form.
+fn uuid(bits: (u64, u64), out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let (mut high, mut low) = bits;
+    for at in 0..32 {
+        if matches!(at, 8 | 12 | 16 | 20) {
+            out.push(b'-');
+        }
+        out.push(DIGITS[(high & 15) as usize]);
+        high = (high >> 4) | (low << 60);
+        low >>= 4;
+    }
+}
+
+impl Documents for Logs {
+    fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
+        let share =
+            u64::try_from(u128::from(index) * u128::from(SPAN) / u128::from(self.documents)).unwrap_or(0);
+        let millis = START + share;
+        let process = PROCESSES[self.process.draw(random)];
+        let stream = self.name(index, random);
+        let shown = millis + random.within(0..5_000);
+        text(out, "{\"message\": \"");
+        self.message((index, shown), process, random, out);
+        text(out, "\", \"process\": {\"name\": \"");
+        text(out, process);
+        text(out, "\"}, \"aws.cloudwatch\": {\"ingestion_time\": \"");
+        time_millis(out, shown);
+        text(out, "Z\", \"log_group\": \"/var/log/messages\", \"log_stream\": \"");
+        text(out, stream);
+        text(out, "\"}, \"tags\": [\"preserve_original_event\"], \"meta\": {\"file\": \"");
+        date(out, millis / 86_400_000);
+        out.push(b'/');
+        // A file of raw logs for every ten minutes.
+        number(out, millis / 600_000 * 600 + 301);
+        text(out, "-gotext.ndjson.gz\"}, \"cloud\": {\"region\": \"");
+        text(out, REGIONS[self.region.draw(random)]);
+        text(out, "\"}, \"@timestamp\": \"");
+        time(out, millis / 1000, b'T');
+        text(out, ".000Z\", \"input\": {\"type\": \"aws-cloudwatch\"}, \"metrics\": {\"tmin\": ");
+        number(out, random.within(1..1000));
+        text(out, ", \"size\": ");
+        number(out, random.within(1..2001));
+        text(out, "}, \"log.file.path\": \"/var/log/messages/");
+        text(out, stream);
+        text(out, "\", \"event\": {\"id\": \"");
+        text(out, self.somebody(random));
+        text(out, "\", \"dataset\": \"generic\", \"ingested\": \"2023-07-20T03:36:30.");
+        padded(out, random.within(0..1_000_000), 6);
+        text(out, "Z\"}, \"agent\": {\"id\": \"");
+        let agent = (random.next(), random.next());
+        uuid(agent, out);
+        text(out, "\", \"name\": \"");
+        text(out, self.somebody(random));
+        text(out, "\", \"ephemeral_id\": \"");
+        uuid(agent, out);
+        text(out, "\", \"type\": \"filebeat\", \"version\": \"8.8.0\"}}\n");
+    }
+}
+
+/// The generator.
+pub(super) struct Big5;
+
+impl Generator for Big5 {
+    fn name(&self) -> &'static str {
+        "big5"
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn files(&self, documents: u64) -> Vec<FileSpec> {
+        let shares = (1..).zip(split(documents, &FILES));
+        shares
+            .map(|(number, documents)| FileSpec { name: format!("logs-{number}.ndjson"), documents })
+            .collect()
+    }
+
+    fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {
+        let logs = Logs::new(file.documents);
+        documents::write(&logs, file.documents, documents::streams(seed, VERSION, file), threads, sink)
+    }
+}

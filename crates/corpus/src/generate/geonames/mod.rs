@@ -1,0 +1,261 @@
+//! `geonames`: names of places all over the world.
+//!
+//! What the track looks for, at any size from 1,000 documents on: places in Austria (`country_code` AT), the phrase
+//! `Sankt Georgen`, time zones of America, `street` among the alternate names, feature classes T and A, populations
+//! around and above 1,000,000, numbers below and above 5,000,000. Of the names in the track's `terms.txt` a few dozen
+//! that are frequent anywhere are kept here and given to one document in 50, mountains among them; more of them come
+//! about by chance, as they are made of the same words (Cedar Creek, Cerro Alto).
+
+mod countries;
+mod names;
+
+use std::io::{self, Write};
+
+use super::append::{decimal, number, padded, text};
+use super::documents::{self, Documents, Every};
+use super::random::{Random, Urn, u16_of};
+use super::{FileSpec, Generator, only};
+use countries::{COUNTRIES, Country};
+use names::{COMMON, FEATURES, Feature, Kind, STYLES, SYNONYMS};
+
+const VERSION: u32 = 1;
+
+/// The highest number of a place, about.
+const HIGHEST: u64 = 11_900_000;
+
+/// Places called Sankt Georgen, and what may follow.
+const SANKT_GEORGEN: Every = Every { period: 331, first: 17 };
+const GEORGENS: [&str; 8] =
+    ["", "", " am Walde", " im Attergau", " an der Gusen", " ob Judenburg", " am Längsee", " bei Salzburg"];
+/// Places in Austria, at the least.
+const AUSTRIA: Every = Every { period: 150, first: 71 };
+/// Places whose name is a common one.
+const COMMON_NAME: Every = Every { period: 50, first: 9 };
+/// Cities and regions of more than a million people.
+const MILLIONS: Every = Every { period: 211, first: 29 };
+/// Places that are known by a street, too.
+const STREET: Every = Every { period: 125, first: 43 };
+
+/// Everything that is drawn by weight.
+struct Places {
+    documents: u64,
+    country: Urn,
+    feature: Urn,
+    austria: usize,
+}
+
+impl Places {
+    fn new(documents: u64) -> Self {
+        let austria = COUNTRIES.iter().position(|country| country.code == "AT").unwrap_or(0);
+        Self {
+            documents,
+            country: Urn::new(&COUNTRIES.map(|country| country.weight)),
+            feature: Urn::new(&FEATURES.map(|feature| feature.weight)),
+            austria,
+        }
+    }
+
+    fn number(&self, index: u64) -> u64 {
+        let spread = u128::from(index) * u128::from(HIGHEST) / u128::from(self.documents);
+        49_518 + index.max(u64::try_from(spread).unwrap_or(0))
+    }
+}
+
+/// Appends a name as people of `country` give it to a `feature`.
+fn name(country: &Country, feature: &Feature, random: &mut Random, out: &mut Vec<u8>) {
+    let style = &STYLES[country.style];
+    let bits = random.next();
+    let pick = |list: &[&'static str], part| list[usize::from(u16_of(bits, part)) % list.len()];
+    let stem = pick(style.stems, 0);
+    let settlement = feature.kind == Kind::Settlement;
+    let words = style.words[feature.kind as usize];
+    let word = pick(words, 1);
+    if settlement && !style.tails.is_empty() && bits >> 62 != 0 {
+        text(out, stem);
+        if !style.middles.is_empty() && (bits >> 59) & 1 == 0 {
+            text(out, pick(style.middles, 2));
+        }
+        text(out, pick(style.tails, 3));
+    } else if style.word_first {
+        text(out, word);
+        text(out, stem);
+        if !style.attributes.is_empty() && (bits >> 58).is_multiple_of(4) {
+            out.push(b' ');
+            text(out, pick(style.attributes, 2));
+        }
+    } else {
+        if !style.attributes.is_empty() && (bits >> 58).is_multiple_of(4) {
+            text(out, pick(style.attributes, 2));
+            out.push(b' ');
+        }
+        text(out, stem);
+        text(out, word);
+    }
+}
+
+/// Appends what was appended since `start` once more, in plain letters; an accented one is two bytes, the first 0xC3.
+fn plain(out: &mut Vec<u8>, start: usize, end: usize) {
+    const LETTERS: &[u8; 64] = b"AAAAAAACEEEEIIIIDNOOOOOxOUUUUYTsaaaaaaaceeeeiiiidnooooo/ouuuuyty";
+    let mut at = start;
+    while at < end {
+        let byte = out[at];
+        at += 1;
+        if byte < 0x80 {
+            out.push(byte);
+        } else {
+            let letter = if byte == 0xc3 { LETTERS[usize::from(out[at] & 0x3f)] } else { b'?' };
+            out.push(letter);
+            at += 1;
+        }
+    }
+}
+
+/// Appends other names of the place whose name stands from `start` to `end`.
+fn alternates(
+    place: (&Country, &Feature),
+    (start, end): (usize, usize),
+    street: bool,
+    random: &mut Random,
+    out: &mut Vec<u8>,
+) {
+    let (country, feature) = place;
+    text(out, "\", \"alternatenames\": \"");
+    if street {
+        out.extend_from_within(start..end);
+        text(out, random.word(&[" Street", " Main Street", " High Street", " Street Station"]));
+        out.push(b',');
+    }
+    for other in 0..random.within(1..5) {
+        text(out, if other == 0 { "" } else { "," });
+        match random.below(8) {
+            0 | 1 => plain(out, start, end),
+            2 => {
+                text(out, random.word(&SYNONYMS));
+                out.push(b' ');
+                out.extend_from_within(start..end);
+            }
+            _ => name(country, feature, random, out),
+        }
+    }
+}
+
+/// Appends the codes of the regions that a place is in.
+fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
+    text(out, "\", \"admin1_code\": \"");
+    match country.regions {
+        [] => padded(out, random.within(0..40), 2),
+        regions => text(out, random.word(regions)),
+    }
+    if random.permille(620) {
+        text(out, "\", \"admin2_code\": \"");
+        padded(out, random.within(1..190), 3);
+        if random.permille(350) {
+            text(out, "\", \"admin3_code\": \"");
+            padded(out, random.within(1000..99_000), 5);
+            if random.permille(300) {
+                text(out, "\", \"admin4_code\": \"");
+                padded(out, random.within(1000..99_000), 5);
+            }
+        }
+    }
+}
+
+/// People: none at most places.
+fn population(index: u64, feature: &Feature, random: &mut Random) -> u64 {
+    if let Some(turn) = MILLIONS.turn(index) {
+        return if turn % 8 == 0 { 1_000_000 } else { 1_000_001 + random.skewed(20 * 256, 4) };
+    }
+    match feature.class {
+        'P' if random.permille(180) => random.skewed(9 * 256, 4).min(900_000),
+        'A' if random.permille(400) => random.skewed(12 * 256, 4).min(990_000),
+        _ => 0,
+    }
+}
+
+impl Documents for Places {
+    fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
+        let georgen = SANKT_GEORGEN.turn(index);
+        let austrian = georgen.is_some() || AUSTRIA.has(index);
+        let common = COMMON_NAME.turn(index);
+        let country = &COUNTRIES[if austrian { self.austria } else { self.country.draw(random) }];
+        let feature = match common {
+            // A third of the common names are those of mountains.
+            Some(turn) if turn % 3 == 0 => &FEATURES[names::MOUNTAIN],
+            _ if MILLIONS.has(index) => &FEATURES[names::REGION],
+            _ => &FEATURES[self.feature.draw(random)],
+        };
+        text(out, "{\"geonameid\": ");
+        number(out, self.number(index));
+        text(out, ", \"name\": \"");
+        let start = out.len();
+        match (georgen, common) {
+            (Some(_), _) => {
+                text(out, "Sankt Georgen");
+                text(out, random.word(&GEORGENS));
+            }
+            (_, Some(_)) => text(out, random.word(&COMMON)),
+            _ => name(country, feature, random, out),
+        }
+        let end = out.len();
+        text(out, "\", \"asciiname\": \"");
+        plain(out, start, end);
+        let street = STREET.has(index);
+        if street || random.permille(430) {
+            alternates((country, feature), (start, end), street, random, out);
+        }
+        let class = u8::try_from(feature.class).unwrap_or(b'P');
+        text(out, "\", \"feature_class\": \"");
+        out.push(class);
+        text(out, "\", \"feature_code\": \"");
+        text(out, feature.code);
+        text(out, "\", \"country_code\": \"");
+        text(out, country.code);
+        if random.permille(8) {
+            text(out, "\", \"cc2\": \"");
+            text(out, random.one_of(&COUNTRIES).code);
+        }
+        regions(country, random, out);
+        text(out, "\", \"population\": ");
+        number(out, population(index, feature, random));
+        let elevation = random.skewed(8 * 256, 2).min(5_200);
+        if random.permille(170) {
+            text(out, ", \"elevation\": ");
+            number(out, elevation);
+        }
+        text(out, ", \"dem\": \"");
+        if random.permille(30) {
+            text(out, "-9999");
+        } else {
+            number(out, elevation + random.within(0..12));
+        }
+        text(out, "\", \"timezone\": \"");
+        text(out, random.word(country.zones));
+        text(out, "\", \"location\": [");
+        decimal(out, country.longitude * 100_000 + random.around(country.reach * 140_000), 5);
+        text(out, ", ");
+        decimal(out, country.latitude * 100_000 + random.around(country.reach * 100_000), 5);
+        text(out, "]}\n");
+    }
+}
+
+/// The generator.
+pub(super) struct Geonames;
+
+impl Generator for Geonames {
+    fn name(&self) -> &'static str {
+        "geonames"
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn files(&self, documents: u64) -> Vec<FileSpec> {
+        only("documents-2.json", documents)
+    }
+
+    fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {
+        let places = Places::new(file.documents);
+        documents::write(&places, file.documents, documents::streams(seed, VERSION, file), threads, sink)
+    }
+}

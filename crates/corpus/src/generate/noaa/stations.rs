@@ -1,0 +1,231 @@
+//! The stations, made anew for each file: the same ones for every seed.
+
+use super::super::append::{decimal, padded, text};
+use super::super::random::{Random, Urn};
+use super::vocabulary::{ANCHOR_NAMES, COUNTRIES, Country, PLACES, STATES, SUFFIXES, State};
+
+/// Stations that are drawn by weight of their country.
+const STATIONS: u32 = 30_000;
+/// Stations of each of the names that are wanted.
+const PER_NAME: u32 = 6;
+/// Stations in Japan.
+const JAPANESE: u32 = 24;
+/// Stations high above whose names begin with SA.
+const HIGH: u32 = 8;
+
+/// What a station measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Rain and snow, by volunteers.
+    Rain,
+    /// Temperatures, too.
+    Observer,
+    /// Wind and everything else.
+    Airport,
+    /// High above, where snow matters.
+    Mountain,
+    /// What stations outside of North America report.
+    World,
+}
+
+/// A station.
+#[derive(Debug, Clone)]
+pub(super) struct Station {
+    /// Its JSON object.
+    pub(super) text: Vec<u8>,
+    pub(super) kind: Kind,
+    /// Degrees.
+    pub(super) latitude: i64,
+    /// Tenths of a metre.
+    pub(super) elevation: i64,
+}
+
+/// All stations.
+#[derive(Debug)]
+pub(super) struct Stations {
+    any: Vec<Station>,
+    named: Vec<Station>,
+    japanese: Vec<Station>,
+    high: Vec<Station>,
+}
+
+impl Stations {
+    pub(super) fn new() -> Self {
+        let mut random = Random::new(1870, &[]);
+        let mut maker = Maker { made: 0, country: Urn::new(&COUNTRIES.map(|country| country.weight)) };
+        let (mut any, mut named, mut japanese, mut high) = (vec![], vec![], vec![], vec![]);
+        for _ in 0..STATIONS {
+            let country = &COUNTRIES[maker.country.draw(&mut random)];
+            any.push(maker.station(country, None, &mut random));
+        }
+        for number in 0..PER_NAME * 5 {
+            let name = ANCHOR_NAMES[(number % 5) as usize];
+            named.push(maker.station(&COUNTRIES[0], Some((name, None)), &mut random));
+        }
+        let japan = COUNTRIES.iter().find(|country| country.code == "JA").unwrap_or(&COUNTRIES[0]);
+        (0..JAPANESE).for_each(|_| japanese.push(maker.station(japan, None, &mut random)));
+        for number in 0..HIGH {
+            let name = if number % 4 == 0 { "SAN LUIS PEAK" } else { "SADDLE PASS" };
+            let elevation = 28_500 + i64::from(random.below(6_000));
+            high.push(maker.station(&COUNTRIES[0], Some((name, Some(elevation))), &mut random));
+        }
+        Self { any, named, japanese, high }
+    }
+
+    #[inline]
+    pub(super) fn any(&self, random: &mut Random) -> &Station {
+        random.one_of(&self.any)
+    }
+
+    /// One that has the `name`-th of the names.
+    pub(super) fn named(&self, name: usize, random: &mut Random) -> &Station {
+        &self.named[name + 5 * random.below(PER_NAME) as usize]
+    }
+
+    pub(super) fn japanese(&self, random: &mut Random) -> &Station {
+        random.one_of(&self.japanese)
+    }
+
+    pub(super) fn high(&self, random: &mut Random) -> &Station {
+        random.one_of(&self.high)
+    }
+}
+
+/// Where a station is: latitude, longitude (thousandths of a degree) and elevation (tenths of a metre).
+struct Site {
+    latitude: i64,
+    longitude: i64,
+    elevation: i64,
+}
+
+struct Maker {
+    made: u64,
+    country: Urn,
+}
+
+impl Maker {
+    /// A station, of a name and at a height if they are given.
+    fn station(
+        &mut self,
+        country: &Country,
+        wanted: Option<(&str, Option<i64>)>,
+        random: &mut Random,
+    ) -> Station {
+        let american = country.code == "US";
+        let state = american.then(|| random.one_of(&STATES));
+        let (latitude, longitude, height) = match state {
+            Some(state) => (state.latitude, state.longitude, state.height),
+            None => (country.latitude, country.longitude, country.height),
+        };
+        let reach = state.map_or(country.reach, |state| state.reach);
+        let height = height + i64::try_from(random.skewed(7 * 256, 2)).unwrap_or(0).min(600);
+        let mut site = Site {
+            latitude: latitude * 1000 + random.around(reach * 1000),
+            longitude: longitude * 1000 + random.around(reach * 1400),
+            elevation: height * (40 + i64::from(random.below(120))) / 10,
+        };
+        if let Some((_, Some(elevation))) = wanted {
+            site.elevation = elevation;
+        }
+        let kind = match random.below(100) {
+            _ if !american && country.code != "CA" => Kind::World,
+            _ if site.elevation > 21_000 => Kind::Mountain,
+            0..42 => Kind::Rain,
+            42..88 => Kind::Observer,
+            _ => Kind::Airport,
+        };
+        let name = match wanted {
+            Some((name, _)) => name.to_owned(),
+            None => self.name(random),
+        };
+        self.made += 1;
+        let text = self.text((country, state), &site, (kind, &name), random);
+        Station { text, kind, latitude: site.latitude / 1000, elevation: site.elevation }
+    }
+
+    /// Town, distance and direction: hardly one of them twice.
+    fn name(&self, random: &mut Random) -> String {
+        let place = PLACES[usize::try_from(self.made % PLACES.len() as u64).unwrap_or(0)];
+        match random.below(10) {
+            0 => place.to_owned(),
+            1..4 => format!("{place} {}", random.word(&SUFFIXES)),
+            _ => {
+                let (whole, tenths) = (random.below(19), random.below(10));
+                let direction =
+                    random.word(&["N", "NE", "E", "SE", "S", "SW", "W", "NW", "NNE", "SSW", "WNW", "ESE"]);
+                format!("{place} {whole}.{tenths} {direction}")
+            }
+        }
+    }
+
+    fn text(
+        &self,
+        (country, state): (&Country, Option<&State>),
+        site: &Site,
+        (kind, name): (Kind, &str),
+        random: &mut Random,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        text(&mut out, "{\"elevation\": ");
+        decimal(&mut out, site.elevation, 1);
+        text(&mut out, ", \"name\": \"");
+        text(&mut out, name);
+        text(&mut out, "\", \"country\": \"");
+        text(&mut out, country.name);
+        if let Some(state) = state {
+            text(&mut out, "\", \"state_code\": \"");
+            text(&mut out, state.code);
+            text(&mut out, "\", \"state\": \"");
+            text(&mut out, state.name);
+        }
+        text(&mut out, "\", \"location\": {\"lat\": ");
+        decimal(&mut out, site.latitude, 3);
+        text(&mut out, ", \"lon\": ");
+        decimal(&mut out, site.longitude, 3);
+        text(&mut out, "}, \"country_code\": \"");
+        text(&mut out, country.code);
+        if matches!(kind, Kind::World | Kind::Airport) && random.permille(500) {
+            if random.permille(250) {
+                text(&mut out, "\", \"gsn_flag\": \"GSN");
+            }
+            text(&mut out, "\", \"wmo_id\": \"");
+            padded(&mut out, random.within(1_000..99_999), 5);
+        } else if kind == Kind::Observer && random.permille(120) {
+            text(&mut out, "\", \"hcn_crn_flag\": \"HCN");
+        }
+        text(&mut out, "\", \"id\": \"");
+        text(&mut out, country.code);
+        text(
+            &mut out,
+            match kind {
+                Kind::Rain => "1",
+                Kind::Observer => "C",
+                Kind::Airport => "W",
+                Kind::Mountain => "S",
+                Kind::World => "0",
+            },
+        );
+        padded(&mut out, self.made * 37, 8);
+        text(&mut out, "\"}");
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_of_names_are_high_above() {
+        let stations = Stations::new();
+        let name = |station: &Station| {
+            let json: serde_json::Value = serde_json::from_slice(&station.text).unwrap();
+            json["name"].as_str().unwrap().to_owned()
+        };
+        let above = |tenths| stations.any.iter().filter(move |station| station.elevation > tenths);
+        let names: std::collections::HashSet<String> = above(16_000).map(name).collect();
+        assert!(names.len() > 3_000, "{}", names.len());
+        assert!(above(28_000).count() > 300, "{}", above(28_000).count());
+        assert!(stations.any.iter().filter(|station| station.elevation < 5_000).count() > 15_000);
+    }
+}

@@ -1,0 +1,101 @@
+//! `nested`: questions, each with its answers as nested documents.
+//!
+//! What the track looks for: each of its 35 tags (`queries.csv`), together with an answer given before the earliest of
+//! its dates, 27 September 2010; each pair is there from 1,000 documents on, so any tag can be asked with any date.
+
+use std::io::{self, Write};
+
+use super::super::append::{number, text};
+use super::super::documents::{self, Documents, Every};
+use super::super::random::Random;
+use super::super::{FileSpec, Generator, only};
+use super::vocabulary::WANTED;
+use super::{START, Site, when};
+
+const VERSION: u32 = 1;
+
+/// Questions with a wanted tag and an early answer.
+const EARLY: Every = Every { period: 26, first: 7 };
+
+/// Early: the first two years.
+const EARLY_MILLIS: u64 = 760 * 86_400_000;
+
+/// Shares of questions with so many answers, in percent.
+const ANSWERS: [u32; 8] = [12, 40, 23, 12, 6, 4, 2, 1];
+
+struct Questions {
+    documents: u64,
+    site: Site,
+}
+
+impl Questions {
+    fn answers(early: bool, random: &mut Random) -> u64 {
+        let (mut left, mut count) = (random.below(100), 0);
+        for share in ANSWERS {
+            if left < share {
+                break;
+            }
+            left -= share;
+            count += 1;
+        }
+        if early { count.max(1) } else { count }
+    }
+}
+
+impl Documents for Questions {
+    fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
+        let early = EARLY.turn(index);
+        let asked = match early {
+            Some(_) => START + u64::from(random.below(720 * 86_400)) * 1000,
+            None => Site::moment(index, self.documents, random),
+        };
+        text(out, "{\"title\": \"");
+        self.site.title(random, out);
+        text(out, "\", \"qid\": \"");
+        number(out, 4 + index);
+        text(out, "\", \"answers\": [");
+        let mut answered = asked;
+        for answer in 0..Self::answers(early.is_some(), random) {
+            // Minutes to weeks later, the first one within the early days where it has to be.
+            answered += random.skewed(22 * 256, 5);
+            if early.is_some() && answer == 0 {
+                answered = answered.min(START + EARLY_MILLIS);
+            }
+            text(out, if answer == 0 { "{\"date\": \"" } else { ", {\"date\": \"" });
+            when(out, answered);
+            text(out, "\", \"user\": \"");
+            Site::full_user(random, out);
+            text(out, "\"}");
+        }
+        text(out, "], \"tag\": ");
+        let wanted = early.map(|turn| usize::try_from(turn % WANTED as u64).unwrap_or(0));
+        self.site.tags(wanted, random, out);
+        text(out, ", \"user\": \"");
+        Site::full_user(random, out);
+        text(out, "\", \"creationDate\": \"");
+        when(out, asked);
+        text(out, "\"}\n");
+    }
+}
+
+/// The generator.
+pub(crate) struct Nested;
+
+impl Generator for Nested {
+    fn name(&self) -> &'static str {
+        "nested"
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn files(&self, documents: u64) -> Vec<FileSpec> {
+        only("documents.json", documents)
+    }
+
+    fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {
+        let questions = Questions { documents: file.documents, site: Site::new() };
+        documents::write(&questions, file.documents, documents::streams(seed, VERSION, file), threads, sink)
+    }
+}

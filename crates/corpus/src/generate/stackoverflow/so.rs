@@ -1,0 +1,82 @@
+//! `so`: questions and answers, each a document of its own with its text.
+//!
+//! What the track looks for: users who ask and answer, every hour of the years (its transforms group by both); questions
+//! with three tags and more, among them `python` and `java`, in sets that come again and again.
+
+use std::io::{self, Write};
+
+use super::super::append::{number, text};
+use super::super::documents::{self, Documents};
+use super::super::random::Random;
+use super::super::{FileSpec, Generator, only};
+use super::{Site, when};
+
+const VERSION: u32 = 1;
+
+/// Of a thousand posts so many are questions.
+const QUESTIONS: u32 = 390;
+
+struct Posts {
+    documents: u64,
+    site: Site,
+}
+
+impl Documents for Posts {
+    fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
+        let question = random.permille(QUESTIONS);
+        let id = 4 + index;
+        text(out, "{\"user\": \"");
+        number(out, Site::user(random));
+        text(out, "\", ");
+        if question {
+            text(out, "\"tags\": ");
+            self.site.tags(None, random, out);
+            text(out, ", \"questionId\": \"");
+            number(out, id);
+        } else {
+            // Most answers come soon after their question.
+            text(out, "\"questionId\": \"");
+            number(out, id.saturating_sub(random.skewed(6 * 256, 6)).max(4));
+            text(out, "\", \"answerId\": \"");
+            number(out, id);
+        }
+        text(out, "\", \"creationDate\": \"");
+        when(out, Site::moment(index, self.documents, random));
+        if question {
+            text(out, "\", \"title\": \"");
+            self.site.title(random, out);
+            if random.permille(550) {
+                text(out, "\", \"acceptedAnswerId\": \"");
+                number(out, id + random.skewed(4 * 256, 5));
+            }
+        }
+        text(out, if question { "\", \"type\": \"question" } else { "\", \"type\": \"answer" });
+        text(out, "\", \"body\": \"");
+        let median = if question { 9 * 256 + 130 } else { 8 * 256 + 200 };
+        let bytes = usize::try_from(random.skewed(median, 2)).unwrap_or(0).clamp(30, 30_000);
+        self.site.body(bytes, random, out);
+        text(out, "\"}\n");
+    }
+}
+
+/// The generator.
+pub(crate) struct So;
+
+impl Generator for So {
+    fn name(&self) -> &'static str {
+        "so"
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn files(&self, documents: u64) -> Vec<FileSpec> {
+        only("posts.json", documents)
+    }
+
+    fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {
+        let posts = Posts { documents: file.documents, site: Site::new() };
+        documents::write(&posts, file.documents, documents::streams(seed, VERSION, file), threads, sink)
+    }
+}
