@@ -31,10 +31,10 @@ const SPAN: u64 = 14 * 86_400_000;
 const STREAMS: usize = 1500;
 
 /// Documents of a stream that is wanted by name, in turn.
-const STREAM: Every = Every { period: 83, first: 11 };
+const STREAM: Every = Every { period: 29, first: 11 };
 
 /// Documents with one of the animals that are looked for, in turn.
-const ANIMAL: Every = Every { period: 13, first: 4 };
+const ANIMAL: Every = Every { period: 13, first: 0 };
 
 /// The host that is looked for.
 const HOST: Every = Every { period: 331, first: 19 };
