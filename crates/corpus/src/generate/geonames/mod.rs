@@ -139,6 +139,36 @@ fn alternates(
     }
 }
 
+/// Appends what a place is and where.
+fn kind(feature: &Feature, country: &Country, random: &mut Random, out: &mut Vec<u8>) {
+    text(out, "\", \"feature_class\": \"");
+    out.push(feature.class);
+    text(out, "\", \"feature_code\": \"");
+    text(out, feature.code);
+    text(out, "\", \"country_code\": \"");
+    text(out, country.code);
+    if random.permille(8) {
+        text(out, "\", \"cc2\": \"");
+        text(out, random.one_of(&COUNTRIES).code);
+    }
+    regions(country, random, out);
+}
+
+/// Appends the height that was measured, if any, and that of a model of the ground.
+fn heights(random: &mut Random, out: &mut Vec<u8>) {
+    let elevation = random.skewed(8 * 256, 2).min(5_200);
+    if random.permille(170) {
+        text(out, ", \"elevation\": ");
+        number(out, elevation);
+    }
+    text(out, ", \"dem\": \"");
+    if random.permille(30) {
+        text(out, "-9999");
+    } else {
+        number(out, elevation + random.within(0..12));
+    }
+}
+
 /// Appends the codes of the regions that a place is in.
 fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     text(out, "\", \"admin1_code\": \"");
@@ -166,8 +196,8 @@ fn population(index: u64, feature: &Feature, random: &mut Random) -> u64 {
         return if turn % 8 == 0 { 1_000_000 } else { 1_000_001 + random.skewed(20 * 256, 4) };
     }
     match feature.class {
-        'P' if random.permille(180) => random.skewed(9 * 256, 4).min(900_000),
-        'A' if random.permille(400) => random.skewed(12 * 256, 4).min(990_000),
+        b'P' if random.permille(180) => random.skewed(9 * 256, 4).min(900_000),
+        b'A' if random.permille(400) => random.skewed(12 * 256, 4).min(990_000),
         _ => 0,
     }
 }
@@ -203,31 +233,10 @@ impl Documents for Places {
         if street || random.permille(430) {
             alternates((country, feature), (start, end), street, random, out);
         }
-        let class = u8::try_from(feature.class).unwrap_or(b'P');
-        text(out, "\", \"feature_class\": \"");
-        out.push(class);
-        text(out, "\", \"feature_code\": \"");
-        text(out, feature.code);
-        text(out, "\", \"country_code\": \"");
-        text(out, country.code);
-        if random.permille(8) {
-            text(out, "\", \"cc2\": \"");
-            text(out, random.one_of(&COUNTRIES).code);
-        }
-        regions(country, random, out);
+        kind(feature, country, random, out);
         text(out, "\", \"population\": ");
         number(out, population(index, feature, random));
-        let elevation = random.skewed(8 * 256, 2).min(5_200);
-        if random.permille(170) {
-            text(out, ", \"elevation\": ");
-            number(out, elevation);
-        }
-        text(out, ", \"dem\": \"");
-        if random.permille(30) {
-            text(out, "-9999");
-        } else {
-            number(out, elevation + random.within(0..12));
-        }
+        heights(random, out);
         text(out, "\", \"timezone\": \"");
         text(out, random.word(country.zones));
         text(out, "\", \"location\": [");

@@ -1,0 +1,31 @@
+//! What the tests of the generators share.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, which may fail loudly
+
+use pacenote_corpus::{FileSpec, Generator, generator};
+use serde_json::Value;
+
+/// The generator of a corpus.
+pub fn of(corpus: &str) -> &'static dyn Generator {
+    generator(corpus).expect("the generator is registered")
+}
+
+/// A file.
+pub fn bytes(corpus: &str, file: &FileSpec, seed: u64, threads: usize) -> Vec<u8> {
+    let mut sink = Vec::new();
+    of(corpus).write(file, seed, threads, &mut sink).unwrap();
+    sink
+}
+
+/// The documents of a whole corpus, parsed; each has its line, and the last line ends.
+pub fn parsed(corpus: &str, documents: u64, seed: u64) -> Vec<Value> {
+    let mut all = Vec::new();
+    for file in of(corpus).files(documents) {
+        let bytes = bytes(corpus, &file, seed, 1);
+        assert!(file.documents == 0 || bytes.ends_with(b"\n"));
+        let text = String::from_utf8(bytes).unwrap();
+        let before = all.len() as u64;
+        all.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).expect(line)));
+        assert_eq!(all.len() as u64 - before, file.documents, "{corpus}: {}", file.name);
+    }
+    all
+}
