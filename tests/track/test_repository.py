@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import fcntl
 import json
 import os
 import time
@@ -131,8 +133,50 @@ def test_a_repository_that_is_only_here(template: Path, tmp_path: Path) -> None:
     assert described(open_repository("own", {}, tmp_path / "home").checkout()) == "for the newest"
 
 
+def test_what_python_leaves_behind_is_no_change(repository: GitRepository) -> None:
+    checkout = repository.checkout()
+    (checkout.root / "books" / "__pycache__").mkdir()
+    (checkout.root / "books" / "__pycache__" / "track.pyc").touch()
+    assert repository.checkout().revision == checkout.revision
+
+
+def test_a_checkout_that_was_killed_is_made_again(repository: GitRepository) -> None:
+    root = repository.checkout().root
+    git("worktree", "remove", str(root), at=repository.clone)
+    begun = root.with_name(f".{root.name}")
+    how = ("--detach", "--no-checkout", "--lock", "--reason=initializing")
+    git("worktree", "add", "--quiet", *how, str(begun), root.name, at=repository.clone)
+    again = repository.checkout()
+    assert (again.revision, described(again)) == (root.name, "for the newest")
+    assert not begun.exists()
+
+
+def test_a_folder_in_the_place_of_a_checkout_is_left_alone(repository: GitRepository) -> None:
+    root = repository.checkout().root
+    (root / ".git").unlink()
+    with pytest.raises(TrackError, match="cannot be checked out: it is no work tree of git"):
+        repository.checkout()
+    assert (root / "books").is_dir()
+
+
+def test_one_process_waits_for_another(repository: GitRepository) -> None:
+    root = repository.checkout().root
+    with (root.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said: list[str] = []
+
+        def progress(text: str) -> None:
+            said.append(text)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+
+        assert dataclasses.replace(repository, progress=progress).checkout().root == root
+    assert said == ['waiting for another process that uses track repository "mine"']
+
+
 def test_checkouts_that_nobody_used_go_unless_changed(repository: GitRepository) -> None:
     old, changed = repository.checkout("8.11.0"), repository.checkout()
+    (old.root / "books" / "__pycache__").mkdir()
+    (old.root / "books" / "__pycache__" / "track.pyc").touch()
     (changed.root / "notes.txt").write_text("mine")
     for checkout in (old, changed):
         os.utime(checkout.root, (time.time() - 15 * 86400,) * 2)
@@ -147,7 +191,7 @@ def test_what_cannot_be_had_is_told(repository: GitRepository, tmp_path: Path) -
     with pytest.raises(TrackError, match=r"has no branch for engine version 8\.10\.0") as caught:
         repository.checkout("8.10.0")
     assert '"8.11", "master"' in caught.value.hint
-    for revision in ("nope", "--help"):
+    for revision in ("nope", "--help", "", "HEAD:books"):
         with pytest.raises(TrackError, match=f'has no revision "{revision}"'):
             repository.checkout("", revision)
     with pytest.raises(TrackError, match='there is no track repository "other"'):
@@ -155,9 +199,25 @@ def test_what_cannot_be_had_is_told(repository: GitRepository, tmp_path: Path) -
     missing = open_repository((tmp_path / "missing").as_uri(), {}, tmp_path / "home")
     with pytest.raises(TrackError, match=r'track repository "missing-\w+" cannot be cloned from file:///'):
         missing.checkout()
+    with pytest.raises(TrackError, match='has no revision "\\^HEAD"'):
+        repository.checkout("", "^HEAD")
 
 
-@pytest.mark.parametrize("named", ["..", "a b", "-x"])
+def test_the_reason_is_told_without_advice(tmp_path: Path) -> None:
+    with pytest.raises(TrackError) as caught:
+        open_repository((tmp_path / "gone").as_uri(), {}, tmp_path).checkout()
+    assert caught.value.message.endswith(
+        f"fatal: '{tmp_path / 'gone'}' does not appear to be a git repository"
+    )
+
+
+def test_repositories_are_reached_over_ssh(tmp_path: Path) -> None:
+    repository = open_repository("me@git.example.org:team/tracks.git", {}, tmp_path)
+    assert repository.url == "me@git.example.org:team/tracks.git"
+    assert repository.name.startswith("tracks-")
+
+
+@pytest.mark.parametrize("named", ["..", "a b", "-x", "", "git@-oProxyCommand=x:y", "ext::sh -c x"])
 def test_names_stay_below_the_home(tmp_path: Path, named: str) -> None:
     if named == "..":
         assert open_repository(named, {}, tmp_path).clone.parent == tmp_path / "tracks"
@@ -170,6 +230,22 @@ def test_a_password_is_left_to_git(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         open_repository("https://me:hunter2@example.org/tracks", {}, tmp_path)
     assert "hunter2" not in caught.value.message + caught.value.hint
+
+
+def test_a_user_name_which_may_be_a_token_is_not_shown(tmp_path: Path) -> None:
+    said: list[str] = []
+    named = "https://hunter2@localhost:1/tracks"
+    repository = open_repository(named, {}, tmp_path, progress=said.append)
+    assert repository.url == named
+    with pytest.raises(TrackError) as caught:
+        repository.checkout()
+    assert "from https://localhost:1/tracks" in said[0]
+    assert "hunter2" not in str(said) + caught.value.message + caught.value.hint
+
+
+def test_an_url_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the URL of a track repository is none: Invalid IPv6 URL"):
+        open_repository("http://[", {}, tmp_path)
 
 
 def test_without_git_it_is_said(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +279,19 @@ def test_bundled_tracks_come_first_unless_a_repository_is_named(upstream: Path, 
     assert not (tmp_path / "tracks").exists()
     other = find(TrackRequest(home=tmp_path, track="books", repository_urls=urls))
     assert other.revision == git("rev-parse", "master", at=upstream)
+
+
+def test_a_revision_is_one_of_the_repository(upstream: Path, tmp_path: Path) -> None:
+    git("clone", "--quiet", str(upstream), str(tmp_path / "work"))
+    commit(tmp_path / "work", "http_logs")
+    urls = {"default": str(tmp_path / "work")}
+    request = TrackRequest(
+        home=tmp_path / "home", track="./http_logs/", track_revision="master", repository_urls=urls
+    )
+    found = find(request)
+    assert found.source.name == "http_logs"
+    assert found.source.root.is_relative_to(tmp_path / "home")
+    assert found.notes[0].startswith('track "http_logs" from repository "default"')
 
 
 def _fields(request: TrackRequest) -> dict[str, object]:

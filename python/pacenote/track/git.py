@@ -6,6 +6,7 @@ Nothing here answers a question of git's on behalf of the user: a repository tha
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,6 +23,9 @@ _UNLESS_SET = {
     "GIT_HTTP_LOW_SPEED_TIME": "30",
 }
 """So that a host that is silent, or a question that nobody sees, ends in an error."""
+
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+_ASIDE = ("warning:", "hint:")
 
 
 class GitFailed(Exception):  # like the errors of the tree: what happened
@@ -52,6 +56,20 @@ def git(*arguments: str, at: Path | None = None) -> str:
         check=False,
     )
     if done.returncode:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise GitFailed(said[-1] if said else f"git {arguments[0]} ended with status {done.returncode}")
+        raise GitFailed(_reason(done.stderr) or f"git {arguments[0]} ended with status {done.returncode}")
     return done.stdout.strip()
+
+
+def without_login(text: str) -> str:
+    """The text without the user names of its URLs, which may be access tokens."""
+    return _LOGIN.sub("", text)
+
+
+def _reason(said: str) -> str:
+    """The line that says what was fatal, and the one before: of ssh or of the host, which know more. What
+    comes after it is advice.
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(_ASIDE)]
+    ends = next((at for at, line in enumerate(lines, start=1) if line.startswith("fatal:")), len(lines))
+    return without_login("; ".join(lines[max(0, ends - 2) : ends]))

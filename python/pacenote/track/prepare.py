@@ -57,26 +57,27 @@ def find(request: TrackRequest, progress: Callable[[str], None] = lambda _: None
     if request.track_path is not None:
         return Found(open_track(request.track_path))
     name = request.track or ""
-    if request.track_repository is None and request.track_revision is None and BUNDLED.folder(name):
+    anywhere = request.track_repository is None and request.track_revision is None
+    if anywhere and BUNDLED.folder(name):
         note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository takes another"
         return Found(find_track(name), notes=(note,))
     try:
         checkout = check_out(request, progress)
     except TrackError as cause:
-        if request.track_repository is not None or request.track_revision is not None:
+        if not anywhere:
             raise
         known = near(name, BUNDLED.names())
         raise TrackError(
             f"no track {quoted(name)} comes with Pacenote{known}, and {cause.message}", hint=cause.hint
         ) from cause
-    source = find_track(name, (checkout,) if request.track_repository else (BUNDLED, checkout))
-    told = f"track {quoted(name)} from {checkout.describe()}; its templates and code run as you do"
+    source = find_track(name, (BUNDLED, checkout) if anywhere else (checkout,))
+    told = f"track {quoted(source.name)} from {checkout.describe()}; its templates and code run as you do"
     return Found(source, checkout.revision, (told,), checkout.notes)
 
 
 def check_out(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Checkout:
     """The repository that was asked for, at the revision that fits. Raises as `find`."""
-    named = request.track_repository or DEFAULT
+    named = DEFAULT if request.track_repository is None else request.track_repository
     repository = open_repository(
         named, request.repository_urls, request.home, offline=request.offline, progress=progress
     )

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.names import listed, quoted
 from pacenote.track.branches import best_branch, variants
-from pacenote.track.git import GitFailed, git
+from pacenote.track.git import GitFailed, git, without_login
 from pacenote.track.source import FolderRepository
 
 DEFAULT = "default"
@@ -34,6 +34,7 @@ DEFAULT = "default"
 DEFAULT_URL = "https://github.com/elastic/rally-tracks"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OVER_SSH = re.compile(r"\w[\w.-]*@\w[\w.-]*:.+")
 _UNUSED_S = 14 * 86400.0
 _REMOTE = "refs/remotes/origin/"
 _LOCAL = "refs/heads/"
@@ -55,7 +56,7 @@ class Checkout(FolderRepository):
 
     def describe(self) -> str:
         """Where a track comes from, for people: whose code it is that is going to run."""
-        source = f" ({self.url})" if self.url else ""
+        source = f" ({without_login(self.url)})" if self.url else ""
         short, plus, changed = self.revision.partition("+")
         revision = f"{short[:12]}{' with local changes' if plus and changed else ''}"
         return f"repository {quoted(self.repository)}{source}, {self.label}, revision {revision}"
@@ -85,13 +86,13 @@ class GitRepository:
         """
         checkouts = self.home / "tracks" / ".checkouts" / self.name
         checkouts.mkdir(parents=True, exist_ok=True)
-        with _alone(checkouts):
+        with self._alone(checkouts):
             notes = self._update()
-            label, commit = self._resolve(revision) if revision else self._matching(version)
+            label, commit = self._matching(version) if revision is None else self._resolve(revision)
             root = checkouts / commit
             try:
                 self._materialise(root, commit)
-                changed = git("status", "--porcelain", at=root)
+                changed = _changes(root)
             except GitFailed as cause:
                 raise TrackError(
                     f"revision {commit[:12]} of track repository {quoted(self.name)} cannot be checked "
@@ -136,7 +137,8 @@ class GitRepository:
                 f"track repository {quoted(self.name)} is not cloned yet, and --offline fetches nothing",
                 hint="run once without --offline, or name a track with --track-path",
             )
-        self.progress(f"cloning track repository {quoted(self.name)} from {self.url}")
+        url = without_login(self.url)
+        self.progress(f"cloning track repository {quoted(self.name)} from {url}")
         fresh = self.clone.with_name(f".{self.name}.clone")
         shutil.rmtree(fresh, ignore_errors=True)
         try:
@@ -144,7 +146,7 @@ class GitRepository:
         except GitFailed as cause:
             shutil.rmtree(fresh, ignore_errors=True)
             raise TrackError(
-                f"track repository {quoted(self.name)} cannot be cloned from {self.url}: {cause}",
+                f"track repository {quoted(self.name)} cannot be cloned from {url}: {cause}",
                 hint="look at the URL and the network; --track-path takes a track that is on this machine",
             ) from cause
         fresh.rename(self.clone)
@@ -170,7 +172,7 @@ class GitRepository:
         )
 
     def _resolve(self, revision: str) -> tuple[str, str]:
-        if not revision.startswith("-"):
+        if not revision.startswith(("-", "^")):  # an option, or everything but the revision
             for prefix in (_REMOTE, ""):
                 with contextlib.suppress(GitFailed):
                     return revision, self._commit(f"{prefix}{revision}")
@@ -189,18 +191,43 @@ class GitRepository:
     def _materialise(self, root: Path, commit: str) -> None:
         if not (root / ".git").exists():
             self.progress(f"checking out revision {commit[:12]} of track repository {quoted(self.name)}")
+            if root.exists():
+                raise GitFailed("it is no work tree of git")
+            # Under another name until it is complete, in case we are killed. Then git holds it for locked,
+            # and wants to be forced twice.
+            fresh = root.with_name(f".{commit}")
+            shutil.rmtree(fresh, ignore_errors=True)
             git("worktree", "prune", at=self.clone)
             hooks = ("-c", f"core.hooksPath={os.devnull}")
-            git(*hooks, "worktree", "add", "--quiet", "--force", "--detach", str(root), commit, at=self.clone)
+            how = ("--quiet", "--force", "--force", "--detach")
+            git(*hooks, "worktree", "add", *how, str(fresh), commit, at=self.clone)
+            git("worktree", "move", str(fresh), str(root), at=self.clone)
         os.utime(root)
 
     def _tidy(self, checkouts: Path, used: Path) -> None:
-        """Removes what nobody used for long; git refuses where something was changed, and so it stays."""
+        """Removes what nobody used for long, unless something in it was changed."""
         longest = time.time() - _UNUSED_S
         for folder in checkouts.iterdir():
             if folder != used and folder.is_dir() and folder.stat().st_mtime < longest:
                 with contextlib.suppress(GitFailed):
-                    git("worktree", "remove", str(folder), at=self.clone)
+                    if not _changes(folder):
+                        git("worktree", "remove", "--force", str(folder), at=self.clone)
+
+    @contextlib.contextmanager
+    def _alone(self, folder: Path) -> Generator[None, None, None]:
+        """Waits until no other process works on the same repository."""
+        with (folder / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.progress(f"waiting for another process that uses track repository {quoted(self.name)}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _changes(root: Path) -> str:
+    """What differs from the revision in a checkout; what Python left behind does not count."""
+    return git("status", "--porcelain", "--", ".", ":(exclude,glob)**/__pycache__/**", at=root)
 
 
 def open_repository(
@@ -214,7 +241,7 @@ def open_repository(
     """The repository of a name or URL; `urls` is the configuration. Raises `UsageError` for what is none of
     the two.
     """
-    if "://" in named or named.startswith((".", "/", "~", "git@")):
+    if "://" in named or named.startswith((".", "/", "~")) or _OVER_SSH.fullmatch(named):
         url = _checked(named)
         stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(urlsplit(url).path).name.removesuffix(".git"))
         name = f"{stem.lstrip('.-') or 'tracks'}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
@@ -229,7 +256,11 @@ def open_repository(
 
 def _checked(url: str) -> str:
     """Git stores the URL in the clone, where a password would stay."""
-    if "://" in url and urlsplit(url).password is not None:
+    try:
+        has_password = "://" in url and urlsplit(url).password is not None
+    except ValueError as cause:
+        raise UsageError(f"the URL of a track repository is none: {cause}") from cause
+    if has_password:
         raise UsageError(
             "the URL of a track repository cannot hold a password",
             hint="leave it to git: `git help credentials`",
@@ -237,11 +268,3 @@ def _checked(url: str) -> str:
     if url.startswith((".", "~")):
         return str(Path(url).expanduser().absolute())
     return url
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Generator[None, None, None]:
-    """Waits until no other process works on the same repository."""
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

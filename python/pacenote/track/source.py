@@ -80,14 +80,15 @@ BUNDLED = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
 
 
 def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED,)) -> TrackSource:
-    """Looks a track up by name; the first repository that has it wins. It is called as it was looked up.
+    """Looks a track up by name; the first repository that has it wins. It is called as it was looked up, but
+    in the plain way: `a/b` for `./a//b/`.
 
     Raises `TrackError` with near names when none has it.
     """
     for repository in repositories:
         folder = repository.folder(name)
         if folder is not None:
-            return dataclasses.replace(open_track(folder), name=name)
+            return dataclasses.replace(open_track(folder), name=Path(name).as_posix())
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
         f"there is no track {quoted(name)}{near(name, known)}",
@@ -104,7 +105,7 @@ def open_track(path: Path) -> TrackSource:
 
     Raises `TrackError` when there is no track.
     """
-    path = path.expanduser().absolute()
+    path = path.absolute()
     if path.is_file():
         if path.suffix != ".json":
             raise TrackError(f"{path} is no track", hint="name the track's folder or its .json file")
