@@ -89,6 +89,27 @@ def test_values_are_written_as_toml_has_them(configured, request_of):
     assert request_of("--track-path=elsewhere").track is None
 
 
+def test_the_nearer_file_takes_away_what_the_farther_says_against_it(configured, request_of):
+    configured(in_home='track = "books"\nexclude-tasks = "a"\n', here='track-path = "mine"\n')
+    request = request_of("--include-tasks=b")
+    assert (request.track, str(request.track_path)) == (None, "mine")
+    assert (request.include_tasks, request.exclude_tasks) == (("b",), ())
+
+
+def test_values_are_no_flags(configured, request_of):
+    configured(here='track = "books"\n')
+    assert request_of("--challenge", "track-path").track == "books"
+
+
+def test_lists_and_the_home_of_the_user(configured, request_of, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    configured(here='dataset-cache = "~/data"\ncorpus-mirror = ["http://a/x,y", "s3://b=https://c"]\n')
+    request = request_of("--track-path=~/mine")
+    assert (request.dataset_cache, request.track_path) == (tmp_path / "data", tmp_path / "mine")
+    assert request.corpus_mirrors == ("http://a/x,y", "s3://b=https://c")
+    assert str(request_of("--track-path=~nobody-of-that-name").track_path) == "~nobody-of-that-name"
+
+
 def test_options_of_other_commands_are_no_matter(configured, run, tmp_path):
     configured(here='seed = 5\nformat = "json"\n[race]\nzzz = 1\n')
     assert run("list", "cars")[1].startswith("[")

@@ -1,6 +1,8 @@
 """The commands that look at tracks: `list`, `info`, `validate-track`, `render-track`."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -191,5 +193,57 @@ def test_a_track_is_rendered(run, books, tmp_path):
 def test_a_track_that_renders_to_no_json_is_still_shown(run, books):
     (books / "track.json").write_text('{"a": {{ 1 + 1 }} 3}')
     code, out, err = run("render-track", f"--track-path={books}")
-    assert (code, out) == (0, '{"a": 2 3}')
+    assert (code, out) == (64, '{"a": 2 3}')
     assert err.startswith("warning: this is no valid JSON: Expecting ',' delimiter")
+
+
+@pytest.mark.parametrize(
+    ("text", "rendering", "reading"),
+    [
+        ('{"a": NaN}', "NaN is no number in JSON", "holds NaN, which is no number in JSON"),
+        ("[" * 100_000, "maximum recursion depth exceeded", "nests too deeply to be read"),
+    ],
+)
+def test_json_that_no_engine_reads(run, books, text, rendering, reading):
+    (books / "track.json").write_text(text)
+    code, out, err = run("render-track", f"--track-path={books}")
+    assert (code, out) == (64, text)
+    assert rendering in err
+    code, out, err = run("info", f"--track-path={books}")
+    assert (code, out) == (64, "")
+    assert err == f"error: track.json rendered {reading}\n"
+    assert run("list", "tracks", f"--track-path={books.parent}")[0] == 0
+
+
+def test_terminals_are_not_controlled_by_tracks(run, books):
+    text = (books / "track.json").read_text().replace("Mind the gap.", "\\u001b[2Jgap\\nbelow")
+    (books / "track.json").write_text(text)
+    _, out, _ = run("info", f"--track-path={books}")
+    assert "  Note:  [2Jgap below\n" in out
+    code, _, err = run("info", f"--track-path={books}", "--challenge=\x1b[2J\nslow")
+    assert code == 64
+    assert err.startswith('error: track "books" has no challenge " [2J slow"')
+
+
+def test_secrets_stay_out_of_errors_of_rendering(run, books):
+    (books / "track.json").write_text("{% include secret_word %}")
+    _, _, err = run("render-track", f"--track-path={books}", "--track-params=secret_word:hunter2")
+    assert 'there is no file "<hidden>" in the track\'s folder' in err
+
+
+def test_a_path_stands_alone(run, books):
+    code, out, err = run("list", "tracks", f"--track-path={books.parent}", "--track-revision=8")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: give either --track-revision or --track-path, not both\n")
+
+
+@pytest.mark.parametrize("command", ["info", "validate-track", "render-track"])
+def test_help_does_not_wait_for_templates(command):
+    """Whatever reads tracks takes longer to import than the whole answer should."""
+    program = (
+        "import sys; from pacenote.cli.main import main; main(sys.argv[1:]); print('jinja2' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, command, "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("False\n")

@@ -50,6 +50,23 @@ def test_lists(text: str, expected: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff", "cannot be read: it is no UTF-8 text"),
+        (b"[" * 100_000, "nests too deeply to be read"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:
+    file = tmp_path / "x.json"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        parse_dict(str(file), "--track-params")
+    assert caught.value.message in (f"--track-params: {file} {message}", f"--track-params: {file}: {message}")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a", "--track-params: item 1 is no key:value pair"),

@@ -28,7 +28,7 @@ FILE = "pacenote.toml"
 
 _TRACKS = "tracks"
 
-_EXCLUDED_BY = {
+_EXCLUDED_BY_IT = {
     "track": ("track-path",),
     "track-repository": ("track-path",),
     "track-revision": ("track-path",),
@@ -36,7 +36,9 @@ _EXCLUDED_BY = {
     "include-tasks": ("exclude-tasks",),
     "exclude-tasks": ("include-tasks",),
 }
-"""An option → those that cannot stand beside it: a flag takes away what is configured against it."""
+"""An option → those that cannot stand beside it. What is nearer to the command takes away what is farther:
+a flag what is configured, the working folder's file what the home's says.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +74,20 @@ def read_configuration(
     for file in dict.fromkeys(((home / FILE).absolute(), Path(FILE).absolute())):
         document = _toml(file)
         urls |= _urls(document.pop(_TRACKS, {}), file)
-        settings |= dict(_settings(document, command, commands, file))
+        nearer = dict(_settings(document, command, commands, file))
+        for name in nearer:
+            for excluded in _EXCLUDED_BY_IT.get(name, ()):
+                settings.pop(excluded, None)
+        settings |= nearer
     return Configuration(settings, urls, ignored)
 
 
 def apply(configuration: Configuration, parser: Parser, arguments: Sequence[str]) -> None:
     """Makes what is configured the parser's defaults. Raises `UsageError` for what no flag could say."""
-    given = {argument.partition("=")[0].removeprefix("--") for argument in arguments}
+    flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    excluded = {name for flag in flags for name in _EXCLUDED_BY_IT.get(flag.removeprefix("--"), ())}
     for name, setting in configuration.settings.items():
-        if not given.isdisjoint(_EXCLUDED_BY.get(name, ())):
+        if name in excluded:
             continue
         if parser.has_option(f"--{name}"):
             parser.configure(f"--{name}", setting.value, setting.origin)

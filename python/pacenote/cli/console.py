@@ -16,6 +16,7 @@ import traceback
 from typing import TYPE_CHECKING, TextIO, cast
 
 from pacenote.errors import PacenoteError
+from pacenote.model.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -51,20 +52,23 @@ class Console:
     def progress(self, line: str) -> None:
         """Prints a line about how it goes, unless quiet."""
         if not self.quiet:
-            self._err.write(f"{line}\n")
+            self._err.write(f"{printable(line)}\n")
 
     def warning(self, text: str) -> None:
         """Prints something the user should know, in one line."""
-        self._err.write(f"warning: {text}\n")
+        self._err.write(f"warning: {printable(text)}\n")
 
     def error(self, error: PacenoteError) -> None:
         """Prints what is wrong and what to do about it."""
-        lines = [f"error: {error.message or type(error).__name__}"]
+        lines = [f"error: {printable(error.message) or type(error).__name__}"]
         # A track is checked as a whole; its problems are told at once.
         # A message about a single problem tells it.
         problems = [problem for problem in getattr(error, "problems", ()) if problem not in error.message]
-        lines += [f"  - {problem}" for problem in problems]
-        lines += [f"hint: {error.hint}"] if error.hint else []
+        for problem in problems:
+            # An excerpt of a file has several lines.
+            first, *more = map(printable, problem.split("\n"))
+            lines += [f"  - {first}", *more]
+        lines += [f"hint: {printable(error.hint)}"] if error.hint else []
         self._err.write("\n".join(lines) + "\n")
 
     def trace(self, error: BaseException) -> None:

@@ -40,7 +40,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--output-path",
-        type=Path,
+        type=values.path,
         default=Path("tracks"),
         help="folder for the track's folder (default: ./tracks)",
     )

@@ -32,8 +32,10 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--seed", type=values.seed, default=42, help="same seed, same documents (default: 42)"
     )
-    parser.add_argument("--output-path", type=Path, default=Path(), help="folder to write to (default: here)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--output-path", type=values.path, default=Path(), help="folder to write to (default: here)"
+    )
+    parser.add_flag("--quiet", help="show no progress")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -14,8 +14,8 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_request,
 )
+from pacenote.model.printable import printable
 from pacenote.model.track import Challenge, Documents, Parallel, Task, Track
-from pacenote.track.prepare import load_wanted
 from pacenote.units import format_bytes, format_count, format_seconds
 
 LATER: dict[str, str] = {}
@@ -32,6 +32,8 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints what the track says of itself. Raises TrackError and UsageError."""
+    from pacenote.track.prepare import load_wanted
+
     wanted = load_wanted(track_request(options), console.progress)
     for text in wanted.found.warnings:
         console.warning(text)
@@ -41,8 +43,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges
     lines = [*_head(track)]
     for challenge in challenges:
-        lines += ["", *_challenge(challenge)]
-    console.result("".join(f"{line}\n" for line in lines))
+        lines += _challenge(challenge)
+    console.result("".join(f"{printable(line)}\n" for line in lines))
     return 0
 
 
@@ -78,6 +80,7 @@ def _counted(files: list[Documents] | tuple[Documents, ...]) -> str:
 
 
 def _challenge(challenge: Challenge) -> Iterator[str]:
+    yield ""
     if not challenge.auto_generated:
         title = f"Challenge {challenge.name}{' (run by default)' if challenge.default else ''}"
         yield from (title, "=" * len(title))

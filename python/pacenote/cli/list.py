@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
@@ -39,7 +38,7 @@ def add_options(parser: Parser) -> None:
         "--user-tags", type=values.tags, default={}, help="only races with these tags (k:v,k2:v2)"
     )
     parser.add_argument(
-        "--track-path", type=Path, help="list the tracks in this folder, not those that come along"
+        "--track-path", type=values.path, help="list the tracks in this folder, not those that come along"
     )
     parser.add_argument("--track-repository", metavar="NAME", help="list the tracks of this git repository")
     parser.add_argument("--track-revision", help="at this revision: a commit, branch or tag")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from pacenote.cli.console import Console
 from pacenote.cli.tables import json_text, table
+from pacenote.cli.track_options import check_source
 from pacenote.errors import UsageError
 from pacenote.store.home import default_home
 from pacenote.track.repository import DEFAULT, Checkout, open_repository
@@ -43,15 +44,17 @@ def _cells(track: TrackSummary) -> list[str]:
 
 
 def _repositories(options: argparse.Namespace, console: Console) -> list[FolderRepository]:
-    if options.track_path:
+    check_source(vars(options), ("track_repository", "track_revision"))
+    if options.track_path is not None:
         if not options.track_path.is_dir():
             what = "is no folder" if options.track_path.exists() else "does not exist"
             raise UsageError(
                 f"--track-path {options.track_path} {what}", hint="name the folder that holds tracks"
             )
         return [FolderRepository(options.track_path.absolute())]
-    if options.track_repository or options.track_revision:
-        return [_checkout(options, console, options.track_repository or DEFAULT, offline=options.offline)]
+    if options.track_repository is not None or options.track_revision is not None:
+        named = DEFAULT if options.track_repository is None else options.track_repository
+        return [_checkout(options, console, named, offline=options.offline)]
     if (open_repository(DEFAULT, options.repository_urls, default_home()).clone / ".git").exists():
         return [BUNDLED, _checkout(options, console, DEFAULT, offline=True)]
     if options.format == "text":

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from pacenote.model.printable import printable
 from pacenote.plan.explain import ClientLine, StepLines, TaskLine
 
 
 def matrix_text(steps: Sequence[StepLines]) -> str:
     """Every step with its tasks, their requests and the clients that run them."""
-    return "\n".join(line for number, step in enumerate(steps, 1) for line in _step(number, step)) + "\n"
+    lines = (line for number, step in enumerate(steps, 1) for line in _step(number, step))
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _step(number: int, step: StepLines) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.errors import StoreError, UsageError
@@ -31,7 +31,7 @@ def add_report_options(parser: Parser) -> None:
         default="decimal",
         help="how values are aligned (default: decimal)",
     )
-    parser.add_argument("--report-file", type=Path, help="append the report to this file as well")
+    parser.add_argument("--report-file", type=values.path, help="append the report to this file as well")
     parser.add_argument(
         "--show-in-report",
         choices=("available", "all-percentiles", "all"),

@@ -11,10 +11,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from pacenote.cli.console import Console
+from pacenote.model.printable import clean
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import RaceListener
 from pacenote.model.result import Progress, TaskProgress, TaskResult
-from pacenote.report.notes import clean
 from pacenote.units import format_bytes, format_seconds
 
 EVERY_S = 10.0

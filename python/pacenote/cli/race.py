@@ -7,7 +7,6 @@ import importlib
 import os
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from pacenote.cli import values
@@ -232,7 +231,9 @@ def add_corpus_options(parser: Parser) -> None:
         help="where to download corpora from first: URL for scheme and host, or PREFIX=URL for "
         "that beginning of their addresses (default: $PACENOTE_CORPUS_MIRROR)",
     )
-    parser.add_argument("--dataset-cache", type=Path, metavar="FOLDER", help="where data files are and go")
+    parser.add_argument(
+        "--dataset-cache", type=values.path, metavar="FOLDER", help="where data files are and go"
+    )
 
 
 def _add_cluster_options(parser: Parser) -> None:

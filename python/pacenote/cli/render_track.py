@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
+from typing import NoReturn
 
+from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.tables import json_text
@@ -15,9 +16,7 @@ from pacenote.cli.track_options import (
     add_source_options,
     track_request,
 )
-from pacenote.errors import UsageError
-from pacenote.track.load import render_track
-from pacenote.track.prepare import find, render_options
+from pacenote.errors import TrackError, UsageError
 
 LATER: dict[str, str] = {}
 
@@ -27,24 +26,31 @@ def add_options(parser: Parser) -> None:
     add_source_options(parser)
     add_param_options(parser)
     add_flavor_options(parser)
-    parser.add_argument("--output-path", type=Path, help="write to this file, not to standard output")
+    parser.add_argument("--output-path", type=values.path, help="write to this file, not to standard output")
     parser.add_flag("--quiet", help="say nothing about where the track comes from and goes")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Renders the track as JSON, or as it is where it is none. Raises TrackError and UsageError."""
+    """Renders the track as JSON, or as it is where it is none, which the exit code tells too. Raises
+    TrackError and UsageError.
+    """
+    from pacenote.track.load import render_track
+    from pacenote.track.prepare import find, render_options
+
     request = track_request(options)
     found = find(request, console.progress)
     for text in found.warnings:
         console.warning(text)
     text = render_track(found.source, request.track_params, render_options(request))
+    code = 0
     try:
-        text = json_text(json.loads(text))
-    except ValueError as error:
+        text = json_text(json.loads(text, parse_constant=_no_number))
+    except (ValueError, RecursionError) as error:
+        code = TrackError.exit_code
         console.warning(f"this is no valid JSON: {error}; `pacenote validate-track` says where it comes from")
     if options.output_path is None:
         console.result(text)
-        return 0
+        return code
     try:
         options.output_path.write_text(text, "utf-8")
     except OSError as error:
@@ -52,4 +58,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
             f"--output-path {options.output_path} cannot be written: {error.strerror}"
         ) from error
     console.progress(f"track {found.source.name} rendered to {options.output_path}")
-    return 0
+    return code
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pacenote.report.notes import clean
+from pacenote.model.printable import clean
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

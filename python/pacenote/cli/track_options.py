@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pacenote.cli import values
 from pacenote.cli.parser import Parser
 from pacenote.errors import UsageError
 from pacenote.model.track_request import TrackRequest
@@ -19,7 +19,7 @@ BUILD_FLAVORS = ("default", "serverless")
 def add_source_options(parser: Parser) -> None:
     """Which track: by name, from a repository, or a path."""
     parser.add_argument("--track", help="name of the track")
-    parser.add_argument("--track-path", type=Path, help="folder or file of a track of your own")
+    parser.add_argument("--track-path", type=values.path, help="folder or file of a track of your own")
     parser.add_argument(
         "--track-repository",
         metavar="NAME",
@@ -97,18 +97,21 @@ _AS_THEY_ARE = (
 )
 
 
+def check_source(given: Mapping[str, Any], others: Iterable[str]) -> None:
+    """Raises UsageError for a path of tracks beside other options that say where they are."""
+    for name in others if given["track_path"] is not None else ():
+        if given[name] is not None:
+            raise UsageError(
+                f"give either --{name.replace('_', '-')} or --track-path, not both",
+                hint="--track-path says where the track is, all of it",
+            )
+
+
 def _check(given: Mapping[str, Any]) -> None:
     if given["track_path"] is None and given["track"] is None:
         raise UsageError(
             "give either --track or --track-path", hint="`pacenote list tracks` shows what there is"
         )
-    if given["track_path"] is not None:
-        for name in ("track", "track_repository", "track_revision"):
-            if given[name] is not None:
-                other = name.replace("_", "-")
-                raise UsageError(
-                    f"give either --{other} or --track-path, not both",
-                    hint="--track-path says where the track is, all of it",
-                )
+    check_source(given, ("track", "track_repository", "track_revision"))
     if given.get("include_tasks") and given.get("exclude_tasks"):
         raise UsageError("give either --include-tasks or --exclude-tasks, not both")

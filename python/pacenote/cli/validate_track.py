@@ -19,8 +19,6 @@ from pacenote.model.names import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.track import Track
 from pacenote.model.track_request import TrackRequest
-from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.track.prepare import allowed, load_wanted
 from pacenote.units import format_count
 
 LATER: dict[str, str] = {}
@@ -37,6 +35,8 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Loads the track and plans its challenges, or the one that is named. Raises TrackError."""
+    from pacenote.track.prepare import allowed, load_wanted
+
     request = track_request(options)
     wanted = load_wanted(request, console.progress)
     for text in wanted.found.warnings:
@@ -75,6 +75,8 @@ def _plan(
     track: Track, challenges: Sequence[str], changed: Callable[[str], Track], plugins: PluginNames
 ) -> None:
     """Plans challenges of what plug-ins make of the track. Raises TrackError with all problems of all."""
+    from pacenote.plan.build import PlanContext, PlanSettings, build_plan
+
     settings = PlanSettings(race_id="validation", seed=0, hosts=())
     problems: dict[str, None] = {}
     hints: dict[str, None] = {}

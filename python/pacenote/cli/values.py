@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
-from pacenote.track.params import parse_dict
+from pacenote.track.params import parse_dict, parse_list
 
 _LARGEST_SEED = 2**64 - 1
 
@@ -99,8 +100,8 @@ def moment(text: str) -> datetime:
 
 
 def mirrors(text: str) -> tuple[str, ...]:
-    """`--corpus-mirror`: `URL` or `PREFIX=URL`, several separated by commas. Raises UsageError."""
-    found = tuple(mirror.strip() for mirror in text.split(",") if mirror.strip())
+    """`--corpus-mirror`: a list of `URL` or `PREFIX=URL`. Raises UsageError."""
+    found = tuple(str(mirror) for mirror in parse_list(text, "--corpus-mirror"))
     for mirror in found:
         if not mirror.rpartition("=")[2].startswith(("http://", "https://", "s3://", "gs://")):
             raise UsageError(
@@ -133,12 +134,17 @@ def positive(text: str) -> int:
     return number
 
 
+def path(text: str) -> Path:
+    """A path, with `~` for the home of its user, as no shell reads it behind `=` or in a configuration."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for users there are none of
+
+
 def _json_hosts(text: str) -> object:
     try:
-        found = json.loads(Path(text).expanduser().read_text("utf-8") if text.endswith(".json") else text)
+        found = json.loads(path(text).read_text("utf-8") if text.endswith(".json") else text)
     except OSError as error:
         raise UsageError(f"--target-hosts: {text} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError("--target-hosts is no valid JSON") from error
     if not isinstance(found, dict):
         return found

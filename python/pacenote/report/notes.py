@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pacenote.model.printable import clean
 from pacenote.model.race import TIMESTAMP, CorpusUsed, RaceRecord
 from pacenote.model.result import ErrorCount, TaskResult
 from pacenote.report.model import MARK, SHORT, Note, Row
 from pacenote.units import format_count
 
 _TOP_ERRORS = 3
-_LONGEST = 300
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
@@ -73,13 +73,6 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
             "Neither contains failed requests."
         )
     return tuple(found)
-
-
-def clean(text: str) -> str:
-    """The text in one line of readable length, without control characters."""
-    printable = "".join(char if char.isprintable() else " " for char in text)
-    joined = " ".join(printable.split())
-    return joined if len(joined) <= _LONGEST else joined[: _LONGEST - 1] + "…"
 
 
 def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:

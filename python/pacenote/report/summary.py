@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pacenote.model.printable import clean
 from pacenote.model.race import RaceRecord, SystemMetrics, Verdict
 from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
 from pacenote.report.model import MARK, SHORT, Report, Row, Show
-from pacenote.report.notes import clean, footnotes, header, notes
+from pacenote.report.notes import footnotes, header, notes
 
 _MINUTE_MS = 60_000.0
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)

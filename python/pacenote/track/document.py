@@ -44,6 +44,8 @@ class Rendered:
             data = json.loads(self.text, parse_constant=self._no_number)
         except json.JSONDecodeError as cause:
             raise self._no_json(cause) from cause
+        except RecursionError as cause:
+            raise TrackError(f"{self._entry} rendered nests too deeply to be read") from cause
         except ValueError as cause:  # more digits than Python reads
             raise TrackError(f"{self._entry} rendered holds a number that is too long") from cause
         if not isinstance(data, dict):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
@@ -30,9 +31,16 @@ def load_track(source: TrackSource, params: Mapping[str, Any], options: RenderOp
     Raises `TrackError`: for text that cannot be rendered or is no JSON at once, otherwise with every
     problem of the track and of its parameters together, each with its place.
     """
+    with _hiding(params) as secrets:
+        return _load(source, params, options, secrets)
+
+
+@contextlib.contextmanager
+def _hiding(params: Mapping[str, Any]) -> Generator[frozenset[str], None, None]:
+    """Keeps the secrets among the parameters out of errors."""
     secrets = secret_values(params)
     try:
-        return _load(source, params, options, secrets)
+        yield secrets
     except TrackError as error:
         if not secrets:
             raise
@@ -77,7 +85,8 @@ def _other_plugin(source: TrackSource) -> list[str]:
 
 def render_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> str:
     """The rendered text of a track, for `render-track`. Raises `TrackError` when it cannot be rendered."""
-    return _rendered(source, Renderer(source, params, options)).text
+    with _hiding(params):
+        return _rendered(source, Renderer(source, params, options)).text
 
 
 def _rendered(source: TrackSource, renderer: Renderer) -> Rendered:

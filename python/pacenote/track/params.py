@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +29,7 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 def _read_file(name: str) -> str:
-    try:
-        return Path(name).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        raise UsageError(f"{name} cannot be read: {cause}") from cause
+    return Path(os.path.expanduser(name)).read_text(encoding="utf-8")  # noqa: PTH111  # this one never fails
 
 
 def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) -> list[Any]:
@@ -43,7 +41,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     if text.startswith("["):
         value = _json(text, option)
     elif text.endswith(".json"):
-        value = _json(read(text), f"{option}: {text}")
+        value = _json_file(text, option, read)
     else:
         return [_QUOTED.sub(r"\1\2", item.strip()) for item in _ITEM.findall(text) if item.strip()]
     if not isinstance(value, list):
@@ -60,7 +58,7 @@ def parse_dict(text: str, option: str, read: Callable[[str], str] = _read_file) 
     if text.startswith("{"):
         value = _json(text, option)
     elif text.endswith(".json") and ":" not in text:
-        value = _json(read(text), f"{option}: {text}")
+        value = _json_file(text, option, read)
     else:
         items = enumerate(_ITEM.findall(text), start=1)
         return dict(_pair(item, position, option) for position, item in items if item.strip())
@@ -83,7 +81,7 @@ def _pair(item: str, position: int, option: str) -> tuple[str, Any]:
 def typed(text: str) -> Any:
     """The value a text looks like."""
     if text.startswith("'"):
-        return _unquoted(text) if len(text) > 1 and text.endswith("'") else text[1:]
+        return text[1:-1] if len(text) > 1 and text.endswith("'") else text[1:]
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     for kind in (int, float):
@@ -96,8 +94,13 @@ def typed(text: str) -> Any:
     return text
 
 
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "'" else text
+def _json_file(name: str, option: str, read: Callable[[str], str]) -> Any:
+    try:
+        text = read(name)
+    except (OSError, UnicodeDecodeError) as cause:
+        reason = cause.strerror if isinstance(cause, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"{option}: {name} cannot be read: {reason}") from cause
+    return _json(text, f"{option}: {name}")
 
 
 def _json(text: str, where: str) -> Any:
@@ -107,5 +110,7 @@ def _json(text: str, where: str) -> Any:
         raise UsageError(
             f"{where}: no valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
         ) from cause
+    except RecursionError as cause:
+        raise UsageError(f"{where}: nests too deeply to be read") from cause
     except ValueError as cause:
         raise UsageError(f"{where}: holds a number that is too long") from cause

@@ -60,7 +60,7 @@ def _summary(folder: Path, name: str) -> TrackSummary:
         return _read(name, json.loads(text))
     except TrackError as error:
         return TrackSummary(name, problem=error.message)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return TrackSummary(name, problem=f"the rendered track is no valid JSON: {error}")
     except (TypeError, AttributeError):
         return TrackSummary(name, problem="`pacenote validate-track` says what is wrong with it")
