@@ -6,6 +6,7 @@ import dataclasses
 import fcntl
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -201,6 +202,23 @@ def test_what_cannot_be_had_is_told(repository: GitRepository, tmp_path: Path) -
         missing.checkout()
     with pytest.raises(TrackError, match='has no revision "\\^HEAD"'):
         repository.checkout("", "^HEAD")
+
+
+def test_a_clone_that_is_damaged(repository: GitRepository) -> None:
+    repository.checkout()
+    shutil.rmtree(repository.clone / ".git" / "refs")
+    with pytest.raises(
+        TrackError, match='track repository "mine" cannot be read: fatal: not a git'
+    ) as caught:
+        repository.checkout()
+    assert f"look at {repository.clone};" in caught.value.hint
+
+
+def test_a_home_that_is_none(upstream: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    repository = open_repository(str(upstream), {}, tmp_path / "file")
+    with pytest.raises(TrackError, match=r"cannot be kept in .*/file: Not a directory"):
+        repository.checkout()
 
 
 def test_the_reason_is_told_without_advice(tmp_path: Path) -> None:

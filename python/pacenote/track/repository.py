@@ -85,21 +85,35 @@ class GitRepository:
         Raises `TrackError` when the repository cannot be had or holds no such thing.
         """
         checkouts = self.home / "tracks" / ".checkouts" / self.name
-        checkouts.mkdir(parents=True, exist_ok=True)
-        with self._alone(checkouts):
-            notes = self._update()
-            label, commit = self._matching(version) if revision is None else self._resolve(revision)
-            root = checkouts / commit
-            try:
-                self._materialise(root, commit)
-                changed = _changes(root)
-            except GitFailed as cause:
-                raise TrackError(
-                    f"revision {commit[:12]} of track repository {quoted(self.name)} cannot be checked "
-                    f"out: {cause}",
-                    hint=f"look at {root}",
-                ) from cause
-            self._tidy(checkouts, root)
+        try:
+            checkouts.mkdir(parents=True, exist_ok=True)
+            with self._alone(checkouts):
+                return self._checkout(checkouts, version, revision)
+        except GitFailed as cause:
+            raise TrackError(
+                f"track repository {quoted(self.name)} cannot be read: {cause}",
+                hint=f"look at {self.clone}; without it the repository is cloned again",
+            ) from cause
+        except OSError as cause:
+            raise TrackError(
+                f"track repository {quoted(self.name)} cannot be kept in {self.home}: {cause.strerror}",
+                hint="PACENOTE_HOME names another folder",
+            ) from cause
+
+    def _checkout(self, checkouts: Path, version: str, revision: str | None) -> Checkout:
+        notes = self._update()
+        label, commit = self._matching(version) if revision is None else self._resolve(revision)
+        root = checkouts / commit
+        try:
+            self._materialise(root, commit)
+            changed = _changes(root)
+        except GitFailed as cause:
+            raise TrackError(
+                f"revision {commit[:12]} of track repository {quoted(self.name)} cannot be checked "
+                f"out: {cause}",
+                hint=f"look at {root}",
+            ) from cause
+        self._tidy(checkouts, root)
         return Checkout(
             root=root,
             repository=self.name,
