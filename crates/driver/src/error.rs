@@ -34,6 +34,14 @@ pub enum DriveError {
     /// Python could not prepare a step, or said something that makes no sense.
     #[error("{0}")]
     Lane(String),
+    /// Calls that cannot be made as the plan has them.
+    #[error("task {task}: {problem}")]
+    Calls {
+        /// Name of the task.
+        task: String,
+        /// What is wrong with them.
+        problem: String,
+    },
     /// The data of a bulk cannot be read.
     #[error(transparent)]
     Corpus(#[from] pacenote_corpus::CorpusError),

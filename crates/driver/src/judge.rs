@@ -1,15 +1,16 @@
 //! Is this reply a success? Decided after the clock has stopped.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use pacenote_plan::{Check, HealthStatus, Request};
+use pacenote_plan::{Assertion, Check, Comparison, HealthStatus, Request};
 use pacenote_record::ErrorClass;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::outcome::{Failure, Verdict};
-use crate::scan::{Fields, number, truth};
+use crate::scan::{Fields, find, number, truth, whole};
 
 /// Different reasons kept of one bulk; documents beyond them are counted with the last.
 const MOST_REASONS: usize = 8;
@@ -39,7 +40,54 @@ pub fn judge_bulk(status: u16, body: &[u8], documents: u64) -> Verdict {
     if is_good(status) { bulk(body, documents) } else { refused(status, body) }
 }
 
-fn is_good(status: u16) -> bool {
+/// What the track asserts of a reply and does not hold; `None` when all of it holds.
+pub fn broken_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Verdict> {
+    let broken = assertions.iter().find_map(|assertion| {
+        let found = assertion.paths.iter().find_map(|path| find(body, path));
+        let value = found.and_then(|text| serde_json::from_slice::<Value>(whole(text)).ok());
+        let holds = value.as_ref().is_some_and(|value| compares(value, assertion));
+        (!holds).then_some((assertion, value))
+    });
+    broken.map(|(assertion, value)| {
+        let Assertion { property, condition, value: expected, .. } = assertion;
+        let sign = match condition {
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Equal => "==",
+            Comparison::GreaterOrEqual => ">=",
+            Comparison::Greater => ">",
+        };
+        let found = value.map_or_else(|| "absent".to_owned(), |value| scalar(&value));
+        let reason = format!("{property} is {found}, the track asserts {sign} {}", scalar(expected));
+        Verdict::failure(ErrorClass::Assertion, 200, "", reason)
+    })
+}
+
+/// Values of different types do not compare.
+fn compares(found: &Value, assertion: &Assertion) -> bool {
+    let order = match (found, &assertion.value) {
+        (Value::Number(found), Value::Number(expected)) => match (found.as_i64(), expected.as_i64()) {
+            (Some(found), Some(expected)) => Some(found.cmp(&expected)),
+            _ => found
+                .as_f64()
+                .zip(expected.as_f64())
+                .and_then(|(found, expected)| found.partial_cmp(&expected)),
+        },
+        (Value::String(found), Value::String(expected)) => Some(found.cmp(expected)),
+        (Value::Bool(found), Value::Bool(expected)) => Some(found.cmp(expected)),
+        _ => None,
+    };
+    order.is_some_and(|order| match assertion.condition {
+        Comparison::Less => order == Ordering::Less,
+        Comparison::LessOrEqual => order != Ordering::Greater,
+        Comparison::Equal => order == Ordering::Equal,
+        Comparison::GreaterOrEqual => order != Ordering::Less,
+        Comparison::Greater => order == Ordering::Greater,
+    })
+}
+
+/// Whether a status says that the request was carried out.
+pub fn is_good(status: u16) -> bool {
     (200..300).contains(&status)
 }
 
@@ -347,6 +395,38 @@ mod tests {
         assert_eq!(class(idle.clone(), r#"{"nodes": {}}"#), ErrorClass::None);
         assert_eq!(class(idle.clone(), "{}"), ErrorClass::None);
         assert_eq!(class(idle, r#"{"nodes": {"a": 1}}"#), ErrorClass::Condition);
+    }
+
+    #[test]
+    fn assertions_compare_by_type_at_the_first_path_there_is() {
+        let body =
+            br#"{"hits": {"total": {"value": 17, "relation": "eq"}}, "timed_out": false, "took": 1.5}"#;
+        let check = |path: &str, condition, value: Value| {
+            let paths = vec!["hits.count".into(), path.into()];
+            let assertion = Assertion { property: "hits".into(), paths, condition, value };
+            broken_assertion(&[assertion], body).map(|verdict| verdict.failures[0].reason.clone())
+        };
+        let total = |condition, value: i64| check("hits.total.value", condition, value.into());
+        assert_eq!(total(Comparison::Equal, 17), None);
+        assert_eq!(total(Comparison::Equal, 20).unwrap(), "hits is 17, the track asserts == 20");
+        for (condition, broken) in [
+            (Comparison::Less, [17, 16]),
+            (Comparison::LessOrEqual, [16, 15]),
+            (Comparison::GreaterOrEqual, [18, 19]),
+            (Comparison::Greater, [17, 18]),
+        ] {
+            assert!(broken.iter().all(|value| total(condition, *value).is_some()), "{condition:?}");
+            let holds = [17 + 17 - broken[0], 17 + 17 - broken[1]];
+            assert!(holds.iter().any(|value| total(condition, *value).is_none()), "{condition:?} {holds:?}");
+        }
+        assert_eq!(check("took", Comparison::Less, 2.into()), None);
+        assert_eq!(check("hits.total.relation", Comparison::Equal, "eq".into()), None);
+        assert_eq!(check("timed_out", Comparison::Equal, false.into()), None);
+        assert!(check("hits.total.value", Comparison::Equal, "17".into()).is_some());
+        assert_eq!(
+            check("nowhere", Comparison::Greater, 0.into()).unwrap(),
+            "hits is absent, the track asserts > 0"
+        );
     }
 
     #[test]

@@ -104,6 +104,11 @@ impl Outcome {
         self
     }
 
+    /// An operation that could not even be sent.
+    pub fn unsent(reason: String) -> Self {
+        Self { verdict: Verdict::failure(ErrorClass::Protocol, 0, "", reason), ..Self::nothing() }
+    }
+
     /// An operation that had nothing to do.
     pub fn nothing() -> Self {
         let now = Instant::now();

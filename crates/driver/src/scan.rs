@@ -37,6 +37,61 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// Walks the elements of a JSON list. Lenient as [`Fields`].
+#[derive(Debug, Clone)]
+pub struct Elements<'a> {
+    rest: &'a [u8],
+    open: Option<&'a [u8]>,
+}
+
+impl<'a> Elements<'a> {
+    /// The elements of the list at the beginning of `text`; none if there is no list.
+    pub fn of(text: &'a [u8]) -> Self {
+        let rest = text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
+        Self { rest, open: None }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    /// The text that begins with the element.
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(element) = self.open.take() {
+            self.rest = after(element);
+        }
+        let rest = self.rest.trim_ascii_start();
+        let rest = rest.strip_prefix(b",").unwrap_or(rest).trim_ascii_start();
+        self.open = (!matches!(rest.first(), None | Some(b']'))).then_some(rest);
+        self.open
+    }
+}
+
+/// The text that begins with the value of a key of the object at the beginning of `text`.
+pub fn value<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
+    let is_wanted = |key: &[u8]| {
+        // Few keys have escapes; only those have to be read.
+        key == wanted.as_bytes()
+            || (memchr::memchr(b'\\', key).is_some() && string(key).is_some_and(|key| key == wanted))
+    };
+    Fields::of(text).find(|(key, _)| is_wanted(key)).map(|(_, value)| value)
+}
+
+/// The same for keys joined by dots, from object to object.
+pub fn find<'a>(text: &'a [u8], path: &str) -> Option<&'a [u8]> {
+    path.split('.').try_fold(text, value)
+}
+
+/// The value that `text` begins with, alone.
+pub fn whole(text: &[u8]) -> &[u8] {
+    text[..text.len() - after(text).len()].trim_ascii_end()
+}
+
+/// The inside of a string with its escapes resolved.
+fn string(inside: &[u8]) -> Option<String> {
+    serde_json::from_slice(&[b"\"", inside, b"\""].concat()).ok()
+}
+
 /// What follows the value that `text` begins with.
 fn after(text: &[u8]) -> &[u8] {
     let end = match text.first() {
@@ -112,10 +167,28 @@ mod tests {
     }
 
     #[test]
+    fn values_are_found_by_their_path_and_lists_walked() {
+        let text = br#"{"h\u0069ts": {"total": {"value": 3 , "relation": "eq"},
+            "hits": [{"sort": [1, "a]"]}, {"sort": [2, "b"] }, {"_id": "}"}, 4 ]}}"#;
+        assert_eq!(find(text, "hits.total.value").map(whole), Some(&b"3"[..]));
+        assert_eq!(find(text, "hits.total.relation").map(whole), Some(&br#""eq""#[..]));
+        assert_eq!(find(text, "hits.max_score"), None);
+        let hits = find(text, "hits.hits").unwrap();
+        let all: Vec<_> = Elements::of(hits).map(whole).collect();
+        let expected: [&[u8]; 4] =
+            [br#"{"sort": [1, "a]"]}"#, br#"{"sort": [2, "b"] }"#, br#"{"_id": "}"}"#, b"4"];
+        assert_eq!(all, expected);
+        assert_eq!(value(all[1], "sort").map(whole), Some(&br#"[2, "b"]"#[..]));
+        assert_eq!((Elements::of(b"[ ]").count(), Elements::of(b"{}").count()), (0, 0));
+    }
+
+    #[test]
     fn broken_text_ends_the_walk_without_harm() {
         let text = br#"{"took": 12, "o": {"k": "}", "l": [1, {"m": []}]}, "errors":true}"#;
         for end in 0..text.len() {
-            let _ = Fields::of(&text[..end]).count();
+            let _ = Fields::of(&text[..end]).map(|(_, value)| whole(value).len()).sum::<usize>();
+            let list = [b"[", &text[..end]].concat();
+            let _ = Elements::of(&list).map(|element| whole(element).len()).sum::<usize>();
         }
         assert_eq!(Fields::of(b"[1]").count(), 0);
         assert_eq!(Fields::of(b"").count(), 0);

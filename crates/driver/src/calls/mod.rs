@@ -5,22 +5,34 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `letter.rs` | one request: head and body ready to be sent |
+//! | `letter.rs` | one request: head and body ready to be sent, with gaps for what only earlier replies say |
+//! | `template.rs`, `memory.rs` | the gaps, and what is remembered to fill them |
+//! | `pages.rs` | page by page: searches, scrolls, aggregations, SQL |
+//! | `composite.rs` | operations within the operation, some beside one another |
 
+mod composite;
 mod letter;
+mod memory;
+mod pages;
+mod template;
 
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Call, Retry, Target};
 use pacenote_record::ErrorClass;
+use tokio::sync::Semaphore;
 
 use crate::alarm::unless_stopped;
 use crate::drive::Desk;
 use crate::error::DriveError;
-use crate::link::{Link, Links};
-use crate::outcome::{Outcome, Verdict};
+use crate::link::Links;
+use crate::outcome::{Outcome, Part, Verdict};
 
+use composite::Composite;
 use letter::Letter;
+use memory::Memory;
+use pages::Pages;
 
 /// Where an operation goes.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +49,8 @@ pub struct Destination<'a> {
 #[derive(Debug)]
 pub struct Prepared {
     operation: Operation,
+    memory: RefCell<Memory>,
+    parts: RefCell<Vec<Part>>,
 }
 
 impl Prepared {
@@ -46,13 +60,21 @@ impl Prepared {
     ///
     /// When a request cannot be written as HTTP, or pages cannot be asked for.
     pub fn new(calls: &[Call], retry: Retry, to: Destination<'_>) -> Result<Self, DriveError> {
-        Ok(Self { operation: Operation::new(calls, retry, to)? })
+        let operation = Operation::new(calls, retry, to)?;
+        Ok(Self { operation, memory: RefCell::default(), parts: RefCell::default() })
     }
 
     /// Carries the operation out, with all attempts that its retry rule asks for; `None` when it was cut short while
     /// it waited.
     pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
-        self.operation.run(&Run { links, desk }).await
+        let Self { operation, memory, parts } = self;
+        memory.get_mut().clear();
+        parts.get_mut().clear();
+        let wire = Wire::default();
+        let run = Run { links, desk, memory, parts, wire: &wire, limit: None, within: false };
+        let mut outcome = operation.run(&run).await?;
+        outcome.parts = std::mem::take(parts.get_mut());
+        Some(outcome)
     }
 }
 
@@ -61,6 +83,46 @@ impl Prepared {
 struct Run<'a> {
     links: &'a Links,
     desk: &'a Desk<'a>,
+    memory: &'a RefCell<Memory>,
+    /// The operations within that have ended.
+    parts: &'a RefCell<Vec<Part>>,
+    wire: &'a Wire,
+    /// How many requests may be under way at a time.
+    limit: Option<&'a Semaphore>,
+    /// Within a composite operation.
+    within: bool,
+}
+
+/// What went over the wire since the operation began, also for streams that were dropped.
+#[derive(Debug, Default)]
+struct Wire {
+    requests: Cell<u32>,
+    bytes_out: Cell<u64>,
+    bytes_in: Cell<u64>,
+    under_way: Cell<u32>,
+}
+
+impl Wire {
+    fn begin(&self) {
+        self.under_way.set(self.under_way.get() + 1);
+    }
+
+    fn end(&self, outcome: &Outcome) {
+        self.under_way.set(self.under_way.get() - 1);
+        self.requests.set(self.requests.get() + outcome.requests);
+        self.bytes_out.set(self.bytes_out.get() + outcome.bytes_out);
+        self.bytes_in.set(self.bytes_in.get() + outcome.bytes_in);
+    }
+
+    /// Requests, bytes out, bytes in.
+    fn sums(&self) -> (u32, u64, u64) {
+        (self.requests.get(), self.bytes_out.get(), self.bytes_in.get())
+    }
+
+    /// How many requests were dropped while they waited for their reply.
+    fn abandon(&self) -> u32 {
+        self.under_way.take()
+    }
 }
 
 /// Calls one after another, and when they are tried again.
@@ -72,7 +134,15 @@ struct Operation {
 
 #[derive(Debug)]
 enum Step {
+    Composite(Box<Composite>),
+    Single(Single),
+}
+
+/// A step that has one request under way at a time.
+#[derive(Debug)]
+enum Single {
     Request(Box<Letter>),
+    Pages(Box<Pages>),
     Wait { duration: Duration, weight: u64 },
 }
 
@@ -81,11 +151,13 @@ impl Operation {
         let alone = u64::from(calls.len() == 1);
         let step = |call: &Call| {
             Ok(match call {
-                Call::Request(request) => Step::Request(Box::new(Letter::new(request, to)?)),
+                Call::Request(request) => Step::Single(Single::Request(Box::new(Letter::new(request, to)?))),
+                Call::Pages(pages) => Step::Single(Single::Pages(Box::new(Pages::new(pages, to)?))),
                 Call::Wait { seconds } => {
-                    Step::Wait { duration: Duration::from_secs_f64(*seconds), weight: alone }
+                    let duration = Duration::from_secs_f64(*seconds);
+                    Step::Single(Single::Wait { duration, weight: alone })
                 }
-                _ => return Err(DriveError::Unsupported("only single requests can be sent".into())),
+                Call::Composite(composite) => Step::Composite(Box::new(Composite::new(composite, to)?)),
             })
         };
         let steps: Result<Vec<_>, DriveError> = calls.iter().map(step).collect();
@@ -124,10 +196,7 @@ impl Operation {
     async fn attempt(&mut self, run: &Run<'_>) -> Option<Outcome> {
         let mut whole: Option<Outcome> = None;
         for step in &mut self.steps {
-            let mut link = run.links.take();
-            let outcome = step.run(&mut link, run).await;
-            run.links.give_back(link);
-            let outcome = outcome?;
+            let outcome = step.run(run).await?;
             let failed = !outcome.verdict.is_success();
             whole = Some(match whole {
                 None => outcome,
@@ -143,11 +212,24 @@ impl Operation {
 }
 
 impl Step {
-    async fn run(&mut self, link: &mut Link, run: &Run<'_>) -> Option<Outcome> {
-        match self {
-            Self::Request(letter) => letter.send(link, run).await,
-            Self::Wait { duration, weight } => wait(*duration, *weight, run.desk).await,
-        }
+    async fn run(&mut self, run: &Run<'_>) -> Option<Outcome> {
+        let single = match self {
+            Self::Composite(composite) => return Box::pin(composite.send(run)).await,
+            Self::Single(single) => single,
+        };
+        let permit = match run.limit {
+            Some(limit) => limit.acquire().await.ok(),
+            None => None,
+        };
+        let mut link = run.links.take();
+        let outcome = match single {
+            Single::Request(letter) => letter.send(&mut link, run).await,
+            Single::Pages(pages) => Box::pin(pages.send(&mut link, run)).await,
+            Single::Wait { duration, weight } => wait(*duration, *weight, run.desk).await,
+        };
+        run.links.give_back(link);
+        drop(permit);
+        outcome
     }
 }
 

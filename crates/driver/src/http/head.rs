@@ -75,6 +75,21 @@ impl Head {
         Ok(Self { bytes, fixed, announces_body, bodiless_reply: method == "HEAD" })
     }
 
+    /// Becomes `template` with `value`, percent-encoded, wherever its request line says `marker`.
+    pub fn fill(&mut self, template: &Self, marker: &str, value: &str) {
+        self.bytes.clear();
+        let fixed = &template.bytes[..template.fixed];
+        let line = memchr::memchr(b'\r', fixed).unwrap_or(fixed.len());
+        let mut from = 0;
+        for at in memchr::memmem::find_iter(&fixed[..line], marker) {
+            self.bytes.extend_from_slice(&fixed[from..at]);
+            value.bytes().for_each(|byte| percent_encode(byte, &mut self.bytes));
+            from = at + marker.len();
+        }
+        self.bytes.extend_from_slice(&fixed[from..]);
+        self.fixed = self.bytes.len();
+    }
+
     /// The whole head for a body of `length` bytes. Allocates nothing once it has been called.
     pub fn for_body(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed);
@@ -91,6 +106,16 @@ impl Head {
     #[must_use]
     pub fn bodiless_reply(&self) -> bool {
         self.bodiless_reply
+    }
+}
+
+/// Everything but RFC 3986's unreserved characters is encoded.
+fn percent_encode(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        out.push(byte);
+    } else {
+        out.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
 }
 
@@ -119,6 +144,20 @@ mod tests {
         assert!(text(&mut head, 0).ends_with("content-length: 0\r\n\r\n"));
         let mut get = Head::new(&host(), "GET", "/", std::iter::empty()).unwrap();
         assert!(!text(&mut get, 0).contains("content-length"));
+    }
+
+    #[test]
+    fn a_value_goes_where_the_marker_stands_in_the_path_alone() {
+        let template = head("/_async_search/@ID@?x=@ID@", &[("x-id", "@ID@")]).unwrap();
+        let mut filled = template.clone();
+        for value in ["Fm=/\r\n", "abc-1"] {
+            filled.fill(&template, "@ID@", value);
+            let text = String::from_utf8(filled.for_body(0).to_vec()).unwrap();
+            let encoded = if value == "abc-1" { "abc-1" } else { "Fm%3D%2F%0D%0A" };
+            let line = format!("POST /es/_async_search/{encoded}?x={encoded} HTTP/1.1\r\n");
+            assert!(text.starts_with(&line), "{text}");
+            assert!(text.ends_with("x-id: @ID@\r\ncontent-length: 0\r\n\r\n"), "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,172 @@
+//! Operations within an operation: one after another, in streams beside one another.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use pacenote_plan::{Call, Composite as Planned, Item as PlannedItem};
+use tokio::sync::Semaphore;
+
+use super::{Destination, Operation, Run};
+use crate::error::DriveError;
+use crate::outcome::{Label, Outcome, Part, Verdict};
+
+/// A composite operation for one host.
+#[derive(Debug)]
+pub struct Composite {
+    items: Vec<Item>,
+    max_connections: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Operation(Box<Inner>),
+    Stream(Vec<Item>),
+}
+
+/// An operation within.
+#[derive(Debug)]
+struct Inner {
+    label: Arc<Label>,
+    operation: Operation,
+    /// It is a composite itself: recorded by its parts.
+    nested: bool,
+}
+
+/// Why a stream ends early.
+enum End {
+    /// The race or the step is over.
+    CutShort,
+    /// An operation failed.
+    Failed(Verdict, u16),
+}
+
+type Streaming<'a> = Pin<Box<dyn Future<Output = Result<(), End>> + 'a>>;
+
+impl Composite {
+    /// Prepares everything within.
+    ///
+    /// # Errors
+    ///
+    /// When an operation within cannot be prepared.
+    pub fn new(planned: &Planned, to: Destination<'_>) -> Result<Self, DriveError> {
+        let max_connections = planned.max_connections.map(|most| most as usize);
+        Ok(Self { items: prepare(&planned.items, to)?, max_connections })
+    }
+
+    /// Carries all of it out; the first failure stops it. What went over the wire is only known of the outermost
+    /// composite, whose parts are all there is. `None` when it was cut short while it waited.
+    pub async fn send(&mut self, run: &Run<'_>) -> Option<Outcome> {
+        // A composite within another shares its connections.
+        let own = self.max_connections.filter(|_| !run.within).map(Semaphore::new);
+        let within = Run { limit: run.limit.or(own.as_ref()), within: true, ..*run };
+        let (before, earlier) = (run.wire.sums(), run.parts.borrow().len());
+        let ended = stream(&mut self.items, &within).await;
+        let (verdict, status) = match ended {
+            Ok(()) => (Verdict::success(1, -1), None),
+            Err(End::Failed(verdict, status)) => (verdict, Some(status)),
+            Err(End::CutShort) => return None,
+        };
+        let (requests, bytes_out, bytes_in) = run.wire.sums();
+        let mut whole = times(&run.parts.borrow()[earlier..]);
+        whole.verdict = verdict;
+        whole.status = status.unwrap_or(whole.status);
+        whole.requests = requests - before.0;
+        if !run.within {
+            // What streams that were dropped left on the wire was sent, though nobody waits for it.
+            whole.requests += run.wire.abandon();
+        }
+        whole.bytes_out = bytes_out - before.1;
+        whole.bytes_in = bytes_in - before.2;
+        Some(whole)
+    }
+}
+
+fn prepare(items: &[PlannedItem], to: Destination<'_>) -> Result<Vec<Item>, DriveError> {
+    let item = |item: &PlannedItem| {
+        Ok(match item {
+            PlannedItem::Stream { items } => Item::Stream(prepare(items, to)?),
+            PlannedItem::Operation { name, operation_type, calls, retry } => {
+                let nested = calls.iter().any(|call| matches!(call, Call::Composite(_)));
+                if nested && calls.len() > 1 {
+                    let problem = format!("{name} has a composite operation beside other calls");
+                    return Err(DriveError::Calls { task: to.task.to_owned(), problem });
+                }
+                let (operation, operation_type) = (name.clone(), operation_type.clone());
+                let label = Arc::new(Label { operation, operation_type });
+                let operation = Operation::new(calls, *retry, to)?;
+                Item::Operation(Box::new(Inner { label, operation, nested }))
+            }
+        })
+    };
+    items.iter().map(item).collect()
+}
+
+/// From the beginning of the first part to the end of the last.
+fn times(parts: &[Part]) -> Outcome {
+    let mut whole = Outcome::nothing();
+    let outcomes = || parts.iter().map(|part| &part.outcome);
+    if let (Some(sent), Some(last)) =
+        (outcomes().map(|part| part.first_sent).min(), outcomes().max_by_key(|part| part.done))
+    {
+        (whole.first_sent, whole.sent) = (sent, sent);
+        (whole.done, whole.status) = (last.done, last.status);
+        whole.free = outcomes().map(|part| part.free).max().unwrap_or(last.free);
+    }
+    whole
+}
+
+/// Carries items out: an operation waits for the streams before it, streams that follow one another do not wait.
+fn stream<'a>(items: &'a mut [Item], run: &'a Run<'a>) -> Streaming<'a> {
+    Box::pin(async move {
+        let mut beside = Vec::new();
+        for item in items {
+            match item {
+                Item::Stream(items) => beside.push(stream(items, run)),
+                Item::Operation(inner) => {
+                    together(std::mem::take(&mut beside)).await?;
+                    inner.send(run).await?;
+                }
+            }
+        }
+        together(beside).await
+    })
+}
+
+/// Waits for all streams, or for the first that ends early; the others are then dropped.
+async fn together(mut streams: Vec<Streaming<'_>>) -> Result<(), End> {
+    poll_fn(|context| {
+        let mut failed = None;
+        // A reply that came for one of them wakes all; the others find nothing to do.
+        streams.retain_mut(|stream| match stream.as_mut().poll(context) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(())) => false,
+            Poll::Ready(Err(end)) => {
+                failed.get_or_insert(end);
+                false
+            }
+        });
+        match failed {
+            Some(end) => Poll::Ready(Err(end)),
+            None if streams.is_empty() => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+impl Inner {
+    async fn send(&mut self, run: &Run<'_>) -> Result<(), End> {
+        let outcome = self.operation.run(run).await.ok_or(End::CutShort)?;
+        let verdict = &outcome.verdict;
+        let failed = (!verdict.is_success()).then(|| {
+            let rejected = 0;
+            End::Failed(Verdict { rejected, accepted: 0, took_ms: -1, ..verdict.clone() }, outcome.status)
+        });
+        if !self.nested {
+            run.parts.borrow_mut().push(Part { label: Arc::clone(&self.label), outcome });
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
