@@ -8,7 +8,7 @@ from pacenote.model.race import CorpusUsed, DocumentCheck, SystemMetrics, Verdic
 from pacenote.model.result import ErrorCount
 from pacenote.report.model import Note
 from pacenote.report.summary import summarise
-from support.records import bulk, paced, record, task, times
+from support.records import bulk, paced, part, record, task, times
 
 
 def metrics(report, task_name=""):
@@ -150,6 +150,22 @@ def test_work_is_called_by_what_it_is():
     assert value(report, "documents indexed", "index-append") == 740_000
     assert value(report, "documents rejected", "index-append") == 12
     assert value(report, "work done", "search") == 50_000
+
+
+def test_operations_within_one_have_rows_under_their_own_names():
+    parts = (part("open-pit"), part("query", service_time=times(4, p50=7.0), error_rate=0.25))
+    report = summarise(record(tasks=(task("mixed", parts=parts),)))
+    shown = [row.task for row in report.rows if row.task.startswith("mixed")]
+    assert shown == sorted(shown, key=["mixed", "mixed/open-pit", "mixed/query"].index)
+    assert metrics(report, "mixed/open-pit") == [
+        "50th percentile service time",
+        "90th percentile service time",
+        "99th percentile service time",
+        "100th percentile service time",
+        "error rate",
+    ]
+    assert value(report, "50th percentile service time", "mixed/query") == 7.0
+    assert value(report, "error rate", "mixed/query") == 25.0
 
 
 def test_documents_are_shown_as_acknowledged_and_as_counted():

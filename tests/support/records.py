@@ -19,6 +19,7 @@ from pacenote.model.race import (
 from pacenote.model.result import (
     Accounting,
     ErrorCount,
+    PartResult,
     Percentile,
     TaskResult,
     Throughput,
@@ -70,6 +71,11 @@ def task(name: str = "search", **changes: Any) -> TaskResult:
         ended_by="time",
     )
     return replace(result, **changes)
+
+
+def part(operation: str, **changes: Any) -> PartResult:
+    """An operation within a composite one, without errors."""
+    return replace(PartResult(operation, "search", times(200), None, 230, 0, 0, 230, 0.0, ()), **changes)
 
 
 def bulk(name: str = "index-append", **changes: Any) -> TaskResult:

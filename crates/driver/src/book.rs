@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pacenote_plan::{Pace, Task};
 use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded};
 
 use crate::bound::measured_window;
 use crate::error::DriveError;
+use crate::outcome::{Outcome, Part};
 use crate::shared::{Shared, nanos};
 use crate::step::{StepRun, TaskRun};
 
@@ -106,6 +107,18 @@ impl Book {
             open.noted += 1;
         }
         self.recorder.borrow_mut().note(sample);
+    }
+
+    /// Takes down the operations that ran within an operation; `sample` makes a sample of what became of one.
+    pub fn note_parts(&self, parts: Vec<Part>, origin: Instant, sample: impl Fn(&Outcome) -> Sample) {
+        let mut recorder = self.recorder.borrow_mut();
+        for Part { label, outcome } in parts {
+            let sample = sample(&outcome);
+            let notes = outcome.verdict.notes(nanos(outcome.done.saturating_duration_since(origin)));
+            if let Err(error) = recorder.note_part((&label.operation, &label.operation_type), sample, notes) {
+                self.shared.abort(error.to_string());
+            }
+        }
     }
 
     /// Takes down why an operation failed.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{OnError, Task};
-use pacenote_record::{EndedBy, ErrorClass, ErrorNote, Sample, SampleType};
+use pacenote_record::{EndedBy, ErrorClass, Sample, SampleType};
 use tokio::sync::Notify;
 
 use crate::alarm::{Alarm, unless_stopped};
@@ -11,7 +11,7 @@ use crate::book::Book;
 use crate::bound::Gate;
 use crate::lane::Hand;
 use crate::link::Links;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Outcome, Part, Verdict};
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
 use crate::source::Source;
@@ -259,13 +259,17 @@ impl Client<'_> {
         matches!(rung, Some(Ok(())))
     }
 
-    fn note(&self, who: (u32, u32, SampleType), times: &Times, outcome: Outcome) {
+    fn note(&self, who: (u32, u32, SampleType), times: &Times, mut outcome: Outcome) {
+        if !outcome.parts.is_empty() {
+            self.note_parts(who, times.origin, std::mem::take(&mut outcome.parts));
+        }
         let (task, client, sample_type) = who;
         let sent_ns = since(times.origin, outcome.sent);
         let verdict = outcome.verdict;
         let success = verdict.is_success();
         self.book.note(Sample {
             task,
+            part: 0,
             client,
             sample_type,
             paced: times.due_ns.is_some(),
@@ -288,11 +292,41 @@ impl Client<'_> {
             bytes_out: outcome.bytes_out,
             bytes_in: outcome.bytes_in,
         });
-        for failure in verdict.failures {
-            let (status, kind, reason, count) = (failure.status, failure.kind, failure.reason, failure.count);
-            let at_ns = since(times.origin, outcome.done);
-            self.book.error(task, ErrorNote { class: verdict.class, status, kind, reason, count, at_ns });
+        for note in verdict.notes(since(times.origin, outcome.done)) {
+            self.book.error(task, note);
         }
+    }
+
+    /// Takes the operations within an operation down. Its own sample says what work was done and how late it was.
+    fn note_parts(&self, who: (u32, u32, SampleType), origin: Instant, parts: Vec<Part>) {
+        let (task, client, sample_type) = who;
+        self.book.note_parts(parts, origin, |outcome| {
+            let (sent_ns, done_ns) = (since(origin, outcome.sent), since(origin, outcome.done));
+            let first_sent_ns = since(origin, outcome.first_sent);
+            Sample {
+                task,
+                part: 0,
+                client,
+                sample_type,
+                paced: false,
+                due_ns: sent_ns,
+                free_ns: first_sent_ns,
+                first_sent_ns,
+                sent_ns,
+                done_ns,
+                processing_ns: done_ns.saturating_sub(first_sent_ns),
+                weight: 0,
+                failed_weight: 0,
+                requests: outcome.requests,
+                retries: outcome.retries,
+                success: outcome.verdict.is_success(),
+                status: outcome.status,
+                error_class: outcome.verdict.class,
+                took_ms: outcome.verdict.took_ms,
+                bytes_out: outcome.bytes_out,
+                bytes_in: outcome.bytes_in,
+            }
+        });
     }
 
     /// What a failure does to the race.
@@ -300,6 +334,11 @@ impl Client<'_> {
         let (class, shared) = (verdict.class, self.desk.shared);
         match self.desk.step.plan().driver.on_error {
             _ if verdict.is_success() => {}
+            // The track says that the race is worth nothing without it.
+            _ if class == ErrorClass::Assertion => {
+                let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
+                shared.abort(format!("task {}: {reason}", task.name));
+            }
             OnError::Continue if class == ErrorClass::Connect => {
                 let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.links.host_name();

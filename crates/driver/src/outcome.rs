@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pacenote_record::ErrorClass;
+use pacenote_record::{ErrorClass, ErrorNote};
 
 /// What a reply, or its absence, means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,15 @@ impl Verdict {
         Self { class, accepted: 0, rejected: 0, took_ms: -1, failures: vec![failure] }
     }
 
+    /// Its failures as they are written down.
+    pub fn notes(self, at_ns: u64) -> impl Iterator<Item = ErrorNote> {
+        let class = self.class;
+        self.failures.into_iter().map(move |failure| {
+            let Failure { status, kind, reason, count } = failure;
+            ErrorNote { class, status, kind, reason, count, at_ns }
+        })
+    }
+
     /// Whether everything succeeded.
     pub fn is_success(&self) -> bool {
         self.class == ErrorClass::None
@@ -79,7 +88,6 @@ pub struct Outcome {
 }
 
 /// An operation within an operation.
-#[allow(dead_code, reason = "read when they are recorded")]
 #[derive(Debug)]
 pub struct Part {
     /// What it is called.

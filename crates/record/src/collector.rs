@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::RecordError;
+use crate::parts::{PartInfo, PartTotals};
 use crate::recorder::{Delivery, Spare};
 use crate::samples_file::SamplesFile;
 use crate::series_file::SeriesFile;
@@ -52,7 +53,7 @@ pub struct TaskEnd {
 /// See the crate documentation. Lives on one thread, which feeds it deliveries.
 #[derive(Debug)]
 pub struct Collector {
-    tasks: Vec<TaskInfo>,
+    names: Names,
     running: BTreeMap<u32, Running>,
     samples: SamplesFile,
     series: SeriesFile,
@@ -60,14 +61,40 @@ pub struct Collector {
     mute: bool,
 }
 
+/// What tasks and parts are called, by their numbers.
+#[derive(Debug)]
+pub struct Names {
+    /// By position in the plan.
+    pub tasks: Vec<TaskInfo>,
+    /// By number, from 1.
+    pub parts: Vec<PartInfo>,
+}
+
+impl Names {
+    /// Task, operation and whether it is a part, of what has these numbers.
+    pub fn of(&self, task: u32, part: u32) -> (&str, &str, bool) {
+        let info = &self.tasks[task as usize];
+        match self.part(part) {
+            Some(part) => (&info.task, &part.operation, true),
+            None => (&info.task, &info.operation, false),
+        }
+    }
+
+    fn part(&self, number: u32) -> Option<&PartInfo> {
+        self.parts.get((number as usize).checked_sub(1)?)
+    }
+}
+
 #[derive(Debug)]
 struct Running {
     totals: Totals,
+    /// By number.
+    parts: BTreeMap<u32, PartTotals>,
     /// Threads that have clients of the task and have not ended it.
     threads: u32,
     started_ns: u64,
-    /// Windows not yet written, by second and sample type.
-    pending: BTreeMap<(u64, usize), Window>,
+    /// Windows not yet written, by second, sample type and part.
+    pending: BTreeMap<(u64, usize, u32), Window>,
 }
 
 impl Collector {
@@ -79,7 +106,8 @@ impl Collector {
     pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
         let samples = SamplesFile::create(&folder.join("samples.parquet"))?;
         let series = SeriesFile::create(folder)?;
-        Ok(Self { tasks, running: BTreeMap::new(), samples, series, mute: false })
+        let names = Names { tasks, parts: Vec::new() };
+        Ok(Self { names, running: BTreeMap::new(), samples, series, mute: false })
     }
 
     /// Takes a delivery. Returns the task that has ended with it.
@@ -90,12 +118,13 @@ impl Collector {
     pub fn receive(&mut self, delivery: Delivery, spare: &Spare) -> Result<Option<TaskEnd>, RecordError> {
         match delivery {
             Delivery::Begin { task, threads, started_ns } => {
-                let totals = Totals::new(task, self.tasks[task as usize].clone())?;
-                self.running.insert(task, Running { totals, threads, started_ns, pending: BTreeMap::new() });
+                let totals = Totals::new(task, self.names.tasks[task as usize].clone())?;
+                let (parts, pending) = (BTreeMap::new(), BTreeMap::new());
+                self.running.insert(task, Running { totals, parts, threads, started_ns, pending });
             }
             Delivery::Window(window) => self.add(*window)?,
             Delivery::Samples(samples) => {
-                let kept = if self.mute { Ok(()) } else { self.samples.append(&samples, &self.tasks) };
+                let kept = if self.mute { Ok(()) } else { self.samples.append(&samples, &self.names) };
                 spare.give_back(samples);
                 kept?;
             }
@@ -103,13 +132,14 @@ impl Collector {
                 if let Some(running) = self.running.get_mut(&task) {
                     running.totals.has_unit(unit.clone());
                 }
-                self.tasks[task as usize].unit = unit;
+                self.names.tasks[task as usize].unit = unit;
             }
-            Delivery::Errors(task, errors) => {
-                if let Some(running) = self.running.get_mut(&task) {
-                    running.totals.add_errors(errors);
-                }
-            }
+            Delivery::Part(part) => self.names.parts.push(part),
+            Delivery::Errors { task, part, errors } => match (self.running.get_mut(&task), part) {
+                (Some(running), 0) => running.totals.add_errors(errors),
+                (Some(running), part) => running.parts.entry(part).or_default().add_errors(errors),
+                (None, _) => {}
+            },
             Delivery::Ended(end) => {
                 let Some(running) = self.running.get_mut(&end.task) else { return Ok(None) };
                 running.totals.end(&end);
@@ -151,17 +181,20 @@ impl Collector {
 
     fn add(&mut self, window: Window) -> Result<(), RecordError> {
         let Some(running) = self.running.get_mut(&window.task) else { return Ok(()) };
-        running.totals.add(&window);
+        match window.part {
+            0 => running.totals.add(&window),
+            part => running.parts.entry(part).or_default().add(&window),
+        }
         let ripe = window.second.saturating_sub(PATIENCE);
-        let key = (window.second, window.sample_type.index());
+        let key = (window.second, window.sample_type.index(), window.part);
         match running.pending.get_mut(&key) {
             Some(pending) => pending.merge(&window),
             None => drop(running.pending.insert(key, window)),
         }
-        let later = running.pending.split_off(&(ripe, 0));
+        let later = running.pending.split_off(&(ripe, 0, 0));
         let ready = std::mem::replace(&mut running.pending, later);
         for window in ready.values().filter(|_| !self.mute) {
-            self.series.append(&self.tasks[window.task as usize].task, window)?;
+            self.series.append(self.names.of(window.task, window.part), window)?;
         }
         Ok(())
     }
@@ -170,10 +203,14 @@ impl Collector {
         let Some(running) = self.running.remove(&task) else { return Ok(None) };
         if !self.mute {
             for window in running.pending.values() {
-                self.series.append(&self.tasks[task as usize].task, window)?;
+                self.series.append(self.names.of(task, window.part), window)?;
             }
-            self.samples.flush(&self.tasks)?;
+            self.samples.flush(&self.names)?;
         }
-        Ok(Some(TaskEnd { task, result: running.totals.result(running.started_ns) }))
+        let mut result = running.totals.result(running.started_ns);
+        let parts = running.parts.iter();
+        result.parts =
+            parts.filter_map(|(number, part)| Some(part.result(self.names.part(*number)?))).collect();
+        Ok(Some(TaskEnd { task, result }))
     }
 }

@@ -14,6 +14,7 @@
 //! | `interval.rs` | which ranks bound a percentile, and whether enough samples carry it |
 //! | `window.rs` | [`Window`]: counts and histograms of one second of one task; [`MeasuredWindow`] |
 //! | `errors.rs` | [`ErrorTally`]: error classes with count, first and last time, example reason |
+//! | `parts.rs` | operations within an operation, and their totals |
 //! | `recorder.rs` | [`Recorder`], [`Delivery`]: one per thread |
 //! | `totals.rs` | a task's totals over all threads |
 //! | `summary.rs` | [`TaskResult`] and its parts, as they are written to `race.json` |
@@ -27,6 +28,7 @@ mod columns;
 mod errors;
 mod histogram;
 mod interval;
+mod parts;
 mod recorder;
 mod sample;
 mod samples_file;
@@ -38,11 +40,13 @@ mod window;
 pub use collector::{Collector, TaskEnd, TaskInfo};
 pub use errors::{ErrorNote, ErrorTally};
 pub use histogram::Latencies;
+pub use parts::PartInfo;
 pub use recorder::{Delivery, Outgoing, Recorder, Spare, TaskEnded};
 pub use sample::{ErrorClass, Sample, SampleType};
 pub use series_file::recover as recover_series;
 pub use summary::{
-    Accounting, Distribution, EndedBy, ErrorSummary, Percentile, TaskProgress, TaskResult, Throughput, Work,
+    Accounting, Distribution, EndedBy, ErrorSummary, PartResult, Percentile, TaskProgress, TaskResult,
+    Throughput, Work,
 };
 pub use window::{MeasuredWindow, Window};
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::RecordError;
 use crate::errors::{ErrorNote, ErrorTally};
+use crate::parts::{OpenPart, PartInfo, Parts};
 use crate::sample::{Sample, SampleType};
 use crate::summary::EndedBy;
 use crate::window::{MeasuredWindow, Window};
@@ -30,8 +31,17 @@ pub enum Delivery {
     Samples(Vec<Sample>),
     /// The unit of a task's work, where it is only known once the task runs.
     Unit(u32, String),
-    /// Failures of a task since the last delivery.
-    Errors(u32, ErrorTally),
+    /// An operation within an operation that was not seen before; gets the next number.
+    Part(PartInfo),
+    /// Failures since the last delivery.
+    Errors {
+        /// Position of the task in the plan.
+        task: u32,
+        /// Number of the operation within, 0 for the whole operation.
+        part: u32,
+        /// The failures.
+        errors: ErrorTally,
+    },
     /// All clients of this thread have ended the task; everything recorded was delivered before.
     Ended(TaskEnded),
 }
@@ -60,6 +70,7 @@ pub struct TaskEnded {
 pub struct Outgoing {
     sender: Sender<Delivery>,
     spare: Spare,
+    parts: Parts,
 }
 
 /// Emptied sample buffers, on their way back to recorders. Locked once per buffer, not per sample.
@@ -70,7 +81,7 @@ impl Outgoing {
     /// A way that ends in the given channel.
     #[must_use]
     pub fn new(sender: Sender<Delivery>) -> Self {
-        Self { sender, spare: Spare::default() }
+        Self { sender, spare: Spare::default(), parts: Parts::default() }
     }
 
     /// Where the collector gives buffers back.
@@ -82,6 +93,12 @@ impl Outgoing {
     /// Hands a delivery over. When nobody listens any more the race is over and there is nothing to record.
     pub fn send(&self, delivery: Delivery) {
         let _ = self.sender.send(delivery);
+    }
+
+    /// The number of an operation within an operation. The collector hears of it before anything is delivered under it.
+    #[must_use]
+    pub fn part(&self, part: &PartInfo) -> u32 {
+        self.parts.number(part, |new| self.send(Delivery::Part(new)))
     }
 }
 
@@ -115,6 +132,7 @@ struct OpenTask {
     /// One per sample type, by its index.
     windows: [Window; 2],
     errors: ErrorTally,
+    parts: Vec<OpenPart>,
 }
 
 impl Recorder {
@@ -136,7 +154,7 @@ impl Recorder {
         }
         let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(task, sample_type, paced));
         let windows = [warmup?, normal?];
-        self.open.push(OpenTask { task, measured, windows, errors: ErrorTally::default() });
+        self.open.push(OpenTask { task, measured, windows, errors: ErrorTally::default(), parts: vec![] });
         Ok(())
     }
 
@@ -144,13 +162,33 @@ impl Recorder {
     pub fn note(&mut self, sample: Sample) {
         let outgoing = &self.outgoing;
         let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) else { return };
-        let window = &mut open.windows[sample.sample_type.index()];
-        let second = sample.done_ns / 1_000_000_000;
-        if window.second != second {
-            deliver(outgoing, window);
-            window.second = second;
-        }
-        window.note(&sample, open.measured);
+        note_in(&mut open.windows[sample.sample_type.index()], &sample, open.measured, outgoing);
+        self.keep(sample);
+    }
+
+    /// Takes down an operation that ran within the operation of an open task, and why it failed if it did.
+    ///
+    /// # Errors
+    ///
+    /// As [`Window::new`].
+    pub fn note_part(
+        &mut self,
+        name: (&str, &str),
+        mut sample: Sample,
+        failures: impl IntoIterator<Item = ErrorNote>,
+    ) -> Result<(), RecordError> {
+        let outgoing = &self.outgoing;
+        let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) else { return Ok(()) };
+        let measured = open.measured;
+        let part = open.part(name, outgoing);
+        sample.part = part.number;
+        note_in(part.window(sample.sample_type)?, &sample, measured, outgoing);
+        failures.into_iter().for_each(|note| part.errors.note(note));
+        self.keep(sample);
+        Ok(())
+    }
+
+    fn keep(&mut self, sample: Sample) {
         self.samples.push(sample);
         if self.samples.len() == BATCH {
             self.deliver_samples();
@@ -198,13 +236,43 @@ impl Recorder {
 
 impl OpenTask {
     fn deliver(&mut self, outgoing: &Outgoing) {
-        for window in &mut self.windows {
+        let parts = &mut self.parts;
+        let of_parts = parts.iter_mut().flat_map(|part| part.windows.iter_mut().flatten());
+        for window in self.windows.iter_mut().chain(of_parts) {
             deliver(outgoing, window);
         }
-        if !self.errors.is_empty() {
-            outgoing.send(Delivery::Errors(self.task, std::mem::take(&mut self.errors)));
+        let task = self.task;
+        let of_parts = self.parts.iter_mut().map(|part| (part.number, &mut part.errors));
+        for (part, errors) in std::iter::once((0, &mut self.errors)).chain(of_parts) {
+            if !errors.is_empty() {
+                outgoing.send(Delivery::Errors { task, part, errors: std::mem::take(errors) });
+            }
         }
     }
+
+    /// What is open of a part; its number is asked for when this thread sees it first.
+    fn part(&mut self, name: (&str, &str), outgoing: &Outgoing) -> &mut OpenPart {
+        let (operation, operation_type) = name;
+        let known =
+            |part: &OpenPart| part.info.operation == operation && part.info.operation_type == operation_type;
+        let position = self.parts.iter().position(known).unwrap_or_else(|| {
+            let (operation, operation_type) = (operation.to_owned(), operation_type.to_owned());
+            let info = PartInfo { task: self.task, operation, operation_type };
+            self.parts.push(OpenPart::new(outgoing.part(&info), info));
+            self.parts.len() - 1
+        });
+        &mut self.parts[position]
+    }
+}
+
+/// Takes a sample down in the window of its second; delivers the one before.
+fn note_in(window: &mut Window, sample: &Sample, measured: MeasuredWindow, outgoing: &Outgoing) {
+    let second = sample.done_ns / 1_000_000_000;
+    if window.second != second {
+        deliver(outgoing, window);
+        window.second = second;
+    }
+    window.note(sample, measured);
 }
 
 /// Sends a copy of the window, so that the thread keeps its memory, and empties it.

@@ -5,6 +5,8 @@
 pub struct Sample {
     /// Position of the task in the plan.
     pub task: u32,
+    /// Number of the operation within, 0 for the whole operation; set by [`crate::Recorder::note_part`].
+    pub part: u32,
     /// Which of the task's clients, from 0.
     pub client: u32,
     /// Warm-up or measured.

@@ -1,4 +1,4 @@
-//! `samples.parquet`: one row per operation.
+//! `samples.parquet`: one row per operation, and one per operation within it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
 use crate::RecordError;
-use crate::collector::TaskInfo;
+use crate::collector::{Names, TaskInfo};
 use crate::columns::{self, Group, write};
 use crate::sample::Sample;
 
@@ -21,6 +21,7 @@ const SCHEMA: &str = "message samples {
     required binary task (STRING);
     required binary operation (STRING);
     required binary operation_type (STRING);
+    required boolean part;
     required int32 client (INTEGER(32, false));
     required int32 driver (INTEGER(32, false));
     required binary sample_type (STRING);
@@ -66,17 +67,17 @@ impl SamplesFile {
     }
 
     /// Adds samples; writes them when enough are there.
-    pub fn append(&mut self, samples: &[Sample], tasks: &[TaskInfo]) -> Result<(), RecordError> {
+    pub fn append(&mut self, samples: &[Sample], names: &Names) -> Result<(), RecordError> {
         self.rows.extend_from_slice(samples);
-        if self.rows.len() >= ROW_GROUP { self.flush(tasks) } else { Ok(()) }
+        if self.rows.len() >= ROW_GROUP { self.flush(names) } else { Ok(()) }
     }
 
     /// Writes what was gathered.
-    pub fn flush(&mut self, tasks: &[TaskInfo]) -> Result<(), RecordError> {
+    pub fn flush(&mut self, names: &Names) -> Result<(), RecordError> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let result = write_rows(&mut self.writer, &self.rows, tasks);
+        let result = write_rows(&mut self.writer, &self.rows, names);
         self.written += self.rows.len() as u64;
         self.rows.clear();
         result.map_err(|source| RecordError::parquet(&self.path, source))
@@ -93,16 +94,17 @@ impl SamplesFile {
 fn write_rows(
     writer: &mut SerializedFileWriter<File>,
     rows: &[Sample],
-    tasks: &[TaskInfo],
+    names: &Names,
 ) -> Result<(), ParquetError> {
-    let names = Names::of(tasks);
+    let names = Columns::of(names);
     let mut group = writer.next_row_group()?;
     let text = |group: &mut Group, value: &dyn Fn(&Sample) -> ByteArray| {
         write::<ByteArrayType>(group, &rows.iter().map(value).collect::<Vec<_>>(), None)
     };
     text(&mut group, &|row| names.task[row.task as usize].clone())?;
-    text(&mut group, &|row| names.operation[row.task as usize].clone())?;
-    text(&mut group, &|row| names.operation_type[row.task as usize].clone())?;
+    text(&mut group, &|row| names.operations(row)[0].clone())?;
+    text(&mut group, &|row| names.operations(row)[1].clone())?;
+    write::<BoolType>(&mut group, &rows.iter().map(|row| row.part > 0).collect::<Vec<_>>(), None)?;
     write::<Int32Type>(
         &mut group,
         &rows.iter().map(|row| row.client.cast_signed()).collect::<Vec<_>>(),
@@ -125,23 +127,36 @@ fn write_rows(
     Ok(())
 }
 
-/// The names of all tasks in the form the file wants; copies share their memory.
-struct Names {
+/// The names of all tasks and parts in the form the file wants; copies share their memory.
+struct Columns {
     task: Vec<ByteArray>,
-    operation: Vec<ByteArray>,
-    operation_type: Vec<ByteArray>,
+    /// Name and type of the operation.
+    operation: Vec<[ByteArray; 2]>,
+    part: Vec<[ByteArray; 2]>,
     unit: Vec<ByteArray>,
 }
 
-impl Names {
-    fn of(tasks: &[TaskInfo]) -> Self {
-        let all =
-            |value: fn(&TaskInfo) -> &str| tasks.iter().map(|task| ByteArray::from(value(task))).collect();
+impl Columns {
+    fn of(names: &Names) -> Self {
+        let all = |value: fn(&TaskInfo) -> &str| {
+            names.tasks.iter().map(|task| ByteArray::from(value(task))).collect()
+        };
+        let pair = |name: &str, kind: &str| [ByteArray::from(name), ByteArray::from(kind)];
+        let operation = names.tasks.iter().map(|task| pair(&task.operation, &task.operation_type));
+        let part = names.parts.iter().map(|part| pair(&part.operation, &part.operation_type));
         Self {
             task: all(|task| &task.task),
-            operation: all(|task| &task.operation),
-            operation_type: all(|task| &task.operation_type),
+            operation: operation.collect(),
+            part: part.collect(),
             unit: all(|task| &task.unit),
+        }
+    }
+
+    /// Name and type of the operation of a row.
+    fn operations(&self, row: &Sample) -> &[ByteArray; 2] {
+        match row.part {
+            0 => &self.operation[row.task as usize],
+            part => &self.part[part as usize - 1],
         }
     }
 }

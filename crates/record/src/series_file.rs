@@ -1,4 +1,5 @@
-//! `series.parquet`: one row per task, second and sample type; rows of one second add up.
+//! `series.parquet`: one row per task, operation, second and sample type; rows of one
+//! second add up.
 //!
 //! While the race runs the rows go to `series.jsonl`, a line each, so that whatever kills the process leaves every
 //! finished second readable. When the race ends, or when [`recover`] is called on a folder whose race was killed, the
@@ -8,7 +9,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ const ROW_GROUP: usize = 4096;
 
 const SCHEMA: &str = "message series {
     required binary task (STRING);
+    required binary operation (STRING);
+    required boolean part;
     required int32 driver (INTEGER(32, false));
     required int64 second;
     required binary sample_type (STRING);
@@ -45,6 +48,8 @@ const SCHEMA: &str = "message series {
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     task: String,
+    operation: String,
+    part: bool,
     driver: u32,
     second: u64,
     sample_type: String,
@@ -62,12 +67,15 @@ struct Row {
 }
 
 impl Row {
-    fn of(task: &str, window: &Window) -> Result<Self, RecordError> {
+    fn of(names: (&str, &str, bool), window: &Window) -> Result<Self, RecordError> {
+        let (task, operation, part) = names;
         let optional =
             |latencies: &Option<Latencies>| latencies.as_ref().map(Latencies::encode_text).transpose();
         let counts = &window.counts;
         Ok(Self {
             task: task.to_owned(),
+            operation: operation.to_owned(),
+            part,
             driver: 0,
             second: window.second,
             sample_type: window.sample_type.name().to_owned(),
@@ -104,10 +112,11 @@ impl SeriesFile {
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
-    /// Appends a finished second and hands it to the kernel.
-    pub fn append(&mut self, task: &str, window: &Window) -> Result<(), RecordError> {
+    /// Appends a finished second and hands it to the kernel; `names` are those of task and operation, and whether it is
+    /// one within the task's own.
+    pub fn append(&mut self, names: (&str, &str, bool), window: &Window) -> Result<(), RecordError> {
         let line =
-            serde_json::to_string(&Row::of(task, window)?).map_err(|_| RecordError::Histogram("encoded"))?;
+            serde_json::to_string(&Row::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))?;
         let path = self.folder.join(JOURNAL);
         let wrong = |source| RecordError::file(&path, source);
         writeln!(self.journal, "{line}").map_err(wrong)?;
@@ -179,6 +188,8 @@ fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result
     let text =
         |value: fn(&Row) -> &str| rows.iter().map(|row| ByteArray::from(value(row))).collect::<Vec<_>>();
     write::<ByteArrayType>(&mut group, &text(|row| &row.task), None)?;
+    write::<ByteArrayType>(&mut group, &text(|row| &row.operation), None)?;
+    write::<BoolType>(&mut group, &rows.iter().map(|row| row.part).collect::<Vec<_>>(), None)?;
     write::<Int32Type>(
         &mut group,
         &rows.iter().map(|row| row.driver.cast_signed()).collect::<Vec<_>>(),

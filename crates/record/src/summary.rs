@@ -61,6 +61,33 @@ pub struct TaskResult {
     pub underruns: u64,
     /// How long they waited, seconds, all clients added up.
     pub underrun_s: f64,
+    /// The operations within its operation, in the order in which they were first seen.
+    pub parts: Vec<PartResult>,
+}
+
+/// What an operation within an operation came to. Those that were cut short by the failure of another are not counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct PartResult {
+    /// Its name.
+    pub operation: String,
+    /// Its type.
+    pub operation_type: String,
+    /// Of measured successes.
+    pub service_time: Option<Distribution>,
+    /// Of measured failures.
+    pub failed_service_time: Option<Distribution>,
+    /// How often it ended, warm-up included.
+    pub operations: u64,
+    /// How often it failed, warm-up included.
+    pub failed: u64,
+    /// Attempts after the first, warm-up included.
+    pub retried: u64,
+    /// Requests on the wire, warm-up included.
+    pub requests: u64,
+    /// Failed / ended, measured.
+    pub error_rate: f64,
+    /// Most frequent first, warm-up included.
+    pub errors: Vec<ErrorSummary>,
 }
 
 /// Work per second in one-second windows of the measured window; `mean` is all work / its length.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::RecordError;
 use crate::collector::TaskInfo;
-use crate::errors::ErrorTally;
+use crate::errors::{ErrorGroup, ErrorTally};
 use crate::recorder::TaskEnded;
-use crate::sample::SampleType;
+use crate::sample::{ErrorClass, SampleType};
 use crate::summary::{
     Accounting, Distribution, EndedBy, ErrorSummary, TaskProgress, TaskResult, Throughput, Work, ms, seconds,
 };
@@ -155,7 +155,7 @@ impl Totals {
             throughput: self.throughput(),
             service_time: Distribution::of(&normal.service),
             latency: normal.latency.as_ref().and_then(Distribution::of),
-            processing_time: Distribution::of(&normal.processing),
+            processing_time: normal.processing.as_ref().and_then(Distribution::of),
             lateness: normal.lateness.as_ref().and_then(Distribution::of),
             failed_service_time: normal.failed.as_ref().and_then(Distribution::of),
             accounting: Accounting {
@@ -173,28 +173,12 @@ impl Totals {
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
             error_rate: if measured == 0 { 0.0 } else { normal.counts.errors as f64 / measured as f64 },
-            errors: self.errors(),
+            errors: error_summaries(&self.errors),
+            parts: Vec::new(),
             ended_by: self.ended_by,
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
         }
-    }
-
-    fn errors(&self) -> Vec<ErrorSummary> {
-        let groups = self.errors.groups();
-        let summary = groups.into_iter().map(|(class, status, kind, group)| ErrorSummary {
-            error_class: class.name().to_owned(),
-            reason: if kind.is_empty() {
-                group.example.clone()
-            } else {
-                format!("{kind}: {}", group.example)
-            },
-            status: (status != 0).then_some(status),
-            count: group.count,
-            first_s: seconds(group.first_ns),
-            last_s: seconds(group.last_ns),
-        });
-        summary.collect()
     }
 
     /// How the task is doing, `elapsed_ns` after it began.
@@ -227,3 +211,16 @@ impl Totals {
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+/// Failures as they are written to `race.json`.
+pub fn error_summaries(errors: &ErrorTally) -> Vec<ErrorSummary> {
+    let summary = |(class, status, kind, group): (ErrorClass, u16, &str, &ErrorGroup)| ErrorSummary {
+        error_class: class.name().to_owned(),
+        reason: if kind.is_empty() { group.example.clone() } else { format!("{kind}: {}", group.example) },
+        status: (status != 0).then_some(status),
+        count: group.count,
+        first_s: seconds(group.first_ns),
+        last_s: seconds(group.last_ns),
+    };
+    errors.groups().into_iter().map(summary).collect()
+}

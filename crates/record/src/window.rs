@@ -11,6 +11,8 @@ use crate::sample::{Sample, SampleType};
 pub struct Window {
     /// Position of the task in the plan.
     pub task: u32,
+    /// Number of the operation within, 0 for the whole operation; see [`crate::PartInfo`].
+    pub part: u32,
     /// Which second since the task began, by the operations' ends.
     pub second: u64,
     /// Warm-up or measured.
@@ -23,8 +25,8 @@ pub struct Window {
     pub latency: Option<Latencies>,
     /// Lateness of all operations; only tasks with a schedule have one.
     pub lateness: Option<Latencies>,
-    /// Processing time of successes.
-    pub processing: Latencies,
+    /// Processing time of successes; only whole operations have one.
+    pub processing: Option<Latencies>,
     /// Service time of failures, made when the first one comes.
     pub failed: Option<Latencies>,
 }
@@ -138,13 +140,34 @@ impl Window {
         let when_paced = || paced.then(Latencies::new).transpose();
         Ok(Self {
             task,
+            part: 0,
             second: 0,
             sample_type,
             counts: Counts::default(),
             service: Latencies::new()?,
             latency: when_paced()?,
             lateness: when_paced()?,
-            processing: Latencies::new()?,
+            processing: Some(Latencies::new()?),
+            failed: None,
+        })
+    }
+
+    /// An empty window of an operation within.
+    ///
+    /// # Errors
+    ///
+    /// As [`Latencies::new`].
+    pub fn of_part(task: u32, part: u32, sample_type: SampleType) -> Result<Self, RecordError> {
+        Ok(Self {
+            task,
+            part,
+            second: 0,
+            sample_type,
+            counts: Counts::default(),
+            service: Latencies::new()?,
+            latency: None,
+            lateness: None,
+            processing: None,
             failed: None,
         })
     }
@@ -163,7 +186,9 @@ impl Window {
             return;
         }
         self.service.record(sample.service_ns());
-        self.processing.record(sample.processing_ns);
+        if let Some(processing) = &mut self.processing {
+            processing.record(sample.processing_ns);
+        }
         if let Some(latency) = &mut self.latency {
             latency.record(sample.latency_ns());
         }
@@ -186,7 +211,7 @@ impl Window {
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
         self.service.merge(&other.service);
-        self.processing.merge(&other.processing);
+        merge_optional(&mut self.processing, other.processing.as_ref());
         merge_optional(&mut self.latency, other.latency.as_ref());
         merge_optional(&mut self.lateness, other.lateness.as_ref());
         merge_optional(&mut self.failed, other.failed.as_ref());
@@ -196,10 +221,8 @@ impl Window {
     pub fn clear(&mut self) {
         self.counts = Counts::default();
         self.service.clear();
-        self.processing.clear();
-        for latencies in [&mut self.latency, &mut self.lateness, &mut self.failed].into_iter().flatten() {
-            latencies.clear();
-        }
+        let optional = [&mut self.latency, &mut self.lateness, &mut self.processing, &mut self.failed];
+        optional.into_iter().flatten().for_each(Latencies::clear);
     }
 
     /// Whether nothing was recorded.

@@ -34,6 +34,7 @@ fn info() -> TaskInfo {
 fn sample(sent_ns: u64, done_ns: u64) -> Sample {
     Sample {
         task: 0,
+        part: 0,
         client: 1,
         sample_type: SampleType::Normal,
         paced: false,
@@ -281,4 +282,65 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     assert!(seconds >= 7, "{seconds}");
     assert_eq!(rows(&folder.path().join("series.parquet")).len() as u64, seconds);
     assert_eq!(recover_series(folder.path()).unwrap(), None);
+}
+
+#[test]
+fn operations_within_are_recorded_beside_the_whole_and_count_for_nothing_of_it() {
+    let mut race = Race::new(info(), 2);
+    let mut recorders = [race.recorder(false), race.recorder(false)];
+    for number in 0..20_u64 {
+        let recorder = &mut recorders[(number % 2) as usize];
+        let sent = number * 100 * MS;
+        let within = Sample { weight: 0, requests: 1, ..sample(sent, sent + 5 * MS) };
+        // Each thread meets them in an order of its own.
+        let names = if number % 2 == 0 { ["open", "search"] } else { ["search", "open"] };
+        for name in names {
+            let failed = number >= 18 && name == "search";
+            let (class, success) = (ErrorClass::Timeout, !failed);
+            let note = ErrorNote {
+                class,
+                status: 0,
+                kind: String::new(),
+                reason: "late".into(),
+                count: 1,
+                at_ns: sent,
+            };
+            let one =
+                Sample { success, error_class: if failed { class } else { ErrorClass::None }, ..within };
+            recorder.note_part((name, "search"), one, failed.then_some(note)).unwrap();
+        }
+        recorder.note(Sample { requests: 2, weight: 1, ..sample(sent, sent + 20 * MS) });
+    }
+    for recorder in &mut recorders {
+        recorder.end(ended(EndedBy::Source, 0));
+    }
+    let result = race.result();
+    assert_eq!((result.accounting.operations, result.accounting.requests, result.work.done), (20, 40, 20));
+    assert_eq!((result.service_time.as_ref().unwrap().count, result.errors.len()), (20, 0));
+    assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
+    assert_eq!(
+        result.parts.iter().map(|part| part.operation.as_str()).collect::<Vec<_>>(),
+        ["open", "search"]
+    );
+    let [open, search] = &result.parts[..] else { unreachable!() };
+    assert_eq!((open.operations, open.failed, search.operations, search.failed), (20, 0, 20, 2));
+    assert_eq!((search.service_time.as_ref().unwrap().count, search.requests), (18, 20));
+    assert!((search.service_time.as_ref().unwrap().max_ms - 5.0).abs() < 1e-9);
+    assert_eq!((search.errors[0].reason.as_str(), search.errors[0].count), ("late", 2));
+    assert!((search.error_rate - 0.1).abs() < 1e-9);
+    let Race { collector, folder, .. } = race;
+    assert_eq!(collector.close().unwrap(), 60);
+    let texts = |file: &str| -> Vec<String> {
+        rows(&folder.path().join(file)).iter().map(ToString::to_string).collect()
+    };
+    let count = |texts: &[String], operation: &str, part: bool| {
+        let wanted = [format!("operation: \"{operation}\""), format!("part: {part}")];
+        texts.iter().filter(|text| wanted.iter().all(|wanted| text.contains(wanted))).count()
+    };
+    let samples = texts("samples.parquet");
+    assert!(samples.iter().all(|text| text.contains("task: \"index\"")), "{}", samples[0]);
+    for (operation, part, rows) in [("index-append", false, 20), ("open", true, 20), ("search", true, 20)] {
+        assert_eq!(count(&samples, operation, part), rows, "{operation}");
+        assert!(count(&texts("series.parquet"), operation, part) >= 2, "{operation}");
+    }
 }

@@ -101,6 +101,27 @@ class ErrorCount:
 
 
 @dataclass(frozen=True, slots=True)
+class PartResult:
+    """What an operation within a task's composite operation came to, over all clients.
+
+    The times are those of measured operations; `operations`, `failed`, `retried` and `requests` include the
+    warm-up. `error_rate` (0 to 1) is over measured operations. Those that were cut short because another
+    failed are not counted.
+    """
+
+    operation: str
+    operation_type: str
+    service_time: Times | None
+    failed_service_time: Times | None
+    operations: int
+    failed: int
+    retried: int
+    requests: int
+    error_rate: float
+    errors: tuple[ErrorCount, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """What one finished task did.
 
@@ -109,6 +130,7 @@ class TaskResult:
     operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
     does not. `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
     written in Python.
+    `parts` are the operations within a composite one; they count for nothing else here.
     """
 
     task: str
@@ -136,6 +158,7 @@ class TaskResult:
     ended_by: EndedBy
     underruns: int = 0
     underrun_s: float = 0.0
+    parts: tuple[PartResult, ...] = ()
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:

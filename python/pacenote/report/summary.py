@@ -90,8 +90,8 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
         mark = SHORT if task.throughput and task.window_s < 1 else ""
         yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark)
     if task.paced:
-        yield from _percentile_rows(task, "latency", task.latency)
-    yield from _percentile_rows(task, "service time", task.service_time)
+        yield from _percentile_rows(task.task, "latency", task.latency)
+    yield from _percentile_rows(task.task, "service time", task.service_time)
     yield Row("error rate", task.task, _percent(task.error_rate), "%")
 
 
@@ -103,11 +103,11 @@ def _percent(rate: float) -> float:
     return percent if hides else rounded
 
 
-def _percentile_rows(task: TaskResult, name: str, times: Times | None) -> Iterator[Row]:
+def _percentile_rows(task: str, name: str, times: Times | None) -> Iterator[Row]:
     shown = percentiles_for(times.count) if times else ()
     for q in _PERCENTILES:
         found = times.at(q) if times and q in shown else None
-        yield _percentile_row(f"{q:g}th percentile {name}", task.task, found)
+        yield _percentile_row(f"{q:g}th percentile {name}", task, found)
 
 
 def _percentile_row(metric: str, task: str, found: Percentile | None) -> Row:
@@ -128,6 +128,10 @@ def _own_task_rows(task: TaskResult) -> Iterator[Row]:
     yield Row("documents indexed" if indexes else "work done", task.task, task.work.done, task.unit)
     if task.work.failed:
         yield Row("documents rejected" if indexes else "work failed", task.task, task.work.failed, task.unit)
+    for part in task.parts:
+        place = f"{task.task}/{part.operation}"
+        yield from _percentile_rows(place, "service time", part.service_time)
+        yield Row("error rate", place, _percent(part.error_rate), "%")
 
 
 def _document_rows(record: RaceRecord) -> Iterator[Row]:

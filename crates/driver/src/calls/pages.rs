@@ -23,6 +23,8 @@ pub struct Pages {
     most: Option<u32>,
     page_size: Option<usize>,
     strict: bool,
+    /// The first body has a point in time, which replies may renew.
+    renews: bool,
     /// What the next page is asked for with, as JSON; empty if there is none.
     key: Vec<u8>,
     /// The point in time as the last reply renewed it, as JSON.
@@ -86,9 +88,10 @@ impl Pages {
                 Reader::Cursor
             }
         };
+        let renews = request.body.as_ref().is_some_and(|body| value(body.as_bytes(), "pit").is_some());
         let Planned { pages: most, strict, .. } = *planned;
         let page_size = planned.page_size.map(|size| size as usize);
-        Ok(Self { first, next, close, reader, most, page_size, strict, key: vec![], pit: vec![] })
+        Ok(Self { first, next, close, reader, most, page_size, strict, renews, key: vec![], pit: vec![] })
     }
 
     /// Fetches page by page; the work is the number of pages.
@@ -117,7 +120,7 @@ impl Pages {
 
     /// Fetches a page. Tells whether there may be more.
     async fn fetch(&mut self, is_first: bool, link: &mut Link, run: &Run<'_>) -> Option<(Outcome, bool)> {
-        let Self { first: Letter { sheet, terms }, next, reader, page_size, key, pit, .. } = self;
+        let Self { first: Letter { sheet, terms }, next, reader, page_size, renews, key, pit, .. } = self;
         let (sheet, recall) = match next {
             Some(next) if !is_first => (next, None),
             _ => (sheet, terms.request.recall.as_ref()),
@@ -128,7 +131,7 @@ impl Pages {
         }
         let (mut seen, mut full) = (false, true);
         let look = |reply: &[u8]| {
-            let page = reader.read(reply, page_size.is_some());
+            let page = reader.read(reply, page_size.is_some(), *renews);
             // A scroll goes on with the id it has until it gets another; any other page says whether there are more.
             renew(key, page.key, matches!(reader, Reader::Scroll));
             renew(pit, page.pit, true);
@@ -173,35 +176,43 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 }
 
 impl Reader {
-    /// Reads what decides about the next page; counts aggregated or tabular entries only if they matter.
-    fn read<'a>(&self, reply: &'a [u8], counts: bool) -> Page<'a> {
-        let mut page = Page::default();
-        // Engines put the ids first; nothing after the hits or the aggregations matters.
+    /// Reads what decides about the next page: counts aggregated or tabular entries only if they matter, and looks no
+    /// further than needed. Engines put ids first.
+    fn read<'a>(&self, reply: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
+        let (mut page, mut body) = (Page::default(), false);
         for (key, text) in Fields::of(reply) {
             match (self, key) {
                 (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.pit = present(text),
                 (Self::Scroll, b"_scroll_id") | (Self::Cursor, b"cursor") => page.key = present(text),
                 (Self::Scroll, b"hits") => {
                     page.entries = value(text, "hits").map(|hits| Elements::of(hits).count());
-                    break;
+                    body = true;
                 }
                 (Self::SearchAfter, b"hits") => {
                     let hits = value(text, "hits").unwrap_or_default();
                     let (entries, last) =
-                        Elements::of(hits).fold((0, None), |(n, _), hit| (n + 1, Some(hit)));
+                        Elements::of(hits).fold((0, None), |(number, _), hit| (number + 1, Some(hit)));
                     page.entries = Some(entries);
                     page.key = last.and_then(|hit| value(hit, "sort")).and_then(present);
-                    break;
+                    body = true;
                 }
                 (Self::AfterKey(path), b"aggregations") => {
                     let found = path.iter().try_fold(text, |text, name| value(text, name));
                     page.key = found.and_then(|found| value(found, "after_key")).and_then(present);
                     let buckets = found.filter(|_| counts).and_then(|found| value(found, "buckets"));
                     page.entries = buckets.map(|buckets| Elements::of(buckets).count());
-                    break;
+                    body = true;
                 }
                 (Self::Cursor, b"rows") if counts => page.entries = Some(Elements::of(text).count()),
                 _ => {}
+            }
+            let has_id = match self {
+                Self::Scroll => page.key.is_some(),
+                Self::SearchAfter | Self::AfterKey(_) => !renews || page.pit.is_some(),
+                Self::Cursor => false,
+            };
+            if body && has_id {
+                break;
             }
         }
         page

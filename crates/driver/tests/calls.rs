@@ -1,0 +1,519 @@
+//! Calls beyond one request: pages, composites, what is remembered, what is asserted.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "documents are made of documents")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{Seen, Server, good, plan, reply, request, request_task, run};
+
+fn calls_task(name: &str, iterations: u64, calls: &[Value]) -> Value {
+    let mut task = request_task(name, 1, iterations);
+    task["work"]["calls"] = calls.into();
+    task
+}
+
+fn pages(mut first: Value, next: Value, pages: impl Into<Value>, page_size: impl Into<Value>) -> Value {
+    first.as_object_mut().unwrap().remove("kind");
+    json!({"kind": "pages", "first": first, "next": next, "pages": pages.into(), "page_size": page_size.into(),
+           "strict": false})
+}
+
+fn with_body(method: &str, path: &str, body: &Value) -> Value {
+    let mut request = request(method, path);
+    request["body"] = body.to_string().into();
+    request
+}
+
+fn operation(name: &str, calls: &[Value]) -> Value {
+    json!({"kind": "operation", "name": name, "operation_type": "search", "calls": calls,
+           "retry": {"retries": 0, "until_success": false, "wait_s": 0.01, "on_timeout": true,
+                     "on_unsuccess": false}})
+}
+
+fn simple(name: &str) -> Value {
+    operation(name, &[request("GET", &format!("/{name}"))])
+}
+
+fn stream(items: &[Value]) -> Value {
+    json!({"kind": "stream", "items": items})
+}
+
+fn composite(items: &[Value], max_connections: impl Into<Value>) -> Value {
+    json!({"kind": "composite", "items": items, "max_connections": max_connections.into()})
+}
+
+/// A search's reply with these fields on top.
+fn found(extra: &Value) -> Vec<u8> {
+    let mut body = json!({"took": 3, "timed_out": false, "_shards": {"failed": 0}});
+    body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    reply(200, &body)
+}
+
+/// Hits with these sort values.
+fn hits(sorts: &[Value]) -> Value {
+    let hits: Vec<Value> = sorts.iter().map(|sort| json!({"_id": "x", "sort": sort})).collect();
+    json!({"total": {"value": 10_000, "relation": "gte"}, "hits": hits})
+}
+
+fn lines(server: &Server) -> Vec<String> {
+    server.seen().iter().map(|seen| seen.line.trim_end_matches(" HTTP/1.1").to_owned()).collect()
+}
+
+fn bodies(server: &Server) -> Vec<Value> {
+    server.seen().iter().map(|seen| serde_json::from_slice(&seen.body).unwrap_or_default()).collect()
+}
+
+fn path_of(seen: &Seen) -> &str {
+    seen.line.split(' ').nth(1).unwrap()
+}
+
+#[test]
+fn a_search_goes_on_after_the_sort_values_of_its_last_hit_until_a_page_is_short() {
+    let server = Server::start(|_, before| {
+        let page = match before % 3 {
+            0 => vec![json!([1, "a"]), json!([2, "b]\"}"])],
+            1 => vec![json!([3, "c"]), json!([4, null])],
+            _ => vec![json!([5, "e"])],
+        };
+        // The total says that there is no end: it is not to be trusted.
+        Some(found(&json!({"hits": hits(&page)})))
+    });
+    let first = with_body("POST", "/logs/_search", &json!({"size": 2, "sort": [{"n": "asc"}]}));
+    let call = pages(first, json!({"kind": "search_after"}), Value::Null, 2);
+    let race = run(&plan(server.port, &[calls_task("paged", 2, &[call])]));
+    let after: Vec<Value> = bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
+    let one = [Value::Null, json!([2, "b]\"}"]), json!([4, null])];
+    assert_eq!(after, [&one[..], &one[..]].concat());
+    assert!(bodies(&server).iter().all(|body| body["sort"][0]["n"] == "asc" && body["size"] == 2));
+    let result = race.task("paged");
+    assert_eq!((result.work.done, result.accounting.operations, result.accounting.requests), (6, 2, 6));
+    assert!(result.parts.is_empty());
+}
+
+#[test]
+fn pages_end_where_asked_and_an_empty_page_is_the_last() {
+    let server = Server::start(|seen, before| {
+        let empty = path_of(seen) == "/few" && before >= 5;
+        let page = if empty { vec![] } else { vec![json!([before])] };
+        Some(found(&json!({"hits": hits(&page)})))
+    });
+    let call = |path: &str, most: Value| {
+        pages(with_body("GET", path, &json!({})), json!({"kind": "search_after"}), most, Value::Null)
+    };
+    let mut strict = call("/few", 2.into());
+    strict["strict"] = true.into();
+    let tasks = [
+        calls_task("three", 1, &[call("/many", 3.into())]),
+        calls_task("all", 1, &[call("/few", Value::Null)]),
+        calls_task("strict", 1, &[strict]),
+    ];
+    let race = run(&plan(server.port, &tasks));
+    assert_eq!((race.task("three").work.done, race.task("all").work.done), (3, 3));
+    let strict = race.task("strict");
+    assert_eq!((strict.work.done, strict.accounting.failed, strict.accounting.requests), (0, 1, 1));
+    assert_eq!(strict.errors[0].error_class, "condition");
+    assert_eq!(strict.errors[0].reason, "1 of 2 pages: there were no more");
+}
+
+#[test]
+fn a_failed_page_ends_the_operation_and_fails_it() {
+    let server = Server::start(|_, before| {
+        let late = json!({"timed_out": true, "hits": hits(&[json!([1])])});
+        Some(if before == 1 { found(&late) } else { found(&json!({"hits": hits(&[json!([1])])})) })
+    });
+    let call =
+        pages(with_body("GET", "/_search", &json!({})), json!({"kind": "search_after"}), 5, Value::Null);
+    let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
+    let result = race.task("paged");
+    assert_eq!((result.work.done, result.accounting.failed, server.seen().len()), (0, 1, 2));
+    assert_eq!(result.errors[0].error_class, "search-timeout");
+}
+
+#[test]
+fn a_scroll_goes_on_with_its_newest_id_and_is_cleared_off_the_clock() {
+    let server = Server::start(|seen, before| {
+        Some(match path_of(seen) {
+            // Slower than everything that is measured.
+            "/_search/scroll" if seen.line.starts_with("DELETE") => {
+                thread::sleep(Duration::from_millis(80));
+                reply(404, &json!({}))
+            }
+            _ if before == 0 => found(&json!({"_scroll_id": "one", "hits": hits(&[json!([1]), json!([1])])})),
+            _ if before == 1 => found(&json!({"_scroll_id": "two", "hits": hits(&[json!([1]), json!([1])])})),
+            _ => found(&json!({"hits": hits(&[])})),
+        })
+    });
+    let first = request("GET", "/logs/_search?scroll=10s&size=2");
+    let call = pages(first, json!({"kind": "scroll", "keep_alive": "10s"}), Value::Null, 2);
+    let race = run(&plan(server.port, &[calls_task("scroll", 1, &[call])]));
+    assert_eq!(
+        lines(&server),
+        [
+            "GET /logs/_search?scroll=10s&size=2",
+            "POST /_search/scroll",
+            "POST /_search/scroll",
+            "DELETE /_search/scroll"
+        ]
+    );
+    let expected = [
+        Value::Null,
+        json!({"scroll": "10s", "scroll_id": "one"}),
+        json!({"scroll": "10s", "scroll_id": "two"}),
+        json!({"scroll_id": ["two"]}),
+    ];
+    assert_eq!(bodies(&server), expected);
+    assert!(server.seen()[1..].iter().all(|seen| seen.headers.contains(&"x-test: yes".into())));
+    let json_type = "content-type: application/json".to_owned();
+    assert!(server.seen()[1..].iter().all(|seen| seen.headers.contains(&json_type)));
+    let result = race.task("scroll");
+    assert_eq!((result.work.done, result.accounting.requests, result.accounting.failed), (3, 4, 0));
+    let (service, processing) =
+        (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
+    assert!(processing.max_ms - service.max_ms >= 80.0, "clearing was measured: {service:?}");
+}
+
+#[test]
+fn clearing_a_scroll_is_nobodys_lateness() {
+    let server = Server::start(|seen, _| {
+        if seen.line.starts_with("DELETE") {
+            thread::sleep(Duration::from_millis(50));
+        }
+        Some(found(&json!({"_scroll_id": "one", "hits": hits(&[json!([1])])})))
+    });
+    let first = request("GET", "/logs/_search?scroll=10s");
+    let call = pages(first, json!({"kind": "scroll", "keep_alive": "10s"}), 1, Value::Null);
+    let mut task = calls_task("scroll", 6, &[call]);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
+    let result = run(&plan(server.port, &[task])).task("scroll").clone();
+    assert_eq!(result.accounting.requests, 12);
+    assert!(result.latency.unwrap().max_ms >= 200.0, "operations queue behind the clearing");
+    assert!(result.lateness.unwrap().percentiles[0].ms < 50.0);
+}
+
+#[test]
+fn a_composite_aggregation_goes_on_after_its_key() {
+    let server = Server::start(|_, before| {
+        let aggregation = match before {
+            0 => json!({"after_key": {"k": "b"}, "buckets": [{"key": {"k": "a"}}, {"key": {"k": "b"}}]}),
+            1 => json!({"after_key": {"k": "d"}, "buckets": [{"key": {"k": "c"}}, {"key": {"k": "d"}}]}),
+            _ => json!({"buckets": []}),
+        };
+        Some(found(
+            &json!({"hits": hits(&[]), "aggregations": {"outer": {"doc_count": 9, "inner": aggregation}}}),
+        ))
+    });
+    let body = json!({"size": 0, "aggs": {"outer": {"filter": {"match_all": {}}, "aggregations": {"inner": {
+        "composite": {"size": 2, "sources": [{"k": {"terms": {"field": "k"}}}]}}}}}});
+    let path = json!(["outer", "inner"]);
+    let call = pages(
+        with_body("POST", "/_search", &body),
+        json!({"kind": "after_key", "path": path}),
+        Value::Null,
+        Value::Null,
+    );
+    let race = run(&plan(server.port, &[calls_task("agg", 1, &[call])]));
+    let place = "/aggs/outer/aggregations/inner/composite/after";
+    let after: Vec<Option<Value>> = bodies(&server).iter().map(|body| body.pointer(place).cloned()).collect();
+    assert_eq!(after, [None, Some(json!({"k": "b"})), Some(json!({"k": "d"}))]);
+    assert_eq!(race.task("agg").work.done, 3);
+}
+
+#[test]
+fn an_sql_cursor_is_followed_and_closed_if_pages_are_left() {
+    let server = Server::start(|seen, before| {
+        Some(match path_of(seen) {
+            "/_sql/close" => reply(200, &json!({"succeeded": true})),
+            _ if before < 4 => {
+                reply(200, &json!({"columns": [], "rows": [["cursor"]], "cursor": format!("c{before}")}))
+            }
+            _ => reply(200, &json!({"rows": [["x"]]})),
+        })
+    });
+    let mut first = with_body("POST", "/_sql?format=json", &json!({"query": "SELECT 1"}));
+    first["check"] = json!({"kind": "status"});
+    let call = |most: u32| {
+        let mut call = pages(first.clone(), json!({"kind": "cursor"}), most, Value::Null);
+        call["strict"] = true.into();
+        call
+    };
+    let race =
+        run(&plan(server.port, &[calls_task("two", 1, &[call(2)]), calls_task("nine", 1, &[call(9)])]));
+    let sent: Vec<(String, Value)> = lines(&server).into_iter().zip(bodies(&server)).collect();
+    let query = json!({"query": "SELECT 1"});
+    let expected = [
+        ("POST /_sql?format=json", query.clone()),
+        ("POST /_sql?format=json", json!({"cursor": "c0"})),
+        ("POST /_sql/close", json!({"cursor": "c1"})),
+        ("POST /_sql?format=json", query),
+        ("POST /_sql?format=json", json!({"cursor": "c3"})),
+    ];
+    assert_eq!(sent, expected.map(|(line, body)| (line.to_owned(), body)));
+    assert_eq!((race.task("two").work.done, race.task("two").accounting.requests), (2, 3));
+    let nine = race.task("nine");
+    assert_eq!((nine.work.done, nine.errors[0].reason.as_str()), (0, "2 of 9 pages: there were no more"));
+}
+
+#[test]
+fn what_is_remembered_goes_into_path_and_body_of_later_requests_and_is_renewed() {
+    let server = Server::start(|seen, before| {
+        Some(match path_of(seen) {
+            "/logs/_pit" => reply(200, &json!({"id": "pit/1=="})),
+            "/_search" => {
+                found(&json!({"pit_id": format!("pit\"{before}"), "hits": hits(&[json!([before])])}))
+            }
+            "/_async_search" => reply(200, &json!({"is_running": false})),
+            _ => reply(200, &json!({})),
+        })
+    });
+    let remember = |line: (&str, &str), name: &str| {
+        let mut one = request(line.0, line.1);
+        one["check"] = json!({"kind": "status"});
+        one["remember"] = json!({"name": name, "path": "id"});
+        one
+    };
+    let recall = |mut one: Value, name: &str| {
+        one["recall"] = json!({"name": name, "marker": "@ID@"});
+        one
+    };
+    let plain = |mut one: Value| {
+        one["check"] = json!({"kind": "status"});
+        one
+    };
+    let search = with_body("GET", "/_search", &json!({"pit": {"id": "@ID@", "keep_alive": "1m"}}));
+    let items = [
+        operation("open", &[remember(("POST", "/logs/_pit"), "open")]),
+        operation("inspect", &[recall(plain(request("GET", "/pit/@ID@")), "open")]),
+        operation("pages", &[pages(recall(search, "open"), json!({"kind": "search_after"}), 2, Value::Null)]),
+        operation("close", &[recall(plain(with_body("DELETE", "/_pit", &json!({"id": "@ID@"}))), "open")]),
+        operation("submit", &[remember(("POST", "/_async_search"), "submit")]),
+        // It was over before it got an id: there is nothing to get.
+        operation("get", &[recall(plain(request("GET", "/_async_search/@ID@")), "submit")]),
+    ];
+    let race = run(&plan(server.port, &[calls_task("pit", 1, &[composite(&items, Value::Null)])]));
+    assert_eq!(
+        lines(&server),
+        [
+            "POST /logs/_pit",
+            "GET /pit/pit%2F1%3D%3D",
+            "GET /_search",
+            "GET /_search",
+            "DELETE /_pit",
+            "POST /_async_search"
+        ]
+    );
+    let bodies = bodies(&server);
+    assert_eq!((&bodies[2]["pit"]["id"], &bodies[3]["pit"]["id"]), (&json!("pit/1=="), &json!("pit\"2")));
+    assert_eq!((&bodies[3]["search_after"], &bodies[4]), (&json!([2]), &json!({"id": "pit\"3"})));
+    let result = race.task("pit");
+    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.done), (0, 6, 1));
+    let got = result.parts.iter().find(|part| part.operation == "get").unwrap();
+    assert_eq!((got.operations, got.requests, got.failed), (1, 0, 0));
+}
+
+#[test]
+fn nothing_is_recalled_from_another_operation() {
+    let server = Server::start(|_, _| Some(good()));
+    let mut get = request("GET", "/_async_search/@ID@");
+    get["recall"] = json!({"name": "submit", "marker": "@ID@"});
+    let items = [operation("get", &[get])];
+    let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
+    let result = race.task("async");
+    assert_eq!((result.accounting.failed, server.seen().len()), (1, 0));
+    assert_eq!(result.errors[0].reason, "nothing called submit came before in this operation");
+}
+
+#[test]
+fn streams_overlap_and_an_operation_waits_for_those_before_it() {
+    let both = Barrier::new(2);
+    let server = Server::start(move |seen, _| {
+        // Neither is answered before both have come: one after another they would time out.
+        if ["/left", "/right"].contains(&path_of(seen)) {
+            both.wait();
+        }
+        Some(good())
+    });
+    let items = [
+        simple("first"),
+        stream(&[simple("left"), simple("more")]),
+        stream(&[simple("right")]),
+        simple("last"),
+    ];
+    let race = run(&plan(server.port, &[calls_task("mixed", 3, &[composite(&items, Value::Null)])]));
+    let lines = lines(&server);
+    for operation in lines.chunks(5) {
+        assert_eq!((operation[0].as_str(), operation[4].as_str()), ("GET /first", "GET /last"));
+        let place = |line: &str| operation.iter().position(|seen| seen == line).unwrap();
+        assert!(place("GET /left") < place("GET /more"));
+    }
+    // The second connection is opened once and kept.
+    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!((lines.len(), connections.len()), (15, 2));
+    let result = race.task("mixed");
+    let accounting = result.accounting;
+    assert_eq!((accounting.operations, accounting.failed, accounting.requests), (3, 0, 15));
+    assert_eq!((result.work.done, result.unit.as_str(), race.summary.samples), (3, "ops", 18));
+    let mut parts: Vec<_> =
+        result.parts.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
+    parts.sort_unstable();
+    assert_eq!(parts, [("first", 3), ("last", 3), ("left", 3), ("more", 3), ("right", 3)]);
+    let whole = result.service_time.as_ref().unwrap();
+    for part in &result.parts {
+        let inner = part.service_time.as_ref().unwrap();
+        assert_eq!((inner.count, part.requests, part.operation_type.as_str()), (3, 3, "search"));
+        assert!(inner.max_ms <= whole.max_ms);
+    }
+}
+
+#[test]
+fn no_more_connections_are_used_than_allowed_in_nested_composites_either() {
+    static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    let server = Server::start(|_, _| {
+        let now = UNDER_WAY.fetch_add(1, Ordering::SeqCst) + 1;
+        MOST.fetch_max(now, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(2));
+        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+        Some(good())
+    });
+    let streams = |name: &str| -> Vec<Value> {
+        (0..5).map(|number| stream(&[simple(&format!("{name}{number}")), simple(name)])).collect()
+    };
+    let nested = operation("nested", &[composite(&streams("inner"), 5)]);
+    let mut items = streams("outer");
+    items.push(stream(&[nested]));
+    let race = run(&plan(server.port, &[calls_task("limited", 4, &[composite(&items, 2)])]));
+    assert_eq!((race.task("limited").accounting.failed, server.seen().len()), (0, 80));
+    assert_eq!(MOST.load(Ordering::SeqCst), 2);
+    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(connections.len(), 2);
+    // The nested composite is known by its parts alone.
+    assert!(!race.task("limited").parts.iter().any(|part| part.operation == "nested"));
+}
+
+#[test]
+fn a_failure_within_fails_the_whole_and_stops_the_other_streams() {
+    let server = Server::start(|seen, _| match path_of(seen) {
+        "/bad" => Some(reply(500, &json!({"error": {"type": "boom", "reason": "it broke"}}))),
+        // Never answered: whoever waits for it would wait for the time-out.
+        "/slow" => None,
+        _ => Some(good()),
+    });
+    let items = [
+        simple("before"),
+        stream(&[simple("slow"), simple("never")]),
+        stream(&[operation("pause", &[json!({"kind": "wait", "seconds": 0.02})]), simple("bad")]),
+        simple("after"),
+    ];
+    let race = run(&plan(server.port, &[calls_task("mixed", 2, &[composite(&items, Value::Null)])]));
+    let result = race.task("mixed");
+    let accounting = result.accounting;
+    assert_eq!((accounting.operations, accounting.failed, result.work.done), (2, 2, 0));
+    // What was dropped was sent all the same.
+    assert_eq!(accounting.requests, server.seen().len() as u64);
+    assert_eq!(server.seen().len(), 6);
+    let error = &result.errors[0];
+    assert_eq!(
+        (error.error_class.as_str(), error.status, error.reason.as_str()),
+        ("http-status", Some(500), "boom: it broke")
+    );
+    let part = |name: &str| result.parts.iter().find(|part| part.operation == name).unwrap();
+    assert_eq!((part("bad").failed, part("before").failed, part("before").operations), (2, 0, 2));
+    assert_eq!((part("bad").errors[0].reason.as_str(), part("bad").error_rate), ("boom: it broke", 1.0));
+    // A pause is a part too: it has no request but takes its time.
+    assert_eq!((part("pause").operations, part("pause").requests), (2, 0));
+    assert!(part("pause").service_time.as_ref().unwrap().min_ms >= 20.0);
+    assert!(!result.parts.iter().any(|part| ["slow", "never", "after"].contains(&part.operation.as_str())));
+}
+
+#[test]
+fn an_operation_within_is_tried_again_as_its_own_rule_says() {
+    let server = Server::start(|seen, before| {
+        Some(if path_of(seen) == "/get" { reply(200, &json!({"is_running": before < 3})) } else { good() })
+    });
+    let mut get = request("GET", "/get");
+    get["check"] = json!({"kind": "condition", "path": "is_running", "expected": "false"});
+    let mut again = operation("get", &[get]);
+    again["retry"]["until_success"] = true.into();
+    let items = [simple("submit"), again, simple("delete")];
+    let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
+    assert_eq!(lines(&server), ["GET /submit", "GET /get", "GET /get", "GET /get", "GET /delete"]);
+    let result = race.task("async");
+    assert_eq!((result.accounting.failed, result.accounting.requests, result.accounting.retried), (0, 5, 0));
+    let part = result.parts.iter().find(|part| part.operation == "get").unwrap();
+    assert_eq!((part.operations, part.failed, part.retried, part.requests), (1, 0, 2, 3));
+}
+
+#[test]
+fn pages_are_tried_again_from_the_first() {
+    let server = Server::start(|_, before| {
+        let page = if before == 1 { vec![] } else { vec![json!([before])] };
+        Some(found(&json!({"hits": hits(&page)})))
+    });
+    let mut call = pages(
+        with_body("GET", "/_search", &json!({"size": 1})),
+        json!({"kind": "search_after"}),
+        3,
+        Value::Null,
+    );
+    call["strict"] = true.into();
+    let mut task = calls_task("paged", 1, &[call]);
+    task["work"]["retry"] = json!({"retries": 1, "until_success": false, "wait_s": 0.001, "on_timeout": true, "on_unsuccess": true});
+    let race = run(&plan(server.port, &[task]));
+    let after: Vec<Value> = bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
+    assert_eq!(after, [Value::Null, json!([0]), Value::Null, json!([2]), json!([3])]);
+    let result = race.task("paged");
+    assert_eq!((result.accounting.failed, result.accounting.retried, result.work.done), (0, 1, 3));
+}
+
+#[test]
+fn a_broken_assertion_ends_the_race_whatever_is_to_be_done_with_errors() {
+    let server = Server::start(|_, _| Some(found(&json!({"hits": hits(&[])}))));
+    let mut asserted = request("GET", "/_search");
+    let assertion = |condition: &str| {
+        json!([{"property": "hits", "paths": ["hits.total.value", "hits.total"], "condition": condition,
+                "value": 10_001}])
+    };
+    asserted["assertions"] = assertion("<");
+    let holds = calls_task("holds", 3, &[asserted.clone()]);
+    asserted["assertions"] = assertion("==");
+    let breaks = calls_task("breaks", 3, &[asserted]);
+    let race = run(&plan(server.port, &[holds, breaks, calls_task("never", 1, &[request("GET", "/x")])]));
+    assert_eq!((race.task("holds").accounting.succeeded, race.task("breaks").accounting.failed), (3, 1));
+    let error = &race.task("breaks").errors[0];
+    let reason = "hits is 10000, the track asserts == 10001";
+    assert_eq!((error.error_class.as_str(), error.reason.as_str()), ("assertion", reason));
+    assert_eq!(race.summary.aborted.unwrap(), format!("task breaks: {reason}"));
+    assert_eq!(race.tasks.len(), 2);
+}
+
+#[test]
+fn a_composite_that_waits_is_cut_short_with_its_step() {
+    let server = Server::start(|_, _| Some(good()));
+    let items =
+        [stream(&[operation("nap", &[json!({"kind": "wait", "seconds": 60.0})])]), stream(&[simple("one")])];
+    let tasks = [calls_task("long", 1, &[composite(&items, Value::Null)]), request_task("short", 1, 5)];
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([support::step(&tasks, &[0, 1])]);
+    plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
+    let accounting = run(&plan).task("long").accounting;
+    assert_eq!((accounting.operations, accounting.failed, accounting.unanswered), (1, 0, 1));
+}
+
+#[test]
+fn a_body_that_cannot_be_paged_is_refused_before_anything_is_sent() {
+    let server = Server::start(|_, _| Some(good()));
+    let mut first = request("GET", "/_search");
+    first["body"] = "[]".into();
+    let call = pages(first, json!({"kind": "search_after"}), 3, Value::Null);
+    let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
+    let expected = "task paged: the next page can only be asked for if the body is a JSON object";
+    assert_eq!(race.summary.error.unwrap(), expected);
+    assert!(server.seen().is_empty());
+}
