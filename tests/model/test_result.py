@@ -6,10 +6,10 @@ import pytest
 
 from pacenote.errors import PacenoteError
 from pacenote.model.result import Progress, TaskProgress, TaskResult, percentiles_for
-from support.records import bulk, paced, times
+from support.records import bulk, paced, part, task, times
 
 
-@pytest.mark.parametrize("result", [bulk(), paced()])
+@pytest.mark.parametrize("result", [bulk(), paced(), task(parts=(part("query"),))])
 def test_a_result_survives_json(result):
     assert TaskResult.from_document(json.loads(json.dumps(result.to_document()))) == result
 
