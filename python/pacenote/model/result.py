@@ -129,8 +129,7 @@ class TaskResult:
     `failed_service_time`, never in the other distributions. `error_rate` (0 to 1) is over measured
     operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
     does not. `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
-    written in Python.
-    `parts` are the operations within a composite one; they count for nothing else here.
+    written in Python. `parts` are the operations within a composite one; they count for nothing else here.
     """
 
     task: str
