@@ -13,26 +13,22 @@ from shape.sources import PACKAGE, parse
 STUB = PACKAGE / "_core.pyi"
 
 
-def stubtest(folder, path=None):
-    environment = os.environ | ({"MYPYPATH": str(path)} if path else {})
-    command = [sys.executable, "-m", "mypy.stubtest", "pacenote._core"]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
-
-
 def test_the_stub_is_the_built_module(tmp_path):
-    done = stubtest(tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Success" in done.stdout
-
-
-def test_a_difference_would_be_seen(tmp_path):
+    """But for one difference that was made here, to see that there is somebody who looks."""
     package = tmp_path / "pacenote"
     package.mkdir()
     (package / "__init__.pyi").touch()
     (package / "_core.pyi").write_text(STUB.read_text().replace("seconds: float", "patience: float"))
-    done = stubtest(tmp_path, tmp_path)
-    assert done.returncode != 0
-    assert "patience" in done.stdout
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "pacenote._core"],
+        cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "patience" in done.stdout, done.stdout + done.stderr
+    assert "Found 1 error " in done.stdout, done.stdout
 
 
 def test_everything_in_the_stub_is_documented():

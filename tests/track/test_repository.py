@@ -54,6 +54,12 @@ def repository(upstream: Path, tmp_path: Path) -> GitRepository:
     return open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home")
 
 
+@pytest.fixture(scope="module")
+def shared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
+    """A repository for tests that only take from it."""
+    return open_repository("mine", {"mine": template.as_uri()}, tmp_path_factory.mktemp("home"))
+
+
 def described(checkout: Checkout) -> str:
     text = json.loads((checkout.root / "books" / "track.json").read_text())["description"]
     assert isinstance(text, str)
@@ -79,18 +85,18 @@ def change_upstream(upstream: Path, tmp_path: Path, text: str) -> None:
     ],
 )
 def test_the_revision_that_fits(
-    repository: GitRepository, version: str, revision: str | None, label: str, text: str
+    shared: GitRepository, version: str, revision: str | None, label: str, text: str
 ) -> None:
-    checkout = repository.checkout(version, revision)
+    checkout = shared.checkout(version, revision)
     assert (checkout.label, described(checkout)) == (label, text)
     assert checkout.revision == git("rev-parse", "HEAD", at=checkout.root)
     assert checkout.names() == ["books"]
     assert checkout.notes == ()
 
 
-def test_a_commit_can_be_named(repository: GitRepository) -> None:
-    newest = repository.checkout().revision
-    assert repository.checkout("8.11.0", newest[:10]).revision == newest
+def test_a_commit_can_be_named(shared: GitRepository) -> None:
+    newest = shared.checkout().revision
+    assert shared.checkout("8.11.0", newest[:10]).revision == newest
 
 
 def test_what_is_new_upstream_is_fetched(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
@@ -188,20 +194,20 @@ def test_checkouts_that_nobody_used_go_unless_changed(repository: GitRepository)
     assert (changed.root / "notes.txt").read_text() == "mine"
 
 
-def test_what_cannot_be_had_is_told(repository: GitRepository, tmp_path: Path) -> None:
+def test_what_cannot_be_had_is_told(shared: GitRepository, tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=r"has no branch for engine version 8\.10\.0") as caught:
-        repository.checkout("8.10.0")
+        shared.checkout("8.10.0")
     assert '"8.11", "master"' in caught.value.hint
     for revision in ("nope", "--help", "", "HEAD:books"):
         with pytest.raises(TrackError, match=f'has no revision "{revision}"'):
-            repository.checkout("", revision)
+            shared.checkout("", revision)
     with pytest.raises(TrackError, match='there is no track repository "other"'):
         open_repository("other", {}, tmp_path / "home").checkout()
     missing = open_repository((tmp_path / "missing").as_uri(), {}, tmp_path / "home")
     with pytest.raises(TrackError, match=r'track repository "missing-\w+" cannot be cloned from file:///'):
         missing.checkout()
     with pytest.raises(TrackError, match='has no revision "\\^HEAD"'):
-        repository.checkout("", "^HEAD")
+        shared.checkout("", "^HEAD")
 
 
 def test_a_clone_that_is_damaged(repository: GitRepository) -> None:
