@@ -94,7 +94,7 @@ def test_packages_that_the_track_depends_on_are_found(tmp_path, tmp_path_factory
     libraries = tmp_path_factory.mktemp("libraries")
     (libraries / "rarely_used_name.py").write_text("VALUE = 1")
     root = write_track(tmp_path, {"track.py": "import rarely_used_name\n" + EMPTY})
-    with loaded(root / "track.py", libraries):
+    with loaded(root / "track.py", (libraries,)):
         pass
     del sys.modules["rarely_used_name"]
 

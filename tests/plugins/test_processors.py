@@ -59,7 +59,7 @@ def track_with(folder: Path, text: str, document=None) -> Path:
 
 def processed(root: Path, challenge: str = "first"):
     track = loaded_track(root)
-    with open_plugins(track, None) as plugins:
+    with open_plugins(track) as plugins:
         assert plugins is not None
         return plugins.after_load(track, challenge)
 
@@ -177,7 +177,7 @@ PREPARING = """
 
 def prepare(root: Path, data: Path, tools: Tools | None = None):
     track, told = loaded_track(root), []
-    with open_plugins(track, None) as plugins:
+    with open_plugins(track) as plugins:
         assert plugins is not None
         plugins.after_load(track, "first")
         plugins.prepare(data, tools or Tools(), lambda *said: told.append(said))
@@ -294,7 +294,7 @@ VALIDATING = """
 )
 def test_validators_say_which_parameters_do_not_do(tmp_path, params, message):
     track = loaded_track(track_with(tmp_path, VALIDATING))
-    with open_plugins(track, None) as plugins:
+    with open_plugins(track) as plugins:
         plugins.validate("first", {"needed": 1})
         plugins.validate("second", params)
         with pytest.raises(TrackError) as caught:
@@ -320,6 +320,6 @@ def test_data_is_prepared_for_sources_that_read_corpora(tmp_path, source, reads)
         tmp_path, text, {**DOCUMENT, "challenges": [{"name": "a", "schedule": [{"operation": operation}]}]}
     )
     track = loaded_track(root)
-    with open_plugins(track, None) as plugins:
+    with open_plugins(track) as plugins:
         (task,) = track.challenge("a").tasks()
         assert len(plugins.needed(task, track)) == reads

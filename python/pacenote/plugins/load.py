@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -35,10 +35,10 @@ class Loaded:
 
 
 @contextlib.contextmanager
-def loaded(file: Path, libraries: Path | None = None) -> Generator[Loaded, None, None]:
+def loaded(file: Path, libraries: Sequence[Path] = ()) -> Generator[Loaded, None, None]:
     """The plug-ins of the track whose Python begins in `file`, as long as they are in use.
 
-    `libraries` is the folder of packages that the track depends on. Raises `TrackError` with file and line of
+    `libraries` are folders of packages that the track depends on. Raises `TrackError` with file and line of
     what went wrong. Afterwards the modules of the track are forgotten. Not for two tracks at a time.
     """
     file = file.absolute()
@@ -52,7 +52,7 @@ def loaded(file: Path, libraries: Path | None = None) -> Generator[Loaded, None,
 
 
 @contextlib.contextmanager
-def _own_modules(root: Path, libraries: Path | None) -> Generator[None, None, None]:
+def _own_modules(root: Path, libraries: Sequence[Path]) -> Generator[None, None, None]:
     """Lets Python find modules of the track, and takes everything back."""
     before_path, before = list(sys.path), dict(sys.modules)
     clashing = sys.modules.get(root.name)
@@ -63,9 +63,7 @@ def _own_modules(root: Path, libraries: Path | None) -> Generator[None, None, No
     ):
         for name in [name for name in before if name.partition(".")[0] == root.name]:
             del sys.modules[name]
-    if libraries is not None:
-        sys.path.insert(0, str(libraries))
-    sys.path.insert(0, str(root.parent))
+    sys.path[:0] = [str(root.parent), *map(str, libraries)]
     importlib.invalidate_caches()
     try:
         yield

@@ -146,7 +146,9 @@ class TrackPlugins:
 
 
 @contextlib.contextmanager
-def open_plugins(track: model.Track, libraries: Path | None) -> Generator[TrackPlugins | None, None, None]:
+def open_plugins(
+    track: model.Track, libraries: Sequence[Path] = ()
+) -> Generator[TrackPlugins | None, None, None]:
     """The plug-ins of a track, in use until left; None if it has none. `libraries` are its dependencies.
 
     Raises `TrackError` with file and line of what cannot be loaded.

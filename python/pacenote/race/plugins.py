@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from pacenote import _core
+from pacenote.errors import TrackError
 from pacenote.fetch.address import resolve
 from pacenote.fetch.download import Wanted, download
 from pacenote.model.names import quoted
@@ -29,18 +30,33 @@ def plugins_of(
 ) -> Generator[TrackPlugins | None, None, None]:
     """The plug-ins of a track, in use until left; None if it has none.
 
-    The packages they depend on are installed before; `warn` is told that code is about to run. Raises
-    TrackError.
+    The packages they depend on are installed before; `warn` is told that code is about to run, and which
+    packages cannot be had. Raises TrackError.
     """
     if track.plugin is None:
         yield None
         return
     warn(f"running the Python code of track {quoted(track.name)}, which may do what you may: {track.plugin}")
-    libraries = None
-    if track.dependencies:
-        libraries = install_dependencies(track.dependencies, home, offline)
-    with open_plugins(track, libraries) as plugins:
+    with open_plugins(track, _libraries(track.dependencies, home, offline=offline, warn=warn)) as plugins:
         yield plugins
+
+
+def _libraries(
+    requirements: tuple[str, ...], home: Path, *, offline: bool, warn: Callable[[str], None]
+) -> tuple[Path, ...]:
+    """Folders of the packages. One that cannot be installed must not keep those tasks from running that do
+    without it, so it is left out; code that needs it fails with the name of the module.
+    """
+    if not requirements:
+        return ()
+    try:
+        return (install_dependencies(requirements, home, offline),)
+    except TrackError as error:
+        if len(requirements) == 1:
+            warn(f"{error.message}; what needs it will fail")
+            return ()
+    alone = ((one,) for one in requirements)
+    return tuple(folder for one in alone for folder in _libraries(one, home, offline=offline, warn=warn))
 
 
 def names_of(plugins: TrackPlugins | None) -> PluginNames:

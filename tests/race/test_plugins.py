@@ -1,0 +1,38 @@
+"""The packages that a track's Python needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.model.track import Challenge, Track
+from pacenote.race.plugins import plugins_of
+
+
+def track(folder: Path, code: str, *dependencies: str) -> Track:
+    file = folder / "lonely" / "track.py"
+    file.parent.mkdir()
+    file.write_text(code)
+    challenge = Challenge("c", (), default=True)
+    return Track("lonely", file.parent, (challenge,), dependencies=dependencies, plugin=file)
+
+
+def test_packages_that_cannot_be_had_stop_only_what_needs_them(tmp_path: Path) -> None:
+    """Two of the public tracks depend on archives that are not always to be had."""
+    told: list[str] = []
+    wanted = track(tmp_path, "def register(registry): pass", "no-such-a==1", "no-such-b==2")
+    with plugins_of(wanted, tmp_path, offline=True, warn=told.append) as plugins:
+        assert plugins is not None
+    assert ["no-such-a" in line for line in told[1:]] == [True, False]
+    assert ["no-such-b" in line for line in told[1:]] == [False, True]
+
+
+def test_code_that_needs_them_fails_with_their_name(tmp_path: Path) -> None:
+    wanted = track(tmp_path, "import no_such_a", "no-such-a==1")
+    with (
+        pytest.raises(TrackError, match=r"track\.py.*no_such_a"),
+        plugins_of(wanted, tmp_path, offline=True, warn=lambda _: None),
+    ):
+        pass
