@@ -2,8 +2,9 @@
 
     python scripts/compatibility.py "rally-tracks at cff4b31f=FOLDER" ...
 
-Titles and folders of checkouts of the public repositories, in the order they are to appear. Nothing is raced and no
-corpus is fetched; packages that plug-ins depend on are installed below the home folder, and the plug-ins run.
+Titles and folders of checkouts of the public repositories, in the order they are to appear. Nothing is
+raced and no corpus is fetched; packages that plug-ins depend on are installed below the home folder, and
+the plug-ins run.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -150,17 +152,13 @@ def main(arguments: Sequence[str]) -> int:
         lines, good, every = section(title, Path(folder).resolve())
         body += lines
         planned, challenges = planned + good, challenges + every
-    head = [
-        "# Public tracks",
-        "",
-        "Made by `scripts/compatibility.py`. Each track was rendered and checked for the flavors default,",
-        "serverless, and serverless with operator, its Python code was loaded, its track processors were run, "
-        "and each",
-        f"of its challenges was planned down to the requests: {planned} of {challenges}. Remarks name what a "
-        "track needs",
-        "beside itself, and what cannot be planned and why.",
-        "",
-    ]
+    text = (
+        "Made by `scripts/compatibility.py`. Each track was rendered and checked for the flavors default, "
+        "serverless, and serverless with operator, its Python code was loaded, its track processors were "
+        f"run, and each of its challenges was planned down to the requests: {planned} of {challenges}. "
+        "Remarks name what a track needs beside itself, and what cannot be planned and why."
+    )
+    head = ["# Public tracks", "", *textwrap.wrap(text, 118), ""]
     options.output.write_text("\n".join([*head, *body]).rstrip() + "\n", encoding="utf-8")
     return int(planned < challenges)
 
