@@ -7,12 +7,13 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from pacenote.errors import EngineError, TrackError, UsageError
 from pacenote.model.race_request import RaceRequest
+from pacenote.race.prefetch import prefetch_corpora
 from pacenote.race.run import dry_run, race
 from pacenote.store.local import RaceStore
 from pacenote.track.git import git
@@ -22,12 +23,13 @@ class Engine(BaseHTTPRequestHandler):
     """Says what an OpenSearch says, as far as a race asks."""
 
     protocol_version = "HTTP/1.1"
+    version: ClassVar = {"distribution": "opensearch", "number": "3.3.0"}
 
     def answer(self) -> None:
         self.rfile.read(int(self.headers.get("content-length", 0)))
         reply: dict[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False}
         if self.path == "/":
-            reply = {"cluster_name": "c", "version": {"distribution": "opensearch", "number": "3.3.0"}}
+            reply = {"cluster_name": "c", "version": self.version}
         elif self.path.startswith("/_nodes"):
             reply = {"nodes": {}}
         elif "_stats" in self.path:
@@ -126,9 +128,7 @@ def test_a_part_of_a_track_from_a_repository(tmp_path: Path, address: str) -> No
     document["challenge"] = {"name": "c", "user-info": "Mind the gap.", "schedule": document.pop("schedule")}
     file.write_text(json.dumps(document))
     git("init", "--quiet", "--initial-branch=master", at=upstream)
-    git("add", "--all", at=upstream)
-    author = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
-    git(*author, "commit", "--quiet", "--message=first", at=upstream)
+    commit(upstream)
     asked: dict[str, Any] = {"track": "tiny", "track_repository": upstream.as_uri(), "test_mode": True}
     asked |= {"exclude_tasks": ("task1",), "build_flavor": "serverless"}
     asked |= {"pipeline": "benchmark-only", "target_hosts": (address,)}
@@ -139,6 +139,57 @@ def test_a_part_of_a_track_from_a_repository(tmp_path: Path, address: str) -> No
     assert (one.task, one.accounting.warmup, one.accounting.normal) == ("task0", 2, 2)
     assert 'note left out, as they cannot run on serverless: "task2"' in listener.told
     assert "note Mind the gap." in listener.told
+
+
+def commit(root: Path) -> None:
+    git("add", "--all", at=root)
+    author = ("-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "commit.gpgsign=false")
+    git(*author, "commit", "--quiet", "--message=change", at=root)
+
+
+@pytest.fixture
+def branches(tmp_path: Path) -> Path:
+    """A repository with a track on master and another one on 8.11."""
+    root = tmp_path / "upstream"
+    root.mkdir()
+    git("init", "--quiet", "--initial-branch=8.11", at=root)
+    track(root / "old", {"path": "/"})
+    commit(root)
+    git("checkout", "--quiet", "-b", "master", at=root)
+    (root / "old").rename(root / "new")
+    commit(root)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ({"number": "8.12.0"}, "old"),
+        ({"number": "8.11.0", "build_flavor": "serverless"}, "new"),
+        ({"distribution": "opensearch", "number": "8.11.0"}, "new"),
+    ],
+)
+def test_the_cluster_says_which_branch_fits(
+    tmp_path: Path,
+    address: str,
+    branches: Path,
+    version: dict[str, str],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Engine, "version", version)
+    asked: dict[str, Any] = {"track": name, "track_repository": branches.as_uri(), "challenge": "none"}
+    asked |= {"pipeline": "benchmark-only", "target_hosts": (address,)}
+    with pytest.raises(TrackError, match=f'track "{name}" has no challenge'):  # found, and no further
+        race(request(tmp_path, **asked), Listener())
+
+
+def test_data_is_downloaded_for_the_branch_that_fits(tmp_path: Path, branches: Path) -> None:
+    asked: dict[str, Any] = {"track": "old", "track_repository": branches.as_uri()}
+    engine = {"distribution": "elasticsearch", "distribution_version": "8.12.0"}
+    assert prefetch_corpora(request(tmp_path, **asked, **engine), lambda *_: None) == {}
+    with pytest.raises(TrackError, match='there is no track "old"'):
+        prefetch_corpora(request(tmp_path, **asked), lambda *_: None)
 
 
 def test_failures_void_the_race(tmp_path: Path, address: str) -> None:

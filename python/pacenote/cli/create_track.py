@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     create = importlib.import_module("pacenote.capture.create")
     wanted = create.TrackWanted(
         name=options.track,
-        folder=options.output_path.expanduser().absolute() / options.track,
+        folder=options.output_path.absolute() / options.track,
         indices=_names(options.indices, "--indices"),
         data_streams=_names(options.data_streams, "--data-streams"),
         batch=options.batch_size,
@@ -73,7 +73,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...]:
-    return tuple(str(name) for name in parse_list(text or "", option))
+    names = tuple(str(name) for name in parse_list(text or "", option))
+    if text is not None and not names:
+        raise UsageError(f"{option} names nothing", hint=f"for example {option}=books,authors")
+    return names
 
 
 def _client(options: argparse.Namespace) -> object:

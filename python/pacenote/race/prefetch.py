@@ -31,7 +31,8 @@ def prefetch_corpora(request: RaceRequest, progress: Progress) -> Mapping[str, l
 
     Raises TrackError, UsageError and CorpusError as a race does.
     """
-    prepared = prepare_track(request.track_request(), lambda label: progress(label, 0, 0))
+    version = request.distribution_version if request.distribution == "elasticsearch" else ""
+    prepared = prepare_track(request.track_request(version), lambda label: progress(label, 0, 0))
     corpora = prepare(prepared.track, prepared.challenge, request, progress)
     files: dict[str, list[Path]] = {used.name: [] for used in corpora.used}
     for (corpus, _), file in corpora.files.items():

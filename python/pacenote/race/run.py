@@ -129,7 +129,8 @@ def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[st
         info = existing.info()
         distribution, version = info.distribution, info.version
         if info.flavor == SERVERLESS:
-            request = dataclasses.replace(request, build_flavor=SERVERLESS)
+            # The version it says stands still; the newest track is the one for it.
+            request, version = dataclasses.replace(request, build_flavor=SERVERLESS), ""
     elif request.pipeline == "benchmark-only":
         version = ""
     # Branches of track repositories are named after versions of Elasticsearch.
