@@ -169,17 +169,13 @@ def branches(tmp_path: Path) -> Path:
         ({"distribution": "opensearch", "number": "8.11.0"}, "new"),
     ],
 )
+@pytest.mark.usefixtures("branches")
 def test_the_cluster_says_which_branch_fits(
-    tmp_path: Path,
-    address: str,
-    branches: Path,
-    version: dict[str, str],
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, address: str, version: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Engine, "version", version)
-    asked: dict[str, Any] = {"track": name, "track_repository": branches.as_uri(), "challenge": "none"}
-    asked |= {"pipeline": "benchmark-only", "target_hosts": (address,)}
+    asked: dict[str, Any] = {"track": name, "track_repository": str(tmp_path / "upstream")}
+    asked |= {"challenge": "none", "pipeline": "benchmark-only", "target_hosts": (address,)}
     with pytest.raises(TrackError, match=f'track "{name}" has no challenge'):  # found, and no further
         race(request(tmp_path, **asked), Listener())
 
