@@ -170,10 +170,13 @@ def generator_version(name: str) -> int:
     """Version of a generator: another one makes other bytes of the same recipe. Raises CoreError."""
 
 def unpack(archive: _Path, folder: _Path, max_bytes: int | None, progress: _Progress) -> tuple[Path, int]:
-    """Unpacks an archive (.gz, .bz2, .zst) into `folder`; at most `max_bytes`, None for no limit.
+    """Unpacks an archive (.gz, .bz2, .zst, .tar, packed .tar, .zip) into `folder`, under its name without the
+    ending: of several files the one of that name, else the only one.
 
+    At most `max_bytes`; None for 1 GiB, or 1000 times the size of the archive where that is more.
     `progress(done, total)` is called with bytes of the archive; what it raises ends the call. Returns the
-    unpacked file and its length in bytes. Raises CoreError.
+    unpacked file and its length in bytes. Raises CoreError: also for an archive with members that lead out of
+    a folder, links or devices.
     """
 
 def count_lines(file: _Path) -> int:

@@ -8,8 +8,6 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.model.track import (
-    ARCHIVES,
-    UNPACKABLE,
     Challenge,
     Corpus,
     DataStream,
@@ -85,8 +83,3 @@ def test_the_nearest_metadata_wins() -> None:
 def test_a_parallel_element_occupies_the_sum_of_its_clients_unless_it_says() -> None:
     assert Parallel((TASK, TASK)).client_count == 6
     assert Parallel((TASK, TASK), clients=2).client_count == 2
-
-
-def test_what_can_be_unpacked_is_known_as_an_archive() -> None:
-    assert UNPACKABLE == (".gz", ".bz2", ".zst")
-    assert set(UNPACKABLE) <= set(ARCHIVES)

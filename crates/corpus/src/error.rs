@@ -38,25 +38,38 @@ pub enum CorpusError {
         #[source]
         cause: io::Error,
     },
-    /// An archive of a kind that is not unpacked here.
+    /// An archive in which the data file is not found, or is packed in a way that is not known here.
     #[error(
-        "{} is an archive of several files, which is not unpacked here; unpack it and name the data \
-         file itself",
+        "{} cannot be unpacked here: {reason}; unpack it yourself and name the data file itself",
         path.display()
     )]
     Unsupported {
         /// The archive.
         path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// An archive with a member that no archive of data has: one that would be written elsewhere, a link, a device.
+    #[error("{} is refused: its member \"{member}\" {reason}; do not trust the archive", path.display())]
+    Refused {
+        /// The archive.
+        path: PathBuf,
+        /// Name of the member.
+        member: String,
+        /// What is wrong with it.
+        reason: &'static str,
     },
     /// An archive grows beyond what the caller allowed.
     #[error(
-        "{} unpacks to more than the allowed {limit} bytes; raise the limit if this size is right, \
-         else do not trust the archive",
+        "{}: {member} unpacks to more than the allowed {limit} bytes; raise the limit (a track's \
+         uncompressed-bytes) if this size is right, else do not trust the archive",
         path.display()
     )]
     TooLarge {
         /// The archive.
         path: PathBuf,
+        /// The data file in it.
+        member: String,
         /// The largest size allowed, in bytes.
         limit: u64,
     },
@@ -135,6 +148,14 @@ impl CorpusError {
         Self::Write { path: path.to_path_buf(), cause }
     }
 
+    pub(crate) fn corrupt(path: &Path, cause: io::Error) -> Self {
+        Self::Corrupt { path: path.to_path_buf(), cause }
+    }
+
+    pub(crate) fn refused(path: &Path, (member, reason): (String, &'static str)) -> Self {
+        Self::Refused { path: path.to_path_buf(), member, reason }
+    }
+
     /// The file the error is about.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -142,7 +163,8 @@ impl CorpusError {
             Self::Read { path, .. }
             | Self::Write { path, .. }
             | Self::Corrupt { path, .. }
-            | Self::Unsupported { path }
+            | Self::Unsupported { path, .. }
+            | Self::Refused { path, .. }
             | Self::TooLarge { path, .. }
             | Self::DiskFull { path, .. }
             | Self::Interrupted { path }

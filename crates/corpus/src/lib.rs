@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`unpack`](mod@unpack) | `.gz`, `.bz2`, `.zst` to the plain file, counting lines on the way |
+//! | [`unpack`](mod@unpack) | archives to the plain file, counting lines on the way: one file per kind |
 //! | `offsets` | Rally's `<file>.offset` table: where every 50,000th line starts |
 //! | [`lines`] | [`LineFile`]: a mapped ndjson file with that table |
 //! | [`partition`] | which documents belong to which client (Rally's bounds) |
@@ -34,4 +34,4 @@ pub use generate::{
 pub use ids::{Conflicts, IdSeed, Ids};
 pub use lines::LineFile;
 pub use partition::{bounds, reading_order, share_of_bulks};
-pub use unpack::{Archive, UnpackProgress, Unpacked, unpack};
+pub use unpack::{Archive, Packing, UnpackProgress, Unpacked, unpack};

@@ -130,7 +130,7 @@ fn hint(map: &Mmap, advice: Advice) {
 
 /// Maps a file for reading.
 #[allow(unsafe_code)]
-fn map(path: &Path) -> Result<Mmap, CorpusError> {
+pub(crate) fn map(path: &Path) -> Result<Mmap, CorpusError> {
     let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
     // SAFETY: a map is undefined if another process changes the file under it. Corpora are written under a temporary
     // name and renamed (`output`), so a mapped file is replaced, never changed in place, by this program; the bytes

@@ -20,13 +20,8 @@ from pacenote.units import Rate, split_by_weight
 Json = Mapping[str, Any]
 """A JSON object as it was read; never changed."""
 
-UNPACKABLE = (".gz", ".bz2", ".zst")
-"""Name endings of archives that can be unpacked."""
-
-ARCHIVES = (".tar.gz", ".tar.bz2", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
-"""Name endings of all archives, also of those that cannot be unpacked; the data file has the name without
-it.
-"""
+ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.zst", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
+"""Name endings of archives; the data file has the name without it."""
 
 BUILT_IN_SCHEDULES = ("deterministic", "poisson")
 """Values of a task's `schedule` that need no scheduler of a plugin."""

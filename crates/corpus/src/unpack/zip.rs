@@ -1,0 +1,196 @@
+//! Reading zip: the directory at the end, also of large archives (zip64), and the data of one member.
+
+use std::io::{self, Read};
+
+use flate2::Crc;
+use memchr::memmem;
+
+use super::members::Kind;
+
+/// Bytes of the record at the very end, without its comment, and of the longest comment.
+const END: usize = 22;
+const COMMENT: usize = 0xffff;
+
+/// How a member is packed.
+pub(super) const STORED: u16 = 0;
+pub(super) const DEFLATE: u16 = 8;
+pub(super) const BZIP2: u16 = 12;
+pub(super) const ZSTD: u16 = 93;
+
+/// A member as the directory has it.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) encrypted: bool,
+    pub(super) method: u16,
+    crc: u32,
+    packed: u64,
+    size: u64,
+    header: u64,
+}
+
+/// The members of an archive, in the order of its directory.
+pub(super) struct Members<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Members<'a> {
+    pub(super) fn of(archive: &'a [u8]) -> io::Result<Self> {
+        let tail = archive.len().saturating_sub(END + COMMENT);
+        let end = memmem::rfind(&archive[tail..], b"PK\x05\x06").ok_or_else(cut)? + tail;
+        if archive.len() - end < END + usize::from(u16_at(archive, end + 20)?) {
+            return Err(cut());
+        }
+        let (mut size, mut start) =
+            (u64::from(u32_at(archive, end + 12)?), u64::from(u32_at(archive, end + 16)?));
+        if let Some(locator) = end.checked_sub(20).filter(|at| archive[*at..].starts_with(b"PK\x06\x07")) {
+            let large = place(u64_at(archive, locator + 8)?)?;
+            (size, start) =
+                (u64_at(archive, large.saturating_add(40))?, u64_at(archive, large.saturating_add(48))?);
+        }
+        let start = place(start)?;
+        let rest = archive.get(start..start.saturating_add(place(size)?)).ok_or_else(cut)?;
+        Ok(Self { rest })
+    }
+
+    fn read(&mut self) -> io::Result<Member> {
+        let entry = self.rest;
+        if !entry.starts_with(b"PK\x01\x02") {
+            return Err(broken("its directory is not understood"));
+        }
+        let length = |at| u16_at(entry, at).map(usize::from);
+        let (name, extra, comment) = (length(28)?, length(30)?, length(32)?);
+        let (extra_at, end) = (46 + name, 46 + name + extra + comment);
+        self.rest = entry.get(end..).ok_or_else(cut)?;
+        let name = String::from_utf8_lossy(&entry[46..extra_at]).into_owned();
+        let mut large = Large::of(&entry[extra_at..extra_at + extra]);
+        let size = large.or(u32_at(entry, 24)?)?;
+        let packed = large.or(u32_at(entry, 20)?)?;
+        let header = large.or(u32_at(entry, 42)?)?;
+        Ok(Member {
+            kind: kind_of(u32_at(entry, 38)? >> 16, &name),
+            name,
+            encrypted: u16_at(entry, 8)? & 1 != 0,
+            method: u16_at(entry, 10)?,
+            crc: u32_at(entry, 16)?,
+            packed,
+            size,
+            header,
+        })
+    }
+}
+
+impl Iterator for Members<'_> {
+    type Item = io::Result<Member>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        (!self.rest.is_empty()).then(|| self.read())
+    }
+}
+
+impl Member {
+    /// The packed bytes of the member, and where they begin.
+    pub(super) fn data<'a>(&self, archive: &'a [u8]) -> io::Result<(u64, &'a [u8])> {
+        let at = place(self.header)?;
+        let header = archive.get(at..).ok_or_else(cut)?;
+        if !header.starts_with(b"PK\x03\x04") {
+            return Err(broken("the header of a member is not where the directory says"));
+        }
+        let start = at + 30 + usize::from(u16_at(header, 26)?) + usize::from(u16_at(header, 28)?);
+        let data = archive.get(start..start.saturating_add(place(self.packed)?)).ok_or_else(cut)?;
+        Ok((start as u64, data))
+    }
+
+    /// `unpacked` with size and checksum looked at.
+    pub(super) fn checked<R: Read>(&self, unpacked: R) -> impl Read + use<R> {
+        Checked { unpacked, crc: Crc::new(), expected: (self.size, self.crc), read: 0 }
+    }
+}
+
+/// Sizes and offsets that do not fit 32 bits: the values of the zip64 field, in order.
+struct Large<'a> {
+    values: &'a [u8],
+}
+
+impl<'a> Large<'a> {
+    fn of(mut extra: &'a [u8]) -> Self {
+        while let (Ok(id), Ok(length)) = (u16_at(extra, 0), u16_at(extra, 2)) {
+            let end = 4 + usize::from(length);
+            let Some(values) = extra.get(4..end) else { break };
+            if id == 1 {
+                return Self { values };
+            }
+            extra = &extra[end..];
+        }
+        Self { values: &[] }
+    }
+
+    /// The value, or the next large one that stands for it.
+    fn or(&mut self, value: u32) -> io::Result<u64> {
+        if value != u32::MAX {
+            return Ok(u64::from(value));
+        }
+        let large = u64_at(self.values, 0)?;
+        self.values = &self.values[8..];
+        Ok(large)
+    }
+}
+
+struct Checked<R> {
+    unpacked: R,
+    crc: Crc,
+    expected: (u64, u32),
+    read: u64,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.unpacked.read(buffer)?;
+        self.crc.update(&buffer[..read]);
+        self.read += read as u64;
+        if read == 0 && !buffer.is_empty() && (self.read, self.crc.sum()) != self.expected {
+            return Err(broken("the checksum of a member is wrong"));
+        }
+        Ok(read)
+    }
+}
+
+fn kind_of(mode: u32, name: &str) -> Kind {
+    match mode & 0o170_000 {
+        0o040_000 => Kind::Folder,
+        0 | 0o100_000 if name.ends_with('/') => Kind::Folder,
+        0 | 0o100_000 => Kind::File,
+        0o120_000 => Kind::Link,
+        _ => Kind::Special,
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> io::Result<[u8; N]> {
+    let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    found.copied().ok_or_else(cut)
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> io::Result<u16> {
+    array(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> io::Result<u32> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> io::Result<u64> {
+    array(bytes, at).map(u64::from_le_bytes)
+}
+
+fn place(offset: u64) -> io::Result<usize> {
+    usize::try_from(offset).map_err(|_| cut())
+}
+
+fn broken(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the zip archive is not whole")
+}
