@@ -1,7 +1,7 @@
 //! How fast the hot paths are. Run: `cargo bench -p pacenote-corpus` (needs about 600 MB in the temporary folder).
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // a program that exists to print; a failure should stop it
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -137,5 +137,19 @@ fn unpacking(data: &Path) {
             unpack(&archive, folder.path(), None, &mut |_| ControlFlow::Continue(())).unwrap();
         });
         say(&format!("unpack .{kind}, 1:{ratio:.1}"), took, 300_000, part.len() as u64);
+        let alone = best(|| {
+            let read = io::copy(&mut library(kind, &bytes), &mut io::sink());
+            assert_eq!(read.unwrap(), part.len() as u64);
+        });
+        say(&format!("library alone, .{kind}"), alone, 300_000, part.len() as u64);
+    }
+}
+
+/// What unpacking costs without writing, counting and further threads.
+fn library<'a>(kind: &str, bytes: &'a [u8]) -> Box<dyn Read + 'a> {
+    match kind {
+        "gz" => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
+        "bz2" => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
+        _ => Box::new(zstd::Decoder::with_buffer(bytes).unwrap()),
     }
 }
