@@ -217,9 +217,12 @@ def test_json_that_no_engine_reads(run, books, text, rendering, reading):
 
 def test_terminals_are_not_controlled_by_tracks(run, books):
     text = (books / "track.json").read_text().replace("Mind the gap.", "\\u001b[2Jgap\\nbelow")
+    text = text.replace('"name": "b"', '"name": "b\\u001b[2J"')
     (books / "track.json").write_text(text)
     _, out, _ = run("info", f"--track-path={books}")
     assert "  Note:  [2Jgap below\n" in out
+    _, out, _ = run("race", f"--track-path={books}", "--dry-run", "--include-tasks=type:force-merge")
+    assert "  b [2J (force-merge): 1 client" in out
     code, _, err = run("info", f"--track-path={books}", "--challenge=\x1b[2J\nslow")
     assert code == 64
     assert err.startswith('error: track "books" has no challenge " [2J slow"')

@@ -180,7 +180,11 @@ def test_one_process_waits_for_another(repository: GitRepository) -> None:
     assert said == ['waiting for another process that uses track repository "mine"']
 
 
-def test_checkouts_that_nobody_used_go_unless_changed(repository: GitRepository) -> None:
+def test_checkouts_that_nobody_used_go_unless_changed(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("COUNT", "1"), ("KEY_0", "status.showUntrackedFiles"), ("VALUE_0", "no")):
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
     old, changed = repository.checkout("8.11.0"), repository.checkout()
     (old.root / "books" / "__pycache__").mkdir()
     (old.root / "books" / "__pycache__" / "track.pyc").touch()

@@ -241,7 +241,8 @@ class GitRepository:
 
 def _changes(root: Path) -> str:
     """What differs from the revision in a checkout; what Python left behind does not count."""
-    return git("status", "--porcelain", "--", ".", ":(exclude,glob)**/__pycache__/**", at=root)
+    how = ("--porcelain", "--untracked-files=normal")
+    return git("status", *how, "--", ".", ":(exclude,glob)**/__pycache__/**", at=root)
 
 
 def open_repository(
