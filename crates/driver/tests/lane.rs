@@ -369,10 +369,10 @@ fn errors_of_python_abort_a_race_that_is_to_be_aborted() {
     let mut plan = plan(server.port, &[lane_task("own"), request_task("never", 1, 1)]);
     plan["driver"]["on_error"] = "abort".into();
     let finished = race(&plan, |lane, event| match event {
-        LaneEvent::Run { token, .. } => lane.done(*token, &failure("assertion")).unwrap(),
+        LaneEvent::Run { token, .. } => lane.done(*token, &failure("timeout")).unwrap(),
         other => prepared(lane, other),
     });
-    assert_eq!(finished.summary.aborted.as_deref(), Some("task own failed (assertion)"));
+    assert_eq!(finished.summary.aborted.as_deref(), Some("task own failed (timeout)"));
     assert_eq!(finished.tasks.len(), 1);
 }
 
