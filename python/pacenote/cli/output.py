@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.errors import StoreError, UsageError
-from pacenote.model.race import RaceRecord
-from pacenote.report.model import Report
-from pacenote.report.render.csv import render_csv
-from pacenote.report.render.json import render_json
-from pacenote.report.render.markdown import render_markdown
-from pacenote.report.summary import summarise
+
+if TYPE_CHECKING:  # The options alone, as for --help, need nothing of this.
+    from pacenote.model.race import RaceRecord
+    from pacenote.report.model import Report
 
 FORMATS = ("markdown", "csv", "json")
 
@@ -57,6 +56,8 @@ def show_report(record: RaceRecord, options: argparse.Namespace, console: Consol
     """Prints the report, whether or not there is a terminal, and appends it to `--report-file`. Raises
     StoreError.
     """
+    from pacenote.report.summary import summarise
+
     report = summarise(record, options.show_in_report)
     if options.report_format is None and console.shows_results_on_terminal:
         from pacenote.report.render.terminal import render_terminal
@@ -74,7 +75,13 @@ def show_report(record: RaceRecord, options: argparse.Namespace, console: Consol
 
 def _plain(report: Report, options: argparse.Namespace) -> str:
     if options.report_format == "csv":
+        from pacenote.report.render.csv import render_csv
+
         return render_csv(report)
     if options.report_format == "json":
+        from pacenote.report.render.json import render_json
+
         return render_json(report)
+    from pacenote.report.render.markdown import render_markdown
+
     return render_markdown(report, options.report_numbers_align)

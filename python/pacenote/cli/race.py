@@ -26,7 +26,6 @@ from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
 from pacenote.store.home import default_home
-from pacenote.store.local import LATEST, RaceStore, is_race_id
 from pacenote.track.params import parse_dict, parse_list
 
 LATER = {
@@ -100,6 +99,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _interrupted(request: RaceRequest) -> Interrupted:
     """What to say when a race was stopped outside its measured part."""
+    from pacenote.store.local import RaceStore
+
     kept = (RaceStore(request.home).races / request.race_id).exists()
     hint = "what was measured before is kept: see `pacenote list races`" if kept else ""
     return Interrupted("interrupted", hint=hint)
@@ -107,6 +108,9 @@ def _interrupted(request: RaceRequest) -> Interrupted:
 
 def build_request(options: argparse.Namespace) -> RaceRequest:
     """The race that the options ask for. Raises UsageError where they contradict each other."""
+    # It needs SQLite, which takes longer to load than --help should.
+    from pacenote.store.local import LATEST, RaceStore, is_race_id
+
     track = track_fields(options)
     race_id = options.race_id or str(uuid.uuid4())
     if not is_race_id(race_id):
