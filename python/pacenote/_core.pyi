@@ -18,6 +18,7 @@ __all__ = [
     "Lane",
     "__version__",
     "count_lines",
+    "crc32c",
     "generate",
     "generator_files",
     "generator_version",
@@ -187,3 +188,6 @@ def recover_series(folder: _Path) -> int | None:
 
     Returns the number of its rows, None when there was no journal. Raises CoreError.
     """
+
+def crc32c(file: _Path) -> int:
+    """The CRC-32C of a file. Raises CoreError."""

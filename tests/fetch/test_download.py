@@ -179,6 +179,7 @@ def md5(content: bytes) -> str:
     ("name", "value"),
     [
         ("x-goog-hash", "crc32c=AAAAAA==,md5={md5}"),
+        ("x-goog-hash", "md5={md5}\ncrc32c=AAAAAA=="),
         ("digest", "SHA-256={sha256}"),
         ("repr-digest", "sha-256=:{sha256}:"),
     ],
@@ -192,6 +193,15 @@ def test_a_declared_checksum_is_held_against_the_file(here: Here, name: str, val
         here.download()
     # What is wrong must not be continued.
     assert here.files() == []
+
+
+def test_a_checksum_that_we_have_to_be_given_the_function_for(here: Here) -> None:
+    here.server.headers = {"x-goog-hash": "crc32c=AAAAAQ=="}
+    where = (resolve(f"{here.server.url}/a"),)
+    download(Wanted(here.target, where), here.tell, QUICK)
+    download(Wanted(here.target, where, crc32c=lambda file: 1), here.tell, QUICK)
+    with pytest.raises(NotAvailable, match="wrong checksum: crc32c 00000002 instead of 00000001"):
+        download(Wanted(here.target, where, crc32c=lambda file: 2), here.tell, QUICK)
 
 
 def test_a_checksum_of_one_reply_is_used_for_whole_replies_only(here: Here) -> None:

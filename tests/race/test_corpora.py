@@ -7,6 +7,7 @@ import dataclasses
 import gzip
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,29 @@ def test_what_is_not_there_is_downloaded_and_kept(folder: Folder, server: FileSe
     assert folder.said[0] == "downloading notes.json.gz"
     folder.prepare(wanted)
     assert [path for path, _ in server.seen] == ["/notes/notes.json.gz"]
+
+
+def test_an_address_of_the_file_itself(folder: Folder, server: FileServer) -> None:
+    server.content = lines(25)
+    wanted = {"source-file": "notes.json", "document-count": 25, "source-url": f"{server.url}/there/other"}
+    assert only(folder.prepare(wanted))[1] == folder.data / "notes.json"
+    assert [path for path, _ in server.seen] == ["/there/other"]
+
+
+def test_the_checksum_of_google_is_looked_at(folder: Folder, server: FileServer) -> None:
+    server.content = b"123456789\n"
+    server.headers = {"x-goog-hash": "crc32c=AAAAAA=="}
+    with pytest.raises(CorpusError, match=r"wrong checksum: crc32c [0-9a-f]{8} instead of 00000000"):
+        folder.prepare({"source-file": "notes.json", "base-url": server.url})
+
+
+def test_races_at_the_same_time_download_once(folder: Folder, server: FileServer) -> None:
+    server.content = gzip.compress(lines(2_000))
+    wanted = {"source-file": "notes.json.gz", "document-count": 2_000, "base-url": server.url}
+    with ThreadPoolExecutor(4) as pool:
+        found = [future.result() for future in [pool.submit(folder.prepare, wanted) for _ in range(4)]]
+    assert {only(each)[2] for each in found} == {2_000}
+    assert len(server.seen) == 1
 
 
 def test_a_mirror_comes_before_the_address_of_the_track(folder: Folder, server: FileServer) -> None:

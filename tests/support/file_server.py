@@ -18,6 +18,7 @@ class FileServer:
     content: bytes = b""
     has: Callable[[str], bool] = lambda path: True
     headers: dict[str, str] = field(default_factory=dict)
+    """What it sends beside; a value of several lines is sent as so many headers."""
     statuses: list[int] = field(default_factory=list)
     """What the next requests are answered with, in place of the file."""
     cut_after: list[int] = field(default_factory=list)
@@ -79,7 +80,8 @@ def file_server() -> Iterator[FileServer]:
             tags = {"etag": tag} if state.etag else {}
             length = {"content-length": str(len(body) + state.lie)}
             for name, value in (length | more | tags | state.headers).items():
-                self.send_header(name, value)
+                for each in value.split("\n"):
+                    self.send_header(name, each)
             self.end_headers()
             body = body if cut is None else body[:cut]
             self.close_connection |= cut is not None or bool(state.lie)

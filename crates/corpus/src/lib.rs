@@ -14,9 +14,11 @@
 //! | [`ids`] | [`Ids`]: action lines with ids that come again |
 //! | [`generate`](mod@generate) | seeded generators, one file (or folder) each, and their registry |
 //! | `output` | temporary file, disk guard, fsync and rename; shared by unpacking and generating |
+//! | [`checksum`] | [`crc32c`] of a file |
 //! | [`error`] | [`CorpusError`] |
 
 pub mod bulk;
+pub mod checksum;
 pub mod error;
 pub mod generate;
 pub mod ids;
@@ -27,6 +29,7 @@ pub mod partition;
 pub mod unpack;
 
 pub use bulk::{ActionLines, BulkBody, BulkReader, Part};
+pub use checksum::crc32c;
 pub use error::CorpusError;
 pub use generate::{
     FileSpec, GenerateProgress, Generated, GeneratedFile, Generator, Recipe, generate, generator,

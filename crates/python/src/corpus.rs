@@ -127,3 +127,9 @@ pub fn count_lines(py: Python<'_>, file: PathBuf) -> PyResult<u64> {
     let count = |file: &Path| LineFile::open(file).map(|lines| lines.lines());
     py.detach(|| count(&file)).map_err(core_error)
 }
+
+/// The CRC-32C of a file.
+#[pyfunction]
+pub fn crc32c(py: Python<'_>, file: PathBuf) -> PyResult<u32> {
+    py.detach(|| pacenote_corpus::crc32c(&file)).map_err(core_error)
+}

@@ -31,6 +31,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(corpus::generator_version, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generate, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::unpack, module)?)?;
+    module.add_function(wrap_pyfunction!(corpus::crc32c, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::count_lines, module)?)?;
     Ok(())
 }

@@ -32,11 +32,15 @@ class WrongContent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A file to download to `target`: the addresses to try in order, and its bytes (None: not known)."""
+    """A file to download to `target`: the addresses to try in order, and its bytes (None: not known).
+
+    `crc32c` computes that checksum of a file; without it such a checksum is not looked at.
+    """
 
     target: Path
     addresses: tuple[Address, ...]
     size: int | None = None
+    crc32c: Callable[[Path], int] | None = None
 
 
 def download(wanted: Wanted, progress: Progress, tuning: Tuning = Tuning()) -> Address:
@@ -82,7 +86,7 @@ def _transferred(address: Address, wanted: Wanted, progress: Progress, tuning: T
         transfer = Transfer(server, partial, Meter(lambda done, total: progress(label, done, total)), tuning)
         version = transfer.run(wanted.size, lambda more: check_space(target.parent, more, target.name))
         try:
-            _verify(partial.file, wanted.size, version, lambda at: progress(f"verifying {target.name}", *at))
+            _verify(partial.file, wanted, version, lambda at: progress(f"verifying {target.name}", *at))
         except WrongContent:
             partial.discard()
             raise
@@ -93,22 +97,30 @@ def _transferred(address: Address, wanted: Wanted, progress: Progress, tuning: T
         server.close()
 
 
-def _verify(file: Path, size: int | None, version: Version, tell: Callable[[tuple[int, int]], None]) -> None:
+def _verify(file: Path, wanted: Wanted, version: Version, tell: Callable[[tuple[int, int]], None]) -> None:
     found = file.stat().st_size
-    if size is not None and found != size:
-        raise WrongContent(f"{found:,} bytes came, the track declares {size:,}")
+    if wanted.size is not None and found != wanted.size:
+        raise WrongContent(f"{found:,} bytes came, the track declares {wanted.size:,}")
     name, declared = version.digest
-    if not name:
+    if not name or (name == "crc32c" and wanted.crc32c is None):
         return
+    if name == "crc32c" and wanted.crc32c is not None:
+        digest = wanted.crc32c(file).to_bytes(4, "big")
+    else:
+        digest = _hash(file, name, lambda read: tell((read, found)))
+    if digest != declared:
+        raise WrongContent(f"wrong checksum: {name} {digest.hex()} instead of {declared.hex()}")
+
+
+def _hash(file: Path, name: str, tell: Callable[[int], None]) -> bytes:
     digest, read = hashlib.new(name, usedforsecurity=False), 0
     with file.open("rb") as source:
         while chunk := source.read(_CHUNK):
             digest.update(chunk)
             read += len(chunk)
             if read % (_CHUNK << 6) == 0:
-                tell((read, found))
-    if digest.digest() != declared:
-        raise WrongContent(f"wrong checksum: {name} {digest.hexdigest()} instead of {declared.hex()}")
+                tell(read)
+    return digest.digest()
 
 
 def _not_written(target: Path, failure: OSError) -> CorpusError:

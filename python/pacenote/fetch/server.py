@@ -21,7 +21,7 @@ _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _AGAIN = (408, 425, 429)
 
 # Strongest first; what else a server may declare is no proof of the bytes.
-_DIGESTS = {"sha-512": "sha512", "sha-256": "sha256", "md5": "md5"}
+_DIGESTS = {"sha-512": "sha512", "sha-256": "sha256", "md5": "md5", "crc32c": "crc32c"}
 
 
 class Again(Exception):
@@ -95,7 +95,9 @@ class Server:
         except urllib3.exceptions.HTTPError as failure:
             raise Again(plain_reason(failure)) from None
         try:
-            return reply, _understood(reply.status, {k.lower(): v for k, v in reply.headers.items()}, first)
+            # A header may come several times; by name, all its values come together.
+            headers = {name.lower(): reply.headers[name] for name in reply.headers}
+            return reply, _understood(reply.status, headers, first)
         except BaseException:
             reply.close()
             raise

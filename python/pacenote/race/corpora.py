@@ -17,8 +17,8 @@ from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.plan.corpora import Selected, needed_documents, no_documents
 from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
-from pacenote.race.generated import Progress, alone_in, folder_name, generated_corpus
-from pacenote.race.wanted import full_file, generated_counts, is_excerpt
+from pacenote.race.generated import Progress, alone_in, core_call, folder_name, generated_corpus
+from pacenote.race.wanted import base_of, full_file, generated_counts, is_excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,11 @@ def _used(name: str, origin: Origin, files: tuple[DataFile, ...], seed: int) -> 
     )
 
 
+def crc32c(file: Path) -> int:
+    """The CRC-32C of a file. Raises CorpusError."""
+    return core_call(lambda: _core.crc32c(str(file)))
+
+
 class _Preparation:
     """Finds and makes data for one race."""
 
@@ -121,8 +126,9 @@ class _Preparation:
 
     def _downloaded(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
         request, name = self._request, documents.source_file
+        base_url, remote = base_of(documents)
         makes = corpus.generator is not None and request.corpus is None
-        known = addresses(documents.base_url, name, corpus.name, request.corpus_mirrors)
+        known = addresses(base_url, remote, corpus.name, request.corpus_mirrors)
         if documents.is_local or makes or request.offline or not known:
             raise self._missing(corpus, documents, shelf, offline=request.offline and bool(known))
         target = inside(shelf.own, name, corpus)
@@ -131,8 +137,9 @@ class _Preparation:
             # Another race may have brought it while this one waited.
             if found := shelf.find(documents):
                 return found
+            checked = None if request.corpus == "as-is" else size
             try:
-                download(Wanted(target, known, None if request.corpus == "as-is" else size), self._progress)
+                download(Wanted(target, known, checked, crc32c), self._progress)
             except NotAvailable as failure:
                 hint = f"{failure.hint}; or {self._way_out(corpus, shelf)}"
                 raise NotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure

@@ -30,6 +30,18 @@ def full_file(documents: Documents) -> Documents:
     )
 
 
+def base_of(documents: Documents) -> tuple[str | None, str]:
+    """The address of the folder a file is downloaded from (None: not declared), and its name there.
+
+    OpenSearch Benchmark's `source-url` names the file itself.
+    """
+    url = documents.params.get("source-url")
+    if isinstance(url, str) and not is_excerpt(documents):
+        folder, _, name = url.rpartition("/")
+        return folder, name
+    return documents.base_url, documents.source_file
+
+
 def generated_counts(corpus: Corpus, wanted: Sequence[Documents], most: int | None) -> Mapping[str, int]:
     """Documents to generate by the name of the unpacked file.
 
