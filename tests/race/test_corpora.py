@@ -54,7 +54,10 @@ class Folder:
             "corpora": [{"name": self.name, "documents": [documents], **generator}],
             "schedule": [{"operation": {"operation-type": "bulk", "bulk-size": 10}}],
         }
-        (self.track / "track.json").write_text(json.dumps(track))
+        file, text = self.track / "track.json", json.dumps(track)
+        # Others may be reading it.
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
         loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
         if test_mode:
             loaded = dataclasses.replace(loaded, corpora=tuple(map(small, loaded.corpora)))
@@ -201,6 +204,8 @@ def test_the_checksum_of_google_is_looked_at(folder: Folder, server: FileServer)
 def test_races_at_the_same_time_download_once(folder: Folder, server: FileServer) -> None:
     server.content = gzip.compress(lines(2_000))
     wanted = {"source-file": "notes.json.gz", "document-count": 2_000, "base-url": server.url}
+    with pytest.raises(CorpusError):
+        folder.prepare(wanted, offline=True)
     with ThreadPoolExecutor(4) as pool:
         found = [future.result() for future in [pool.submit(folder.prepare, wanted) for _ in range(4)]]
     assert {only(each)[2] for each in found} == {2_000}
