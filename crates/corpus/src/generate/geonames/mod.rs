@@ -16,7 +16,7 @@ use super::documents::{self, Documents, Every};
 use super::random::{Random, Urn, u16_of};
 use super::{FileSpec, Generator, only};
 use countries::{COUNTRIES, Country};
-use names::{COMMON, FEATURES, Feature, Kind, STYLES, SYNONYMS};
+use names::{COMMON, FEATURES, Feature, Kind, Language, STYLES, SYNONYMS, Style};
 
 const VERSION: u32 = 1;
 
@@ -42,6 +42,8 @@ struct Places {
     country: Urn,
     feature: Urn,
     austria: usize,
+    /// By the number of the style.
+    languages: Vec<Language>,
 }
 
 impl Places {
@@ -52,6 +54,7 @@ impl Places {
             country: Urn::new(&COUNTRIES.map(|country| country.weight)),
             feature: Urn::new(&FEATURES.map(|feature| feature.weight)),
             austria,
+            languages: STYLES.iter().map(Style::language).collect(),
         }
     }
 
@@ -61,31 +64,30 @@ impl Places {
     }
 }
 
-/// Appends a name as people of `country` give it to a `feature`.
-fn name(country: &Country, feature: &Feature, random: &mut Random, out: &mut Vec<u8>) {
-    let style = &STYLES[country.style];
+/// Appends a name as it is given in a language to a `feature`.
+fn name(style: &Language, feature: &Feature, random: &mut Random, out: &mut Vec<u8>) {
     let bits = random.next();
     let pick = |list: &[&'static str], part| list[usize::from(u16_of(bits, part)) % list.len()];
-    let stem = pick(style.stems, 0);
+    let stem = pick(&style.stems, 0);
     let settlement = feature.kind == Kind::Settlement;
-    let words = style.words[feature.kind as usize];
+    let words = &style.words[feature.kind as usize];
     let word = pick(words, 1);
     if settlement && !style.tails.is_empty() && bits >> 62 != 0 {
         text(out, stem);
         if !style.middles.is_empty() && (bits >> 59) & 1 == 0 {
-            text(out, pick(style.middles, 2));
+            text(out, pick(&style.middles, 2));
         }
-        text(out, pick(style.tails, 3));
+        text(out, pick(&style.tails, 3));
     } else if style.word_first {
         text(out, word);
         text(out, stem);
         if !style.attributes.is_empty() && (bits >> 58).is_multiple_of(4) {
             out.push(b' ');
-            text(out, pick(style.attributes, 2));
+            text(out, pick(&style.attributes, 2));
         }
     } else {
         if !style.attributes.is_empty() && (bits >> 58).is_multiple_of(4) {
-            text(out, pick(style.attributes, 2));
+            text(out, pick(&style.attributes, 2));
             out.push(b' ');
         }
         text(out, stem);
@@ -112,13 +114,13 @@ fn plain(out: &mut Vec<u8>, start: usize, end: usize) {
 
 /// Appends other names of the place whose name stands from `start` to `end`.
 fn alternates(
-    place: (&Country, &Feature),
+    place: (&Language, &Feature),
     (start, end): (usize, usize),
     street: bool,
     random: &mut Random,
     out: &mut Vec<u8>,
 ) {
-    let (country, feature) = place;
+    let (language, feature) = place;
     text(out, "\", \"alternatenames\": \"");
     if street {
         out.extend_from_within(start..end);
@@ -134,7 +136,7 @@ fn alternates(
                 out.push(b' ');
                 out.extend_from_within(start..end);
             }
-            _ => name(country, feature, random, out),
+            _ => name(language, feature, random, out),
         }
     }
 }
@@ -208,6 +210,7 @@ impl Documents for Places {
         let austrian = georgen.is_some() || AUSTRIA.has(index);
         let common = COMMON_NAME.turn(index);
         let country = &COUNTRIES[if austrian { self.austria } else { self.country.draw(random) }];
+        let language = &self.languages[country.style];
         let feature = match common {
             // A third of the common names are those of mountains.
             Some(turn) if turn % 3 == 0 => &FEATURES[names::MOUNTAIN],
@@ -224,14 +227,14 @@ impl Documents for Places {
                 text(out, random.word(&GEORGENS));
             }
             (_, Some(_)) => text(out, random.word(&COMMON)),
-            _ => name(country, feature, random, out),
+            _ => name(language, feature, random, out),
         }
         let end = out.len();
         text(out, "\", \"asciiname\": \"");
         plain(out, start, end);
         let street = STREET.has(index);
         if street || random.permille(430) {
-            alternates((country, feature), (start, end), street, random, out);
+            alternates((language, feature), (start, end), street, random, out);
         }
         kind(feature, country, random, out);
         text(out, "\", \"population\": ");
