@@ -98,7 +98,7 @@ def _race(
     prepare_data(plugins, request, listener.preparing)
     corpora = prepare(track, challenge, request, listener.preparing, sourced_by(plugins, track))
     tell_data_files(plugins, corpora, request)
-    context = dataclasses.replace(context, data_file=corpora.data_file, engine=_engine(request))
+    context = dataclasses.replace(context, data_file=corpora.data_file, engine=_engine(request, existing))
     plan = _plan(request, track, challenge, context)
     folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
     try:
@@ -158,10 +158,12 @@ def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: Pla
     return build_plan(track, challenge.name, settings, context)
 
 
-def _engine(request: RaceRequest) -> Engine:
-    if request.pipeline == "benchmark-only":
-        return Engine()
-    return Engine(request.distribution, request.distribution_version)
+def _engine(request: RaceRequest, existing: Cluster | None) -> Engine:
+    """The engine as the planner knows it: some requests differ between engines."""
+    if existing is None:
+        return Engine(request.distribution, request.distribution_version)
+    info = existing.info()
+    return Engine(info.distribution, info.version, info.flavor)
 
 
 def _existing(request: RaceRequest) -> Cluster | None:

@@ -1,0 +1,211 @@
+"""Every operation type that an OpenSearch without plug-ins can answer, in one race against a real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.cluster.cars import Car
+from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
+
+pytestmark = pytest.mark.engine
+
+DOCUMENTS = 1_000
+SORTED = {"query": {"match_all": {}}, "sort": [{"number": "asc"}]}
+HITS = {"property": "hits", "condition": ">=", "value": DOCUMENTS}
+ONE_SHARD = {"index.number_of_shards": 1, "index.number_of_replicas": 0}
+
+
+@pytest.fixture(scope="module")
+def repository() -> Iterator[Path]:
+    """A folder for snapshots that the engine may write to, whoever it runs as."""
+    folder = Path(tempfile.mkdtemp(prefix="pacenote-snapshots-"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    home: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedCluster]:
+    car = Car(heap_size="512m", settings={"path.repo": str(repository)})
+    with embedded_cluster(EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
+        yield running
+
+
+def op(kind: str, **params: Any) -> dict[str, Any]:
+    """A task of one operation; keyword arguments are parameters, with underscores for dashes."""
+    return {"operation-type": kind, **{key.replace("_", "-"): value for key, value in params.items()}}
+
+
+def tasks(repository: Path) -> list[dict[str, Any]]:
+    """Operations in the order they can run in, each as a task of its own."""
+    return [*setting_up(), *indexing(), *reading(), *composing(), *keeping(repository), *tearing_down()]
+
+
+def setting_up() -> list[dict[str, Any]]:
+    return [
+        op("put-settings", body={"transient": {"cluster.routing.allocation.enable": None}}),
+        op("put-pipeline", id="stamp", body={"processors": [{"set": {"field": "seen", "value": True}}]}),
+        op("delete-index-template", only_if_exists=True),
+        op("create-index-template", settings={"number_of_replicas": 0}),
+        op("create-component-template"),
+        op("create-composable-template", settings={"index": {"number_of_replicas": 0}}),
+        op("delete-index", index=["numbers", "small"]),
+        op("create-index", settings={"index.number_of_replicas": 0}),
+        op("create-data-stream", data_stream="events-a"),
+        op("cluster-health", index="numbers", request_params={"wait_for_status": "green"}, retries=3),
+    ]
+
+
+def indexing() -> list[dict[str, Any]]:
+    sizes = {"bulk_size": 100, "request_timeout": 30}
+    return [
+        op("bulk", name="index", pipeline="stamp", indices=["numbers"], **sizes),
+        op("bulk", name="again", conflicts="random", on_conflict="update", ingest_doc_count=200,
+           indices=["numbers"], **sizes),
+        op("bulk", name="stream", corpora=["streamed"], refresh="true", **sizes),
+        op("refresh"),
+        op("index-stats", index="numbers", retries=20,
+           condition={"path": "_all.primaries.merges.current", "expected-value": 0}),
+        op("node-stats"),
+        op("force-merge", max_num_segments=1),
+        op("force-merge", name="in-background", mode="polling", poll_period=0.1, max_num_segments=1),
+        op("refresh", name="refresh-again", index="numbers"),
+    ]  # fmt: skip
+
+
+def reading() -> list[dict[str, Any]]:
+    composite = {"composite": {"sources": [{"n": {"terms": {"field": "number"}}}]}}
+    return [
+        op("search", index="numbers", body={**SORTED, "track_total_hits": True}, cache=False, detailed_results=True,
+           assertions=[HITS, {"property": "shards.failed", "condition": "==", "value": 0}]),
+        op("search", name="old-scroll", index="numbers", body={}, pages=2, results_per_page=100),
+        op("scroll-search", index="numbers", body={}, pages="all", results_per_page=300),
+        op("paginated-search", index="numbers", body=SORTED, pages="all", results_per_page=300),
+        op("composite-agg", index="numbers", results_per_page=400, body={"size": 0, "aggs": {"a": composite}}),
+        op("field-caps", index="numbers", fields="num*"),
+        op("raw-request", path="/_cat/indices", request_params={"v": True}),
+        op("raw-request", name="missing", path="/nowhere", ignore=[404]),
+        op("sleep", duration=0.01),
+    ]  # fmt: skip
+
+
+def composing() -> list[dict[str, Any]]:
+    search = op("search", index="numbers", body={"query": {"match_all": {}}})
+    paged = op("paginated-search", name="pinned", body=SORTED, pages=3, results_per_page=200,
+               with_point_in_time_from="pit")  # fmt: skip
+    return [
+        op("composite", max_connections=2, requests=[
+            op("open-point-in-time", name="pit", index="numbers"),
+            {"stream": [{**search, "name": "left"}, op("sleep", duration=0.01)]},
+            {"stream": [{**search, "name": "right"}]},
+            paged,
+            op("composite", name="nested", requests=[op("field-caps", name="caps", index="numbers")]),
+            op("raw-request", name="raw", path="/_cat/nodes"),
+            op("close-point-in-time", name="unpin", with_point_in_time_from="pit"),
+        ]),
+    ]  # fmt: skip
+
+
+def keeping(repository: Path) -> list[dict[str, Any]]:
+    snapshot = {"repository": "kept", "snapshot": "first"}
+    restored = {"indices": "numbers", "rename_pattern": "numbers", "rename_replacement": "restored"}
+    return [
+        op("create-snapshot-repository", repository="kept",
+           body={"type": "fs", "settings": {"location": str(repository)}}),
+        op("create-snapshot", body={"indices": "numbers"}, wait_for_completion=True, **snapshot),
+        op("restore-snapshot", body=restored, wait_for_completion=True, **snapshot),
+        op("raw-request", name="forget", path="/_snapshot/kept/first", method="DELETE"),
+        op("delete-snapshot-repository", repository="kept"),
+    ]  # fmt: skip
+
+
+def tearing_down() -> list[dict[str, Any]]:
+    return [
+        op("delete-data-stream", data_stream="events-a"),
+        op("delete-composable-template", name="drop-composable"),
+        op("delete-component-template"),
+        op("delete-index-template", name="drop-legacy"),
+        op("delete-index", name="drop", index=["numbers", "restored", "old-*", "nowhere"]),
+    ]
+
+
+def write_track(folder: Path, operations: list[dict[str, Any]]) -> None:
+    """A track that runs the operations one after another."""
+    mapping = {"properties": {"number": {"type": "integer"}, "@timestamp": {"type": "date"}}}
+    files = {
+        "index.json": {"settings": ONE_SHARD, "mappings": mapping},
+        "legacy.json": {"index_patterns": ["old-*"], "settings": {"number_of_shards": 1}},
+        "part.json": {"template": {"mappings": mapping}},
+        "whole.json": {"index_patterns": ["events-*"], "data_stream": {}, "composed_of": ["part"], "template": {}},
+    }
+    lines = [json.dumps({"number": n, "@timestamp": 1_500_000_000_000 + n}) for n in range(DOCUMENTS)]
+    action = json.dumps({"create": {"_index": "events-a"}})
+    files_text = {name: json.dumps(content) for name, content in files.items()}
+    files_text["numbers.json"] = "".join(f"{line}\n" for line in lines)
+    files_text["events.json"] = "".join(f"{action}\n{line}\n" for line in lines)
+    numbers = {"source-file": "numbers.json", "document-count": DOCUMENTS, "target-index": "numbers"}
+    events = {"source-file": "events.json", "document-count": DOCUMENTS, "includes-action-and-meta-data": True}
+    track = {
+        "version": 2,
+        "indices": [{"name": "numbers", "body": "index.json"}],
+        "templates": [{"name": "legacy", "index-pattern": "old-*", "template": "legacy.json"}],
+        "composable-templates": [
+            {"name": "whole", "index-pattern": "events-*", "template": "whole.json",
+             "delete-matching-indices": False}
+        ],
+        "component-templates": [{"name": "part", "template": "part.json"}],
+        "corpora": [
+            {"name": "indexed", "documents": [numbers]},
+            {"name": "streamed", "documents": [events]},
+        ],
+        "schedule": [{"operation": operation, "name": operation.get("name")} for operation in operations],
+    }  # fmt: skip
+    files_text["track.json"] = json.dumps(track)
+    for name, text in files_text.items():
+        (folder / name).write_text(text)
+
+
+def race(home: Path, track: Path, cluster: EmbeddedCluster) -> dict[str, Any]:
+    """Races the track on the cluster; the race record."""
+    command = [
+        sys.executable, "-m", "pacenote", "race", f"--track-path={track}", f"--race-id={track.name}",
+        f"--target-hosts={cluster.hosts[0].address}", "--enable-assertions", "--on-error=abort",
+    ]  # fmt: skip
+    environment = {**os.environ, "PACENOTE_HOME": str(home)}
+    ended = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300)
+    record = home / "races" / track.name / "race.json"
+    assert record.exists(), ended.stderr
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return json.loads(record.read_text())
+
+
+def test_every_type_that_the_engine_supports(
+    home: Path, cluster: EmbeddedCluster, repository: Path, tmp_path: Path
+) -> None:
+    operations = tasks(repository)
+    write_track(tmp_path, operations)
+    results = {task["task"]: task for task in race(home, tmp_path, cluster)["tasks"]}
+    failed = {name: task["errors"] for name, task in results.items() if task["error_rate"]}
+    assert failed == {}
+    done = {name: task["work"]["done"] for name, task in results.items()}
+    expected = {
+        "index": DOCUMENTS, "stream": DOCUMENTS, "again": 200, "search": 1, "old-scroll": 2, "scroll-search": 4,
+        "paginated-search": 4, "composite-agg": 4, "composite": 1, "force-merge": 1, "in-background": 1,
+        "delete-index": 0, "drop": 2, "create-index": 1, "missing": 1,
+    }  # fmt: skip
+    assert {name: done[name] for name in expected} == expected
+    assert {"left", "right", "pinned", "caps"} <= {
+        inner["operation"] for inner in results["composite"].get("parts", [])
+    }
