@@ -287,8 +287,12 @@ fn empty(body: &[u8], path: &str) -> Verdict {
     Verdict::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
 }
 
+/// The value at keys joined by dots; in a list a key is a position.
 fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
-    path.split('.').fold(value, |value, key| &value[key])
+    path.split('.').fold(value, |value, key| match key.parse::<usize>() {
+        Ok(position) if value.is_array() => &value[position],
+        _ => &value[key],
+    })
 }
 
 /// A value as text: strings without quotes, everything else as in JSON.
@@ -391,6 +395,10 @@ mod tests {
         let body = r#"{"_all": {"total": {"merges": {"current": 0}}}}"#;
         assert_eq!(class(check("0"), body), ErrorClass::None);
         assert_eq!(class(check("1"), body), ErrorClass::Condition);
+        let first = Check::Condition { path: "transforms.0.state".into(), expected: "stopped".into() };
+        let body = r#"{"transforms": [{"state": "stopped"}, {"state": "failed"}]}"#;
+        assert_eq!(class(first.clone(), body), ErrorClass::None);
+        assert_eq!(class(first, r#"{"transforms": []}"#), ErrorClass::Condition);
         let idle = Check::Empty { path: "nodes".into() };
         assert_eq!(class(idle.clone(), r#"{"nodes": {}}"#), ErrorClass::None);
         assert_eq!(class(idle.clone(), "{}"), ErrorClass::None);

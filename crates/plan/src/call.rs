@@ -200,7 +200,7 @@ pub enum Check {
     },
     /// The value at a dotted path, written as text, equals this text.
     Condition {
-        /// Keys joined by dots, for example `_all.total.merges.current`.
+        /// Keys joined by dots, for example `_all.total.merges.current`; in a list a key is a position.
         path: String,
         /// Expected value as text.
         expected: String,
