@@ -23,6 +23,7 @@ pytestmark = pytest.mark.engine
 DOCUMENTS = 1_000
 SORTED = {"query": {"match_all": {}}, "sort": [{"number": "asc"}]}
 HITS = {"property": "hits", "condition": ">=", "value": DOCUMENTS}
+SHARDS = {"property": "shards.failed", "condition": "==", "value": 0}
 ONE_SHARD = {"index.number_of_shards": 1, "index.number_of_replicas": 0}
 
 
@@ -89,12 +90,12 @@ def indexing() -> list[dict[str, Any]]:
 def reading() -> list[dict[str, Any]]:
     composite = {"composite": {"sources": [{"n": {"terms": {"field": "number"}}}]}}
     return [
-        op("search", index="numbers", body={**SORTED, "track_total_hits": True}, cache=False, detailed_results=True,
-           assertions=[HITS, {"property": "shards.failed", "condition": "==", "value": 0}]),
+        op("search", index="numbers", body={**SORTED, "track_total_hits": True}, cache=False,
+           detailed_results=True, assertions=[HITS, SHARDS]),
         op("search", name="old-scroll", index="numbers", body={}, pages=2, results_per_page=100),
         op("scroll-search", index="numbers", body={}, pages="all", results_per_page=300),
         op("paginated-search", index="numbers", body=SORTED, pages="all", results_per_page=300),
-        op("composite-agg", index="numbers", results_per_page=400, body={"size": 0, "aggs": {"a": composite}}),
+        op("composite-agg", index="numbers", results_per_page=400, body={"aggs": {"a": composite}}),
         op("field-caps", index="numbers", fields="num*"),
         op("raw-request", path="/_cat/indices", request_params={"v": True}),
         op("raw-request", name="missing", path="/nowhere", ignore=[404]),
@@ -149,15 +150,16 @@ def write_track(folder: Path, operations: list[dict[str, Any]]) -> None:
         "index.json": {"settings": ONE_SHARD, "mappings": mapping},
         "legacy.json": {"index_patterns": ["old-*"], "settings": {"number_of_shards": 1}},
         "part.json": {"template": {"mappings": mapping}},
-        "whole.json": {"index_patterns": ["events-*"], "data_stream": {}, "composed_of": ["part"], "template": {}},
+        "whole.json": {"index_patterns": ["events-*"], "data_stream": {}, "composed_of": ["part"]},
     }
     lines = [json.dumps({"number": n, "@timestamp": 1_500_000_000_000 + n}) for n in range(DOCUMENTS)]
     action = json.dumps({"create": {"_index": "events-a"}})
     files_text = {name: json.dumps(content) for name, content in files.items()}
     files_text["numbers.json"] = "".join(f"{line}\n" for line in lines)
     files_text["events.json"] = "".join(f"{action}\n{line}\n" for line in lines)
-    numbers = {"source-file": "numbers.json", "document-count": DOCUMENTS, "target-index": "numbers"}
-    events = {"source-file": "events.json", "document-count": DOCUMENTS, "includes-action-and-meta-data": True}
+    counted = {"document-count": DOCUMENTS}
+    numbers = {**counted, "source-file": "numbers.json", "target-index": "numbers"}
+    events = {**counted, "source-file": "events.json", "includes-action-and-meta-data": True}
     track = {
         "version": 2,
         "indices": [{"name": "numbers", "body": "index.json"}],
@@ -204,8 +206,8 @@ def test_every_type_that_the_engine_supports(
     assert len(results) == len(operations)
     done = {name: task["work"]["done"] for name, task in results.items()}
     expected = {
-        "index": DOCUMENTS, "stream": DOCUMENTS, "again": 200, "search": 1, "old-scroll": 2, "scroll-search": 4,
-        "paginated-search": 4, "composite-agg": 4, "composite": 1, "force-merge": 1, "in-background": 1,
+        "index": DOCUMENTS, "stream": DOCUMENTS, "again": 200, "search": 1, "old-scroll": 2,
+        "scroll-search": 4, "paginated-search": 4, "composite-agg": 4, "composite": 1, "force-merge": 1, "in-background": 1,
         "delete-index": 0, "drop": 3, "create-index": 1, "missing": 1,
     }  # fmt: skip
     assert {name: done[name] for name in expected} == expected
