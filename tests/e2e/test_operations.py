@@ -207,7 +207,8 @@ def test_every_type_that_the_engine_supports(
     done = {name: task["work"]["done"] for name, task in results.items()}
     expected = {
         "index": DOCUMENTS, "stream": DOCUMENTS, "again": 200, "search": 1, "old-scroll": 2,
-        "scroll-search": 4, "paginated-search": 4, "composite-agg": 4, "composite": 1, "force-merge": 1, "in-background": 1,
+        "scroll-search": 4, "paginated-search": 4, "composite-agg": 4, "composite": 1,
+        "force-merge": 1, "in-background": 1,
         "delete-index": 0, "drop": 3, "create-index": 1, "missing": 1,
     }  # fmt: skip
     assert {name: done[name] for name in expected} == expected
