@@ -79,15 +79,15 @@ class Lane:
         ("run", token, task, client, measured): carry out one operation; answer `done`, or `end` if there is
           none.
         ("next", token, task, client): when is the next operation due? answer `due`.
-        ("after", task, client, weight, unit, success, error, seconds_since_start): what became of an operation
-          whose task has a scheduler in Python and that the driver carried out itself.
+        ("after", task, client, weight, unit, success, error, seconds_since_start): what became of an
+          operation whose task has a scheduler in Python and that the driver carried out itself.
         ("ended", task, client): the client's share of the task is over: nothing more is taken.
         ("finish", step): all clients of the step have ended.
         ("reply", ticket, status, headers, body): the reply to a `request`.
-        ("failed", ticket, kind, reason): a `request` without reply; kind: connect, reset, timeout or protocol.
+        ("failed", ticket, kind, reason): no reply came; kind is connect, reset, timeout or protocol.
         ("outcome", ticket, json): what became of an `execute`: an object with `success`, `weight`, `status`,
-          `took_ms` (-1: not said), `error` (null, or `class`, `kind`, `reason`, `status`) and `body`, the last
-          reply's text.
+          `took_ms` (-1: not said), `error` (null, or `class`, `kind`, `reason`, `status`) and `body`, the
+          last reply's text.
         ("quit",): the race is over; nothing follows.
         """
 
@@ -97,19 +97,22 @@ class Lane:
     def supply(self, task: int, client: int, operation: str, body: bytes | None) -> bool:
         """Hands over the next operation of a client: a `Supply` document, with a bulk's body beside it.
 
-        False: there is no room now, or the client's share is over. Raises CoreError: this is no such document,
-        the task takes none, its source has ended.
+        False: there is no room now, or the client's share is over. Raises CoreError: this is no such
+        document, the task takes none, its source has ended.
         """
 
     def room(self, task: int, client: int) -> int:
-        """How many operations can be handed over to a client now. Raises CoreError: the task needs no Python."""
+        """How many operations can be handed over to a client now.
+
+        Raises CoreError: the task needs no Python.
+        """
 
     def end(self, task: int, client: int, error: str | None) -> None:
         """Says that a client has no more operations than those handed over; the first call counts.
 
         With an error, which is the reason told, the share ends with a failed operation of class `plugin`. A
-        `run` or `next` that is not answered yet is answered by that: there was no operation. Raises CoreError:
-        the task needs no Python.
+        `run` or `next` that is not answered yet is answered by that: there was no operation. Raises
+        CoreError: the task needs no Python.
         """
 
     def due(self, token: int, offset_s: float | None) -> None:
@@ -138,9 +141,10 @@ class Lane:
     ) -> int:
         """Sends a request to a cluster (`default`, or another that the plan names); returns its ticket.
 
-        `target` is path and query string. Headers go beside those of the cluster; those that frame the message
-        are the driver's own and left out, and so is `user-agent`. Without timeout that of the plan holds.
-        Raises CoreError: there is no such cluster, the request cannot be written as HTTP, the race is over.
+        `target` is path and query string. Headers go beside those of the cluster; those that frame the
+        message are the driver's own and left out, and so is `user-agent`. Without timeout that of the
+        plan holds. Raises CoreError: there is no such cluster, the request cannot be written as HTTP, the
+        race is over.
         """
 
     def execute(self, owner: tuple[int, int] | None, cluster: str, operation: str, body: bytes | None) -> int:

@@ -210,6 +210,10 @@ def test_texts_of_the_engine_cannot_steer_a_terminal():
         ({"throughput": None}, "no throughput: it ended during its warm-up"),
         ({"throughput": None, "error_rate": 1.0}, "no throughput: no operation succeeded"),
         ({"ended_by": "stopped"}, "stopped before its end"),
+        (
+            {"underruns": 1_200, "underrun_s": 3.14159},
+            "the parameter source could not keep up: 1,200 operations waited 3.14 s",
+        ),
     ],
 )
 def test_what_is_odd_about_a_task_is_told(changes, text):
