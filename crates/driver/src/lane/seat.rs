@@ -55,6 +55,24 @@ pub struct Trip {
     pub bytes_in: u64,
 }
 
+/// Python's end of a client's queue.
+#[derive(Debug)]
+struct Feed {
+    ready: Producer<Item>,
+    /// Operations that were carried out come back, to be freed by the thread that made them: freeing memory of another
+    /// thread takes a lock of the allocator's.
+    spent: Consumer<Item>,
+}
+
+/// The worker's end of it.
+#[derive(Debug)]
+pub struct Drain {
+    /// What was handed over.
+    pub ready: Consumer<Item>,
+    /// The way back.
+    pub spent: Producer<Item>,
+}
+
 /// See the module documentation. The worker of the client waits at it, Python's threads answer.
 #[derive(Debug)]
 pub struct Seat {
@@ -72,8 +90,8 @@ pub struct Seat {
     scheduled: bool,
     /// A runner in Python carries its operations out.
     runs: bool,
-    feed: Mutex<Option<Producer<Item>>>,
-    drain: Mutex<Option<Consumer<Item>>>,
+    feed: Mutex<Option<Feed>>,
+    drain: Mutex<Option<Drain>>,
     /// Python has no more operations for it, and why if something failed.
     over: OnceLock<Option<String>>,
     /// The driver wants no more.
@@ -128,14 +146,15 @@ impl Seat {
     /// Makes the queue, if there is to be one.
     pub fn open(&self) {
         if let Some(ahead) = self.ahead {
-            let (producer, consumer) = RingBuffer::new(ahead);
-            *lock(&self.feed) = Some(producer);
-            *lock(&self.drain) = Some(consumer);
+            let (to, ready) = RingBuffer::new(ahead);
+            let (back, spent) = RingBuffer::new(ahead);
+            *lock(&self.feed) = Some(Feed { ready: to, spent });
+            *lock(&self.drain) = Some(Drain { ready, spent: back });
         }
     }
 
     /// The worker's end of the queue; given away once.
-    pub fn take_drain(&self) -> Option<Consumer<Item>> {
+    pub fn take_drain(&self) -> Option<Drain> {
         lock(&self.drain).take()
     }
 
@@ -154,13 +173,20 @@ impl Seat {
     /// How many operations fit into the queue now.
     pub fn room(&self) -> usize {
         let feed = lock(&self.feed);
-        if self.ended.load(Ordering::Relaxed) { 0 } else { feed.as_ref().map_or(0, Producer::slots) }
+        if self.ended.load(Ordering::Relaxed) {
+            0
+        } else {
+            feed.as_ref().map_or(0, |feed| feed.ready.slots())
+        }
     }
 
     /// Adds an operation; `false` when there is no room.
     pub fn push(&self, item: Item) -> bool {
         let pushed = match lock(&self.feed).as_mut() {
-            Some(feed) if !self.ended.load(Ordering::Relaxed) => feed.push(item),
+            Some(feed) if !self.ended.load(Ordering::Relaxed) => {
+                while feed.spent.pop().is_ok() {}
+                feed.ready.push(item)
+            }
             _ => return false,
         };
         if let Err(PushError::Full(_)) = pushed {

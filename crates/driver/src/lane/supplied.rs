@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use rtrb::Consumer;
-
 use crate::drive::Desk;
 use crate::lane::item::Item;
-use crate::lane::seat::Seat;
+use crate::lane::seat::{Drain, Seat};
 use crate::link::Links;
 use crate::outcome::Outcome;
 
@@ -14,7 +12,7 @@ use crate::outcome::Outcome;
 #[derive(Debug)]
 pub struct SuppliedSource {
     seat: Arc<Seat>,
-    drain: Consumer<Item>,
+    drain: Drain,
     item: Option<Item>,
 }
 
@@ -26,22 +24,25 @@ impl SuppliedSource {
 
     /// Nothing was supplied, but something may come.
     pub fn is_dry(&self) -> bool {
-        self.drain.is_empty() && !self.seat.is_over()
+        self.drain.ready.is_empty() && !self.seat.is_over()
     }
 
     /// Whether an operation was handed over.
     pub fn has_some(&self) -> bool {
-        !self.drain.is_empty()
+        !self.drain.ready.is_empty()
     }
 
     /// Waits until it is not dry any more.
     pub async fn arrival(&self) {
-        self.seat.arrival(&self.drain).await;
+        self.seat.arrival(&self.drain.ready).await;
     }
 
     /// Takes the next operation. Returns `false` when there is none.
     pub fn prepare(&mut self) -> bool {
-        self.item = self.drain.pop().ok();
+        if let Some(spent) = std::mem::replace(&mut self.item, self.drain.ready.pop().ok()) {
+            // Without room on the way back it is freed here.
+            let _ = self.drain.spent.push(spent);
+        }
         self.item.is_some()
     }
 
