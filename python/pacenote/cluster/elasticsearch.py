@@ -84,6 +84,9 @@ class Elasticsearch:
             *(Root(_GROUP, name, version) for name in ("elasticsearch", "elasticsearch-plugin-classloader")),
             # An optional dependency there, but the node does not start without it; must equal log4j-api.
             Root("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
+            # Optional there; without them there is no geo_shape.
+            Root("org.locationtech.spatial4j", "spatial4j", "0.7"),
+            Root("org.locationtech.jts", "jts-core", "1.15.0"),
         )
 
     def locale_roots(self, version: str) -> tuple[Root, ...]:

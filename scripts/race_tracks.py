@@ -1,0 +1,137 @@
+"""Races public tracks against the embedded engine with generated data: writes docs/compatibility-races.md.
+
+    python scripts/race_tracks.py FOLDER/geonames FOLDER/pmc ...
+
+Each track is raced twice: in test mode as it is, and with 100,000 generated documents and a few iterations of each
+task, unthrottled, so that it takes minutes and not hours. What is counted are failed operations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacenote.store.home import default_home
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility-races.md"
+
+DOCUMENTS = 100_000
+ITERATIONS = 5
+PERIOD_S = 10
+
+
+@dataclass(frozen=True)
+class Raced:
+    """What came of one race."""
+
+    verdict: str
+    tasks: int
+    failed: tuple[str, ...]
+
+    def cell(self) -> str:
+        """What the table shows."""
+        return f"{self.verdict}: {self.tasks - len(self.failed)} of {self.tasks} without errors"
+
+
+def pacenote(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command line as a user would."""
+    command = [sys.executable, "-m", "pacenote", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def race(folder: Path, *options: str) -> Raced:
+    """Races the default challenge of a track."""
+    race_id = f"compatibility-{folder.name}-{len(options)}"
+    shutil.rmtree(default_home() / "races" / race_id, ignore_errors=True)
+    done = pacenote(
+        "race", f"--track-path={folder}", f"--race-id={race_id}", "--corpus=generated", "--quiet", *options
+    )
+    file = default_home() / "races" / race_id / "race.json"
+    if not file.is_file():
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        return Raced(f"could not run ({said[-1] if said else done.returncode})", 0, ())
+    record = json.loads(file.read_text("utf-8"))
+    tasks = record["tasks"]
+    return Raced(record["verdict"]["state"], len(tasks), tuple(failures(tasks)))
+
+
+def failures(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The tasks that failed, with the first reason."""
+    for task in tasks:
+        errors = task["errors"]
+        if errors:
+            reason = " ".join(str(errors[0].get("reason", "")).split())[:160]
+            yield f"{task['task']}: {errors[0]['error_class']} {reason}"
+
+
+def shortened(folder: Path, target: Path) -> Path:
+    """A copy of a track whose tasks are short and unthrottled."""
+    shutil.copytree(folder, target, symlinks=True)
+    done = pacenote("render-track", f"--track-path={folder}", "--quiet")
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    track = json.loads(done.stdout)
+    for challenge in track.get("challenges") or [track.get("challenge") or track]:
+        for element in challenge["schedule"]:
+            for task in element.get("parallel", {}).get("tasks", [element]):
+                shorten(task)
+            if "parallel" in element:
+                shorten(element["parallel"])
+    (target / "track.json").write_text(json.dumps(track), "utf-8")
+    return target
+
+
+def shorten(task: dict[str, Any]) -> None:
+    """Caps what makes a task long."""
+    for key, most in (
+        ("warmup-iterations", 1),
+        ("iterations", ITERATIONS),
+        ("warmup-time-period", 0),
+        ("time-period", PERIOD_S),
+    ):
+        if key in task:
+            task[key] = min(task[key], most)
+    for key in ("target-throughput", "target-interval"):
+        task.pop(key, None)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Writes the page; 1 if anything failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("tracks", nargs="+", type=Path)
+    parser.add_argument("--output", type=Path, default=PAGE)
+    options = parser.parse_args(arguments)
+    lines = [
+        "# Public tracks, raced",
+        "",
+        "Made by `scripts/race_tracks.py`: the default challenge of each track against the embedded OpenSearch with",
+        f"generated data, in test mode as it is, and with {DOCUMENTS:,} documents and at most {ITERATIONS} iterations",
+        "per client and task. Failed tasks are named with the first reason that the engine gave.",
+        "",
+        "| track | test mode | 100,000 documents |",
+        "| --- | --- | --- |",
+    ]
+    remarks: dict[str, None] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for folder in options.tracks:
+            small = race(folder.resolve(), "--test-mode")
+            copy = shortened(folder.resolve(), Path(scratch) / folder.name)
+            large = race(copy, "--ignore-unused-track-params", f"--corpus-documents={DOCUMENTS}")
+            lines.append(f"| {folder.name} | {small.cell()} | {large.cell()} |")
+            sys.stderr.write(lines[-1] + "\n")
+            remarks |= dict.fromkeys(f"- {folder.name}, {text}" for text in (*small.failed, *large.failed))
+    body = [*lines, *(["", "## Failures", ""] if remarks else []), *remarks]
+    options.output.write_text("\n".join(body) + "\n", encoding="utf-8")
+    return int(bool(remarks))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
