@@ -4,8 +4,8 @@
 //! there at any size worth measuring: the request `GET / HTTP/1.0`, terms that begin with `GET image`, many
 //! documents with status 200 on 1 May, exactly 20 with status 400 on that day (the track asserts that number), and
 //! times after 10 June. The track's assertions of exactly 10,000 hits mean "that many or more" and need more documents:
-//! the range from 15 May on about 11,000, the request `GET / HTTP/1.0` about 700,000, status 200 on 1 May more than two
-//! millions.
+//! the range from 15 May on about 11,000, the request `GET / HTTP/1.0` about 700,000, status 200 on 1 May about
+//! 3,700,000, in all seven files together.
 //!
 //! `http_logs_unparsed` holds the same requests, each as one line of a web server's log. A file is of that kind, too,
 //! if its name says so (`documents-181998.unparsed.json`).

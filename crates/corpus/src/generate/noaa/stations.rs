@@ -65,7 +65,7 @@ impl Stations {
         let japan = COUNTRIES.iter().find(|country| country.code == "JA").unwrap_or(&COUNTRIES[0]);
         (0..JAPANESE).for_each(|_| japanese.push(maker.station(japan, None, &mut random)));
         for number in 0..HIGH {
-            let name = if number % 4 == 0 { "SAN LUIS PEAK" } else { "SADDLE PASS" };
+            let name = if number == 0 { "SAN LUIS PEAK" } else { "SADDLE PASS" };
             let elevation = 28_500 + i64::from(random.below(6_000));
             high.push(maker.station(&COUNTRIES[0], Some((name, Some(elevation))), &mut random));
         }
