@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pacenote.model.codec import decode, encode
@@ -122,6 +122,16 @@ class PartResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueSummary:
+    """A number that the runner of a plug-in returned with its operations, such as a recall."""
+
+    count: int
+    min: float
+    mean: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """What one finished task did.
 
@@ -130,6 +140,7 @@ class TaskResult:
     operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
     does not. `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
     written in Python. `parts` are the operations within a composite one; they count for nothing else here.
+    `values` are what a runner written in Python returned with measured operations.
     """
 
     task: str
@@ -158,6 +169,7 @@ class TaskResult:
     underruns: int = 0
     underrun_s: float = 0.0
     parts: tuple[PartResult, ...] = ()
+    values: Mapping[str, ValueSummary] = field(default_factory=dict)
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:

@@ -137,6 +137,11 @@ class PlannedTask:
     tolerates_errors: bool
     work: Work
 
+    @property
+    def needs_python(self) -> bool:
+        """Whether a parameter source, a runner or a scheduler in Python takes part in it."""
+        return isinstance(self.work, Supplied | Lane) or isinstance(self.pace, Scheduled)
+
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
@@ -201,10 +206,8 @@ class Plan:
 
     @property
     def needs_python(self) -> bool:
-        """Whether parameter sources, runners or schedulers in Python take part."""
-        return any(
-            isinstance(task.work, Supplied | Lane) or isinstance(task.pace, Scheduled) for task in self.tasks
-        )
+        """Whether Python takes part in any task."""
+        return any(task.needs_python for task in self.tasks)
 
     def to_json(self) -> str:
         """The document the driver reads; equal plans give equal texts."""

@@ -6,6 +6,7 @@ has happened.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import time
@@ -18,7 +19,9 @@ from typing import Any
 from pacenote import _core
 from pacenote.errors import DriverError
 from pacenote.model.race_request import RaceListener
-from pacenote.model.result import Progress, TaskResult
+from pacenote.model.result import Progress, TaskResult, ValueSummary
+from pacenote.plugins.lane import LaneRuntime
+from pacenote.plugins.program import Program
 from pacenote.store.local import RaceFolder
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
@@ -59,18 +62,29 @@ class Drive:
 
 
 def drive(
-    plan: str, folder: RaceFolder, alive: Callable[[], str | None] | None, listener: RaceListener
+    plan: str,
+    folder: RaceFolder,
+    alive: Callable[[], str | None] | None,
+    listener: RaceListener,
+    program: Program | None = None,
 ) -> Drive:
     """Drives a plan document to its end, whichever way it comes.
 
-    `alive` says why the engine is dead, None while it lives; without it nobody is asked. Raises DriverError
-    when the core cannot start, StoreError when a result cannot be stored; the core has then stopped.
+    `alive` says why the engine is dead, None while it lives; without it nobody is asked. `program` is what
+    Python does in it, if the plan needs Python. Raises DriverError when the core cannot start, StoreError
+    when a result cannot be stored; the core has then stopped.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
     except _core.CoreError as error:
         raise DriverError(str(error)) from None
-    return _Listening(driver, folder, alive, listener).to_the_end()
+    listening = _Listening(driver, folder, alive, listener)
+    lane = driver.lane()
+    if lane is None or program is None:
+        return listening.to_the_end()
+    with LaneRuntime(lane, program) as runtime:
+        listening.values = runtime.values
+        return listening.to_the_end()
 
 
 class _Listening:
@@ -87,6 +101,7 @@ class _Listening:
         self._folder = folder
         self._alive = alive
         self._listener = listener
+        self.values: Callable[[int], Mapping[str, ValueSummary]] = lambda _: {}
         self._tasks: list[TaskResult] = []
         self._summary: dict[str, Any] | None = None
         self._interrupted_at: float | None = None
@@ -149,6 +164,8 @@ class _Listening:
             self._summary = message["finished"]
             return
         result = TaskResult.from_document(message["task_finished"])
+        if values := self.values(result.index):
+            result = dataclasses.replace(result, values=values)
         self._tasks.append(result)
         self._folder.append(result)
         self._listener.task_finished(result)

@@ -15,7 +15,14 @@ from pacenote.model.names import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Task, Track
+from pacenote.model.work import Lane, Supplied
+from pacenote.operations.base import Context
 from pacenote.plan.corpora import Selected, no_documents
+from pacenote.plan.document import Iterations, Plan, PlannedTask, Scheduled
+from pacenote.plugins.program import Program, PythonTask
+from pacenote.plugins.rally_convert import to_rally
+from pacenote.plugins.rally_track import Task as RallyTask
+from pacenote.plugins.registry import Registry
 from pacenote.plugins.tools import Tools
 from pacenote.plugins.track_plugins import TrackPlugins, open_plugins
 from pacenote.race.corpora import PreparedCorpora
@@ -92,6 +99,54 @@ def tell_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, requ
     found = {key: (file.path, file.documents) for key, file in corpora.files.items()}
     folders = (plugins.root, data_root(request)) if request.track_path else (data_root(request),)
     plugins.set_data_files(folders, found)
+
+
+def program_of(
+    plan: Plan,
+    prepared: Prepared,
+    plugins: TrackPlugins | None,
+    context: Context,
+    warn: Callable[[str], None],
+) -> Program | None:
+    """What Python does in a race, None if nothing."""
+    if not plan.needs_python:
+        return None
+    track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track
+    challenge = track.find_challenge(prepared.challenge.name)
+    seen = (task for element in challenge.schedule for task in element)
+    parts = zip(plan.tasks, prepared.challenge.tasks(), seen, strict=True)
+    tasks = {
+        index: _python_task(index, planned, task, rally)
+        for index, (planned, task, rally) in enumerate(parts)
+        if planned.needs_python
+    }
+    return Program(
+        track=track,
+        registry=Registry() if plugins is None else plugins.registry,
+        context=context,
+        tasks=tasks,
+        steps=tuple(
+            tuple(dict.fromkeys(share.task for slot in step.slots for share in slot.allocations))
+            for step in plan.steps
+        ),
+        root=prepared.track.root if plugins is None else plugins.root,
+        clusters=("default", *(other.name for other in plan.others)),
+        warn=warn,
+    )
+
+
+def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask) -> PythonTask:
+    bound = planned.bound
+    return PythonTask(
+        index=index,
+        task=task,
+        rally=rally,
+        supplied=isinstance(planned.work, Supplied),
+        runs=isinstance(planned.work, Lane),
+        scheduled=isinstance(planned.pace, Scheduled),
+        most=bound.warmup + bound.measured if isinstance(bound, Iterations) else None,
+        once=not task.is_time_based,
+    )
 
 
 def data_root(request: RaceRequest) -> Path:

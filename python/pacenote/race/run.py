@@ -27,24 +27,33 @@ from pacenote.cluster.cluster import (
     existing_cluster,
 )
 from pacenote.cluster.wire import Access
-from pacenote.errors import DriverError, PacenoteError, TrackError, UsageError
-from pacenote.model.names import quoted
+from pacenote.errors import DriverError, PacenoteError, UsageError
+from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
 from pacenote.model.race_request import RaceListener, RaceRequest
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Track
 from pacenote.model.verdict import judge
-from pacenote.operations.base import Engine, included_in_report
+from pacenote.operations.base import Context, Engine, included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import Host, OnError, Plan, Target
 from pacenote.plan.explain import StepLines, explain
+from pacenote.plugins.program import Program
 from pacenote.plugins.track_plugins import TrackPlugins
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
 from pacenote.race.documents import check_documents
 from pacenote.race.drive import STOPPING, Drive, drive
-from pacenote.race.plugins import after_load, names_of, plugins_of, prepare_data, sourced_by, tell_data_files
+from pacenote.race.plugins import (
+    after_load,
+    names_of,
+    plugins_of,
+    prepare_data,
+    program_of,
+    sourced_by,
+    tell_data_files,
+)
 from pacenote.store.local import RaceFolder, RaceStore
 from pacenote.telemetry.device import Devices
 from pacenote.telemetry.environment import read_environment
@@ -90,9 +99,7 @@ def _race(
     track, challenge = prepared.track, prepared.challenge
     context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
     plan = _plan(request, track, challenge, context)
-    if plan.needs_python:
-        raise TrackError(f"track {quoted(track.name)} has tasks in Python, which cannot be run yet")
-    _check_indices(request, challenge)
+    _check_indices(request, challenge, context.plugins)
     place = RaceFolder(RaceStore(request.home).races / request.race_id)
     provision = _provision(request, place)
     prepare_data(plugins, request, listener.preparing)
@@ -105,16 +112,19 @@ def _race(
         with existing or embedded_cluster(provision, listener.preparing) as cluster:
             record = _set_out(folder, plan, cluster, secret_values(request.track_params))
             listener.started(record)
-            return _run(record, plan, cluster, folder, listener)
+            known = Context(track, corpora.data_file, _engine_of(cluster), request.enable_assertions)
+            program = program_of(plan, prepared, plugins, known, listener.warning)
+            return _run(record, _Course(plan, program), cluster, folder, listener)
     except BaseException as error:
         _break_off(folder, error)
         raise
 
 
-def _check_indices(request: RaceRequest, challenge: Challenge) -> None:
+def _check_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:
     """A new engine has no indices, and a search for a pattern that matches nothing succeeds without hits."""
     kinds = {task.operation.type for task in challenge.tasks()}
-    if request.pipeline == "benchmark-only" or "search" not in kinds or kinds & {"bulk", "create-index"}:
+    makes = kinds & {"bulk", "create-index", "create-data-stream", *plugins.runners}
+    if request.pipeline == "benchmark-only" or "search" not in kinds or makes:
         return
     raise UsageError(
         f"challenge '{challenge.name}' searches indices that a new engine does not have",
@@ -243,8 +253,22 @@ def _aim(plan: Plan, cluster: Cluster) -> Plan:
     return dataclasses.replace(plan, target=target)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Course:
+    """What is driven: the plan, and what Python does in it."""
+
+    plan: Plan
+    program: Program | None
+
+
+def _engine_of(cluster: Cluster) -> Engine:
+    """The engine that runs."""
+    info = cluster.info()
+    return Engine(info.distribution, info.version, info.flavor)
+
+
 def _run(
-    record: RaceRecord, plan: Plan, cluster: Cluster, folder: RaceFolder, listener: RaceListener
+    record: RaceRecord, course: _Course, cluster: Cluster, folder: RaceFolder, listener: RaceListener
 ) -> RaceRecord:
     """Drives the plan and concludes the race; the record is stored when this returns."""
     get = cluster.rest().get
@@ -252,7 +276,7 @@ def _run(
     devices.start()
     # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
     alive = cluster.alive if record.pipeline != "benchmark-only" else None
-    driven = drive(_aim(plan, cluster).to_json(), folder, alive, listener)
+    driven = drive(_aim(course.plan, cluster).to_json(), folder, alive, listener, course.program)
     record = dataclasses.replace(
         record,
         tasks=driven.tasks,
@@ -262,7 +286,7 @@ def _run(
     )
     if driven.ended_by_itself:
         observed = devices.stop()
-        checks, problems = check_documents(plan, driven.tasks, get)
+        checks, problems = check_documents(course.plan, driven.tasks, get)
         record = dataclasses.replace(
             record,
             system=observed.system,

@@ -132,6 +132,8 @@ def _own_task_rows(task: TaskResult) -> Iterator[Row]:
         place = f"{task.task}/{part.operation}"
         yield from _percentile_rows(place, "service time", part.service_time)
         yield Row("error rate", place, _percent(part.error_rate), "%")
+    for name, value in task.values.items():
+        yield Row(name if value.count == 1 else f"mean {name}", task.task, value.mean, "")
 
 
 def _document_rows(record: RaceRecord) -> Iterator[Row]:
