@@ -21,6 +21,7 @@ from pacenote.model.work import (
     Bulk,
     BulkFile,
     Calls,
+    CheckEmpty,
     CheckEsql,
     Comparison,
     Composite,
@@ -90,6 +91,7 @@ def extra_works() -> tuple[Work, ...]:
     """Kinds of work and calls that no operation of the schedule above needs."""
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
+    idle = replace(request, check=CheckEmpty("nodes"))
     remembered = replace(request, remember=Remember("pit", "id"), recall=Recall("pit", "<pit>"))
     pages = tuple(
         Pages(request, following, pages=2, page_size=10)
@@ -110,7 +112,7 @@ def extra_works() -> tuple[Work, ...]:
         timeout_ms=None,
     )
     return (
-        Calls((*pages, Wait(0.5), composite, remembered, replace(request, check=CheckEsql()))),
+        Calls((*pages, Wait(0.5), composite, remembered, replace(request, check=CheckEsql()), idle)),
         bulk,
         replace(bulk, files=(replace(numbered, action=ActionInFile()),), conflicts=None),
         Supplied(ahead=8),
