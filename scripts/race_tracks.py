@@ -2,8 +2,8 @@
 
     python scripts/race_tracks.py FOLDER/geonames FOLDER/pmc ...
 
-Each track is raced twice: in test mode as it is, and with 100,000 generated documents and a few iterations of each
-task, unthrottled, so that it takes minutes and not hours. What is counted are failed operations.
+Each track is raced twice: in test mode as it is, and with 100,000 generated documents and a few iterations of
+each task, unthrottled, so that it takes minutes and not hours. What is counted are failed operations.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,9 +113,13 @@ def main(arguments: Sequence[str]) -> int:
     lines = [
         "# Public tracks, raced",
         "",
-        "Made by `scripts/race_tracks.py`: the default challenge of each track against the embedded OpenSearch with",
-        f"generated data, in test mode as it is, and with {DOCUMENTS:,} documents and at most {ITERATIONS} iterations",
-        "per client and task. Failed tasks are named with the first reason that the engine gave.",
+        *textwrap.wrap(
+            "Made by `scripts/race_tracks.py`: the default challenge of each track against the embedded "
+            f"OpenSearch with generated data, in test mode as it is, and with {DOCUMENTS:,} documents and at "
+            f"most {ITERATIONS} iterations per client and task. Failed tasks are named with the first reason "
+            "that the engine gave.",
+            118,
+        ),
         "",
         "| track | test mode | 100,000 documents |",
         "| --- | --- | --- |",

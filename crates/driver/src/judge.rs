@@ -96,7 +96,12 @@ fn refused(status: u16, body: &[u8]) -> Verdict {
     let (kind, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(reply) => match &reply["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
-            Value::Object(error) => (text(error.get("type")), text(error.get("reason"))),
+            Value::Object(error) => {
+                // "All shards failed" says less than what the first of them said.
+                let cause = error.get("root_cause").map_or(&Value::Null, |causes| &causes[0]);
+                let of = |key| cause.get(key).or_else(|| error.get(key));
+                (text(of("type")), text(of("reason")))
+            }
             _ => (String::new(), shorten(body)),
         },
         Err(_) => (String::new(), shorten(body)),
@@ -336,6 +341,9 @@ mod tests {
         assert_eq!((verdict.class, verdict.accepted), (ErrorClass::HttpStatus, 0));
         assert_eq!((verdict.failures[0].kind.as_str(), verdict.failures[0].status), ("rejected", 429));
         assert_eq!(judge(&status, 502, b"<html>Bad Gateway").failures[0].reason, "<html>Bad Gateway");
+        let body = br#"{"error": {"root_cause": [{"type": "shape", "reason": "no such relation"}],
+            "type": "search_phase_execution_exception", "reason": "all shards failed"}, "status": 400}"#;
+        assert_eq!(judge(&status, 400, body).failures[0].reason, "no such relation");
     }
 
     #[test]
