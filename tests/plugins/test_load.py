@@ -169,6 +169,19 @@ def test_names_tell_the_planner_what_there_is(tmp_path):
     assert (names.param_sources, names.schedulers) == ({"source"}, {"scheduler"})
 
 
+def test_what_plug_ins_log_is_not_for_the_terminal(tmp_path, capfd):
+    text = "import logging\nlogging.getLogger(__name__).warning('psst')\n" + EMPTY
+    root_logger = logging.getLogger()
+    before, root_logger.handlers[:] = root_logger.handlers[:], []
+    try:
+        with loaded(write_track(tmp_path, {"track.py": text}) / "track.py"):
+            logging.getLogger("tour").error("psst")
+        assert root_logger.handlers == []
+    finally:
+        root_logger.handlers[:] = before
+    assert capfd.readouterr() == ("", "")
+
+
 def test_loggers_of_runners_are_named_after_their_module(tmp_path):
     text = """
         from esrally.driver import runner

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult, Work
 from pacenote.model.work import (
@@ -15,9 +17,11 @@ from pacenote.model.work import (
     BulkFile,
     Conflicts,
     IdOrder,
+    Lane,
     LimitShare,
     OnConflict,
     Sleep,
+    Supplied,
 )
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
 from pacenote.race.documents import check_documents
@@ -131,3 +135,18 @@ def test_documents_that_come_again_need_not_be_counted():
     assert reason(with_ids(0.0), counted=10) == "", "every id is new"
     both = reason(with_ids(0.0), with_ids(0.0), counted=10)
     assert both == "tasks 'task1' and 'task2' give the same ids"
+
+
+@pytest.mark.parametrize(
+    ("other", "unseen"),
+    [
+        (("bulk", Supplied(4)), True),
+        (("own-runner", Lane()), True),
+        (("search", Supplied(4)), False),
+        (("wait-for-transform", Lane()), False),
+    ],
+)
+def test_code_of_plug_ins_may_write_what_the_plan_does_not_tell(other, unseen):
+    tasks = plan(DELETE, ("bulk", bulk(file("a", 5))), other)
+    (check,), _ = check_documents(tasks, [result(1, 5)], engine({"a": 9}))
+    assert ("plug-in" in check.difference_expected) is unseen

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -43,12 +44,23 @@ def loaded(file: Path, libraries: Sequence[Path] = ()) -> Generator[Loaded, None
     """
     file = file.absolute()
     root = file.parent
-    with serving(), _own_modules(root, libraries):
+    with serving(), _own_modules(root, libraries), _quiet():
         plugins = Loaded(root, file)
         use(plugins.registry)
         entry = _load_all(root, file)
         _register(entry, plugins)
         yield plugins
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None, None, None]:
+    """Plug-ins log, as they do for Rally's log file: without a handler, that would go to the terminal."""
+    handler = logging.NullHandler()
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 @contextlib.contextmanager

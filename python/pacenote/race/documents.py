@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.race import DocumentCheck
 from pacenote.model.result import TaskResult
-from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, Work
+from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, Lane, Supplied, Work
+from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.telemetry.device import Get
 from pacenote.telemetry.document_counts import count_documents
@@ -29,6 +30,8 @@ def check_documents(
         return (), ()
     counted, problems = count_documents(get, indices)
     filled = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
+    if any(map(_writes_unseen, plan.tasks)):
+        filled = "operations of the track's plug-in may add and delete documents, too"
     repeated = _repeated(plan)
     checks = []
     for names, acknowledged in groups.items():
@@ -115,6 +118,13 @@ def _starts_empty(plan: Plan) -> bool:
     kinds = [_kind(task) for task in plan.tasks]
     first_bulk = kinds.index("bulk") if "bulk" in kinds else len(kinds)
     return "delete-index" in kinds[:first_bulk]
+
+
+def _writes_unseen(task: PlannedTask) -> bool:
+    """Whether code of a plug-in may write documents, which the plan does not tell."""
+    if isinstance(task.work, Lane):
+        return find_type(task.operation_type) is None
+    return isinstance(task.work, Supplied) and task.operation_type == "bulk"
 
 
 def _kind(task: PlannedTask) -> str:
