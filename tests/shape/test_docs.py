@@ -13,6 +13,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "README.md",
     "docs/measuring.md",
+    "docs/migrating.md",
     "docs/reference/configuration.md",
     "docs/reference/race-folder.md",
 )
@@ -105,3 +106,14 @@ def test_pages_stay_short():
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_has_a_gap_left_to_fill(page: str) -> None:
     assert "@@" not in (ROOT / page).read_text()
+
+
+def test_every_test_that_the_page_on_migrating_names_exists():
+    page = (ROOT / "docs" / "migrating.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \|.*\| ([^|]+) \|$", page, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 58))
+    named = {name for _, cell in rows for name in re.findall(r"`(\w+)`", cell)}
+    code = "\n".join(_text(path) for path in tracked() if path.suffix in {".py", ".rs"})
+    assert {name for name in named if not re.search(rf"\b(?:def|fn) {name}\(", code)} == set()
+    unproven = [int(number) for number, cell in rows if "`" not in cell]
+    assert len(unproven) <= 10, "a finding without a test must be the exception"

@@ -92,7 +92,7 @@ impl StepRun {
     /// The slots that belong to one of so many workers. Clients are dealt out in turn, so that few clients use as many
     /// cores as they can.
     pub fn slots_of(&self, worker: usize, workers: usize) -> impl Iterator<Item = &Slot> {
-        self.step().slots.iter().filter(move |slot| slot.client as usize % workers == worker)
+        dealt(self.step(), worker, workers)
     }
 
     /// Whether another task has completed the step.
@@ -112,5 +112,25 @@ impl StepRun {
             self.completed.store(true, Ordering::Relaxed);
             self.shared.wake_all();
         }
+    }
+}
+
+/// The slots of a step that belong to one of so many workers.
+fn dealt(step: &Step, worker: usize, workers: usize) -> impl Iterator<Item = &Slot> {
+    step.slots.iter().filter(move |slot| slot.client as usize % workers == worker)
+}
+
+#[cfg(test)]
+mod tests {
+    use pacenote_plan::{Slot, Step};
+
+    use super::*;
+
+    #[test]
+    fn few_clients_are_dealt_out_over_all_threads() {
+        let slot = |client| Slot { client, allocations: Vec::new() };
+        let step = Step { name: "s".into(), slots: vec![slot(0), slot(1), slot(5)], completed_by: None };
+        let of = |worker| dealt(&step, worker, 4).map(|slot| slot.client).collect::<Vec<_>>();
+        assert_eq!([of(0), of(1), of(2), of(3)], [vec![0], vec![1, 5], vec![], vec![]]);
     }
 }
