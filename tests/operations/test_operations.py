@@ -24,6 +24,7 @@ from pacenote.model.work import (
     Sleep,
 )
 from pacenote.operations.base import Engine
+from pacenote.operations.dialect import understood
 
 JSON = (("content-type", "application/json"),)
 TWO = track(indices=(Index("a", {"settings": {"x": 1, "y": 1}}), Index("b")))
@@ -248,3 +249,20 @@ def test_index_stats_problems() -> None:
     assert refused("index-stats", condition={"path": "p", "expected-value": []}) == (
         "operations[0].condition.expected-value must be a single value",
     )
+
+
+@pytest.mark.parametrize(
+    ("engine", "mode", "sent"),
+    [
+        (Engine("opensearch", "3.3.0"), "stored", {}),
+        (Engine("opensearch", "3.3.0"), "synthetic", {"index.mapping.source.mode": "synthetic"}),
+        (Engine("elasticsearch", "7.17.28"), "stored", {}),
+        (Engine("elasticsearch", "9.1.0"), "stored", {"index.mapping.source.mode": "stored"}),
+    ],
+)
+def test_settings_that_change_nothing_are_kept_from_engines_that_do_not_know_them(
+    engine: Engine, mode: str, sent: dict[str, str]
+) -> None:
+    """Half of the public tracks write down a default that only newer engines have a name for."""
+    body = {"settings": {"index.mapping.source.mode": mode}}
+    assert understood(body, engine) == {"settings": sent}

@@ -173,5 +173,7 @@ def result_line(result: TaskResult) -> str:
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
     if result.error_rate:
-        parts.append(f"error rate {result.error_rate * 100:.3g} %")
+        # What comes next may wait for what has failed: the reason must not wait for the report.
+        reason = f" ({clean(result.errors[0].reason)[:200]})" if result.errors else ""
+        parts.append(f"error rate {result.error_rate * 100:.3g} %{reason}")
     return f"{clean(result.task)} done: {', '.join(parts)}"

@@ -8,6 +8,7 @@ from typing import Any
 from pacenote.model.names import near, quoted
 from pacenote.model.reader import Reader
 from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.dialect import understood
 from pacenote.operations.named import compiled, supplied_pairs
 from pacenote.operations.request import json_body, path_of, read_common
 
@@ -33,7 +34,7 @@ def _bodies(params: Reader, context: Context) -> dict[str, Any]:
     bodies: dict[str, Any] = {}
     for name in names:
         if name in declared:
-            bodies[name] = _with_settings(declared[name], settings)
+            bodies[name] = understood(_with_settings(declared[name], settings), context.engine)
         elif params.has("body") or not declared:
             bodies[name] = params.data.get("body")
         else:
