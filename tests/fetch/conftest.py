@@ -13,3 +13,9 @@ from support.file_server import FileServer, file_server
 def server() -> Iterator[FileServer]:
     with file_server() as running:
         yield running
+
+
+@pytest.fixture
+def other() -> Iterator[FileServer]:
+    with file_server() as running:
+        yield running

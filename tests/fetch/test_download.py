@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import CorpusError
-from pacenote.fetch.address import addresses, resolve, signed
+from pacenote.fetch.address import NoCredentials, addresses, resolve, signed
 from pacenote.fetch.download import NotAvailable, Wanted, download
 from pacenote.fetch.transfer import Tuning
 from support.file_server import FileServer
@@ -57,6 +57,7 @@ def test_a_file_arrives_whole(here: Here) -> None:
 @pytest.mark.parametrize("etag", [True, False])
 def test_a_cut_connection_goes_on_where_it_stood(here: Here, etag: bool) -> None:
     here.server.etag = etag
+    here.server.headers = {} if etag else {"last-modified": "Sat, 01 Aug 2026 10:00:00 GMT"}
     here.server.cut_after = [100_000, 70_000]
     here.download()
     assert here.target.read_bytes() == CONTENT
@@ -69,6 +70,58 @@ def test_a_server_without_ranges_is_asked_again_from_the_beginning(here: Here) -
     here.download()
     assert here.target.read_bytes() == CONTENT
     assert here.said[-1][1:] == (len(CONTENT), len(CONTENT))
+    here.target.unlink()
+    # Further than the last time is no progress where all begins anew.
+    here.server.cut_after = [100_000, 200_000, 100_000, 200_000]
+    with pytest.raises(NotAvailable, match="the reply ended early"):
+        here.download()
+
+
+def test_pieces_of_versions_that_cannot_be_told_apart_are_not_put_together(here: Here) -> None:
+    def change(number: int) -> None:
+        if number == 2:
+            here.server.content = CONTENT[::-1]
+
+    here.server.etag = False
+    here.server.cut_after = [100_000]
+    here.server.on_request = change
+    here.download(len(CONTENT))
+    assert here.target.read_bytes() == CONTENT[::-1]
+
+
+def test_a_piece_of_who_knows_how_many_bytes_is_no_file(here: Here) -> None:
+    here.server.headers = {"content-range": "bytes 0-299999/*"}
+    with pytest.raises(NotAvailable, match="sends a piece and does not say of how many bytes"):
+        here.download()
+    assert not here.target.exists()
+
+
+def test_a_redirect_is_followed_without_credentials(here: Here, other: FileServer) -> None:
+    other.content = CONTENT
+    here.server.redirects = {"/data/a.json": f"{other.url}/elsewhere?signed=1"}
+    where = resolve(f"{here.server.url.replace('//', '//user:secret@')}/data/a.json")
+    other.cut_after = [100_000]
+    assert download(Wanted(here.target, (where,)), here.tell, QUICK) is where
+    assert here.target.read_bytes() == CONTENT
+    assert ["authorization" in headers for _, headers in here.server.seen] == [True, True]
+    assert ["authorization" in headers for _, headers in other.seen] == [False, False]
+    assert other.asked() == ["bytes=0-", "bytes=100000-299999"]
+
+
+def test_a_circle_of_redirects_ends(here: Here) -> None:
+    here.server.redirects = {"/data/notes.json.bz2": f"{here.server.url}/data/notes.json.bz2"}
+    with pytest.raises(NotAvailable, match="too many redirects"):
+        here.download()
+
+
+def test_bytes_that_were_packed_on_the_way_are_not_the_file(here: Here) -> None:
+    here.server.headers = {"content-encoding": "gzip"}
+    with pytest.raises(NotAvailable, match=r"the server packs it on the way \(gzip\)"):
+        here.download()
+    # Of an archive it says what it is.
+    here.server.headers = {"content-encoding": "x-bzip2"}
+    here.download()
+    assert here.target.read_bytes() == CONTENT
 
 
 def test_errors_of_the_server_pass(here: Here) -> None:
@@ -131,6 +184,17 @@ def test_what_is_left_of_another_version_is_not_used(here: Here) -> None:
     here.server.content = CONTENT[:250_000][::-1]
     here.download()
     assert here.target.read_bytes() == CONTENT[:250_000][::-1]
+
+
+def test_what_is_left_of_a_size_that_is_no_longer_wanted_is_not_used(here: Here) -> None:
+    here.server.cut_after = [100_000]
+    here.server.on_request = lambda number: here.server.statuses.extend([404]) if number == 2 else None
+    with pytest.raises(NotAvailable, match="HTTP status 404"):
+        here.download(len(CONTENT))
+    here.server.content = CONTENT[:250_000]
+    here.download(250_000)
+    assert here.target.read_bytes() == CONTENT[:250_000]
+    assert here.files() == ["notes.json.bz2"]
 
 
 def test_a_file_that_never_stays_the_same_is_given_up(here: Here) -> None:
@@ -204,6 +268,12 @@ def test_a_checksum_that_we_have_to_be_given_the_function_for(here: Here) -> Non
         download(Wanted(here.target, where, crc32c=lambda file: 2), here.tell, QUICK)
 
 
+def test_the_checksum_of_what_google_unpacked_is_not_that_of_the_file(here: Here) -> None:
+    here.server.headers = {"x-goog-hash": f"md5={md5(b'')}", "x-goog-stored-content-encoding": "gzip"}
+    here.download()
+    assert here.target.read_bytes() == CONTENT
+
+
 def test_a_checksum_of_one_reply_is_used_for_whole_replies_only(here: Here) -> None:
     here.server.headers = {"content-md5": md5(b"of some piece")}
     here.download()
@@ -249,6 +319,14 @@ def test_the_next_address_is_tried(here: Here) -> None:
     assert [path for path, _ in here.server.seen] == ["/first/geonames/a.json", "/second/geonames/a.json"]
 
 
+def test_a_bucket_that_is_closed_does_not_keep_from_the_next_address(here: Here, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "boto3", None)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", here.server.url)
+    here.server.statuses = [403]
+    where = addresses(f"{here.server.url}/open", "a.json", "notes", ("s3://closed",))
+    assert download(Wanted(here.target, where), here.tell, QUICK).shown.endswith("/open/a.json")
+
+
 def test_nobody_answers(here: Here) -> None:
     where = addresses("http://user:secret@127.0.0.1:9/data", "a.json", "notes")
     with pytest.raises(NotAvailable) as caught:
@@ -280,9 +358,17 @@ def test_addresses_of_mirrors_and_tracks() -> None:
         "gs://public/so/a.json",
     ]
     assert shown("http://m", base=None) == ["http://m/logs/a.json"]
+    assert shown("http://m/day=1")[0] == "http://m/day=1/http_logs/a.json"
     assert shown(base=None) == []
     with pytest.raises(CorpusError.__mro__[1], match="is not an http or https URL"):
         shown(base="ftp://somewhere")
+
+
+def test_a_secret_in_an_address_is_sent_to_its_server_and_shown_to_nobody() -> None:
+    mirror, own = addresses("https://data.example/so", "a b.json?sig=s%2F3=", "so", ("http://m",))
+    assert own.url == "https://data.example/so/a%20b.json?sig=s%2F3="
+    assert mirror.url == "http://m/so/a%20b.json"
+    assert "sig" not in own.shown + repr(own)
 
 
 def test_buckets_are_asked_over_https() -> None:
@@ -308,5 +394,5 @@ def test_a_bucket_that_is_not_public(here: Here, monkeypatch) -> None:
 
 def test_credentials_for_s3_need_boto3(monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "boto3", None)
-    with pytest.raises(CorpusError, match=r"s3://a/b needs credentials, and boto3, .* is not installed"):
+    with pytest.raises(NoCredentials, match=r"needs credentials, and boto3, .* is not installed"):
         signed(resolve("s3://a/b"))

@@ -25,6 +25,8 @@ class FileServer:
     """After how many bytes of the next replies the connection is cut."""
     ranges: bool = True
     etag: bool = True
+    redirects: dict[str, str] = field(default_factory=dict)
+    """Paths that lie elsewhere now, with their URLs."""
     lie: int = 0
     """By how many bytes too much it announces."""
     on_request: Callable[[int], None] = lambda number: None
@@ -62,8 +64,12 @@ def file_server() -> Iterator[FileServer]:
                     status = 404
                 cut = state.cut_after.pop(0) if state.cut_after and not status else None
                 content, tag = state.content, state.tag()
+            if self.path in state.redirects:
+                status = 302
             if status:
                 self.send_response(status)
+                if status == 302:
+                    self.send_header("location", state.redirects[self.path])
                 self.send_header("content-length", "0")
                 self.end_headers()
                 return
@@ -72,14 +78,15 @@ def file_server() -> Iterator[FileServer]:
         def answer(self, content: bytes, tag: str, headers: dict[str, str], cut: int | None) -> None:
             asked = re.fullmatch(r"bytes=(\d+)-(\d*)", headers.get("range", ""))
             body, more = content, {}
-            if asked and state.ranges and headers.get("if-range", tag) == tag:
+            known = (tag, state.headers.get("last-modified"))
+            if asked and state.ranges and headers.get("if-range", tag) in known:
                 first, last = int(asked[1]), int(asked[2] or len(content) - 1)
                 body = content[first : last + 1]
                 more = {"content-range": f"bytes {first}-{last}/{len(content) + state.lie}"}
             self.send_response(206 if more else 200)
             tags = {"etag": tag} if state.etag else {}
             length = {"content-length": str(len(body) + state.lie)}
-            for name, value in (length | more | tags | state.headers).items():
+            for name, value in (length | tags | more | state.headers).items():
                 for each in value.split("\n"):
                     self.send_header(name, each)
             self.end_headers()

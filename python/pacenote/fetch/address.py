@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from pacenote.cluster.wire import split_url
-from pacenote.errors import CorpusError, UsageError
+from pacenote.errors import UsageError
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -28,6 +28,10 @@ class Address:
     key: str = ""
 
 
+class NoCredentials(Exception):
+    """A bucket is not public, and there is nothing to be let in with."""
+
+
 def addresses(
     base_url: str | None,
     name: str,
@@ -42,12 +46,17 @@ def addresses(
     """
     found = [mirror for text in mirrors if (mirror := _mirrored(text, base_url, corpus))]
     bases = [*found, *([base_url] if base_url else [])]
-    return tuple(resolve(f"{base.rstrip('/')}/{name}", environment) for base in bases)
+    # What follows the question mark may be a secret between the track and its own server.
+    names = [*(name.partition("?")[0] for _ in found), name]
+    return tuple(
+        resolve(f"{base.rstrip('/')}/{each}", environment) for base, each in zip(bases, names, strict=False)
+    )
 
 
 def _mirrored(mirror: str, base_url: str | None, corpus: str) -> str | None:
     prefix, equals, url = mirror.partition("=")
-    if equals:
+    # An equals sign may be part of a mere URL, too.
+    if equals and "://" in url:
         begins = base_url is not None and f"{base_url.rstrip('/')}/".startswith(f"{prefix.rstrip('/')}/")
         return url.rstrip("/") + (base_url or "")[len(prefix.rstrip("/")) :] if begins else None
     path = urlsplit(base_url).path if base_url else f"/{corpus}"
@@ -73,8 +82,9 @@ def resolve(location: str, environment: Mapping[str, str] = os.environ) -> Addre
             if scheme == "s3"
             else _gs(location, bucket, key, environment)
         )
-    parts, access = split_url(location, f"the address of {location.rpartition('/')[2]}")
-    url = parts._replace(path=quote(parts.path, safe="/%")).geturl()
+    plain, _, query = location.partition("?")
+    parts, access = split_url(plain, f"the address of {plain.rpartition('/')[2]}")
+    url = parts._replace(path=quote(parts.path, safe="/%"), query=query).geturl()
     return Address(shown=parts.geturl(), url=url, headers=access.headers)
 
 
@@ -99,23 +109,17 @@ def _gs(shown: str, bucket: str, key: str, environment: Mapping[str, str]) -> Ad
 def signed(address: Address) -> Address:
     """The same address with the credentials of the AWS configuration.
 
-    Raises CorpusError when boto3, which knows them, is not installed, or finds none.
+    Raises NoCredentials when boto3, which knows them, is not installed, or finds none.
     """
     try:
         boto3 = importlib.import_module("boto3")
         refused: type[Exception] = importlib.import_module("botocore.exceptions").BotoCoreError
     except ImportError:
-        raise CorpusError(
-            f"{address.shown} needs credentials, and boto3, which finds them, is not installed",
-            hint="pip install boto3",
-        ) from None
+        raise NoCredentials("needs credentials, and boto3, which finds them, is not installed") from None
     try:
         client = boto3.client("s3")
         place = {"Bucket": address.bucket, "Key": address.key}
         url = client.generate_presigned_url("get_object", Params=place, ExpiresIn=12 * 3600)
     except (refused, ValueError) as failure:
-        raise CorpusError(
-            f"{address.shown} needs credentials: {failure}",
-            hint="set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-        ) from None
+        raise NoCredentials(f"needs credentials: {failure}") from None
     return Address(address.shown, str(url))

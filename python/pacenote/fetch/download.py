@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import CorpusError
-from pacenote.fetch.address import Address, signed
+from pacenote.fetch.address import Address, NoCredentials, signed
 from pacenote.fetch.partial import Partial
 from pacenote.fetch.server import Again, Refused, Server, Version
 from pacenote.fetch.space import check_space
@@ -54,7 +54,7 @@ def download(wanted: Wanted, progress: Progress, tuning: Tuning = Tuning()) -> A
     for address in wanted.addresses:
         try:
             _from(address, wanted, progress, tuning)
-        except (Again, Refused, WrongSize, WrongContent) as failure:
+        except (Again, Refused, WrongSize, WrongContent, NoCredentials) as failure:
             failures.append(f"{address.shown}: {failure}")
         except OSError as failure:
             raise _not_written(wanted.target, failure) from failure
@@ -135,6 +135,8 @@ def _not_written(target: Path, failure: OSError) -> CorpusError:
 
 
 def _hint(addresses: Sequence[Address], failures: Sequence[str]) -> str:
+    if any(": needs credentials" in failure for failure in failures):
+        return "pip install boto3, and set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     denied = any(f"HTTP status {status}" in failure for status in _DENIED for failure in failures)
     if denied and any(address.shown.startswith("gs://") for address in addresses):
         return "set GOOGLE_AUTH_TOKEN to the token of an account that may read it"

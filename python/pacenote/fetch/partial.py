@@ -6,6 +6,7 @@ cut, or killed, goes on where it stood, and two addresses never mix.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -125,7 +126,7 @@ class Partial:
         os.fsync(self._descriptor)
         self.close()
         self.file.replace(target)
-        for left in target.parent.glob(f".{target.name}.*.download*"):
+        for left in target.parent.glob(f".{glob.escape(target.name)}.*.download*"):
             left.unlink(missing_ok=True)
         folder = os.open(target.parent, os.O_RDONLY)
         try:

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
 CONNECT_S, READ_S = 20.0, 60.0
+_REDIRECTS = 5
 
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _AGAIN = (408, 425, 429)
+
+_ENDINGS = {"gzip": (".gz", ".tgz"), "bzip2": (".bz2",), "zstd": (".zst",)}
 
 # Strongest first; what else a server may declare is no proof of the bytes.
 _DIGESTS = {"sha-512": "sha512", "sha-256": "sha256", "md5": "md5", "crc32c": "crc32c"}
@@ -33,10 +36,10 @@ class Again(Exception):
 
 
 class Refused(Exception):
-    """The server said no, and will say it again."""
+    """The server said no, and will say it again; or what it sends is of no use."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(f"HTTP status {status}")
+    def __init__(self, status: int, reason: str = "") -> None:
+        super().__init__(reason or f"HTTP status {status}")
         self.status = status
 
 
@@ -48,8 +51,9 @@ class Changed(Exception):
 class Version:
     """What a server says of a file: its bytes (None: not said), and what tells this version from others.
 
-    `validator` is empty when the server says nothing reliable. `ranges` is whether pieces can be had.
-    `digest` is the name of a hash function with the hash of the whole file, both empty when not declared.
+    `validator` is empty when the server says nothing reliable. `ranges` is whether pieces can be had, and
+    told from those of another version. `digest` is the name of a hash function with the hash of the whole
+    file, both empty when not declared.
     """
 
     total: int | None
@@ -89,14 +93,16 @@ class Server:
                 headers=headers,
                 timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S),
                 preload_content=False,
-                redirect=True,
-                retries=urllib3.Retry(total=False, redirect=5),
+                # Redirects only; to another host they go without credentials.
+                retries=urllib3.Retry(total=None, connect=0, read=0, status=0, other=0, redirect=_REDIRECTS),
             )
         except urllib3.exceptions.HTTPError as failure:
             raise Again(plain_reason(failure)) from None
         try:
             # A header may come several times; by name, all its values come together.
             headers = {name.lower(): reply.headers[name] for name in reply.headers}
+            if reply.status in (200, 206):
+                _check_coding(self._address.shown, headers)
             return reply, _understood(reply.status, headers, first)
         except BaseException:
             reply.close()
@@ -112,8 +118,12 @@ def _understood(status: int, headers: Mapping[str, str], first: int) -> Version:
         found = _RANGE.fullmatch(headers.get("content-range", "").strip())
         if found is None or int(found[1]) != first:
             raise Again("another piece came than the one asked for")
-        total = None if found[3] == "*" else int(found[3])
-        return Version(total, _validator(headers), ranges=True, digest=_digest(headers))
+        if found[3] == "*":
+            # What it sends may end anywhere, and nobody would know.
+            raise Refused(status, "the server sends a piece and does not say of how many bytes")
+        validator = _validator(headers)
+        # Without a validator, pieces of two versions could come together.
+        return Version(int(found[3]), validator, ranges=bool(validator), digest=_digest(headers))
     if status == 200:
         length = headers.get("content-length", "")
         total = int(length) if length.isdigit() else None
@@ -127,6 +137,16 @@ def _understood(status: int, headers: Mapping[str, str], first: int) -> Version:
     raise Refused(status)
 
 
+def _check_coding(shown: str, headers: Mapping[str, str]) -> None:
+    """Raises Refused for bytes that were packed on the way: they are not the file.
+
+    Of an archive, many servers say with this header how it is packed itself.
+    """
+    coding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
+    if coding not in ("", "identity") and not shown.endswith(_ENDINGS.get(coding, ("?",))):
+        raise Refused(200, f"the server packs it on the way ({coding}), although asked not to")
+
+
 def _validator(headers: Mapping[str, str]) -> str:
     """What `If-Range` takes: an entity tag that is no weak one, else the time of the last change."""
     tag = headers.get("etag", "").strip()
@@ -136,7 +156,13 @@ def _validator(headers: Mapping[str, str]) -> str:
 def _digest(headers: Mapping[str, str]) -> tuple[str, bytes]:
     """The hash of the whole file, whichever piece of it came."""
     # The one is in colons, the other is not; the third is Google's.
-    said = ",".join(headers.get(name, "") for name in ("repr-digest", "digest", "x-goog-hash"))
+    names = ["repr-digest", "digest"]
+    # Google's is that of the file as it is stored, and it may have unpacked it for us.
+    if headers.get("x-goog-stored-content-encoding", "identity") == headers.get(
+        "content-encoding", "identity"
+    ):
+        names.append("x-goog-hash")
+    said = ",".join(headers.get(name, "") for name in names)
     values = dict(entry.strip().partition("=")[::2] for entry in said.split(","))
     hashes = {name.lower(): value.strip(":") for name, value in values.items()}
     for name, function in _DIGESTS.items():

@@ -81,6 +81,10 @@ class Transfer:
         Raises Again when retrying did not help, Refused, WrongSize, OSError; what is here is kept.
         """
         resumed = self._partial.resume()
+        begun = self._partial.version
+        if begun is not None and size not in (None, begun.total):
+            # Of a version that is no longer wanted; the server may have another one by now.
+            resumed = False
         for _ in range(_VERSIONS):
             try:
                 return self._attempt(size, room, resumed=resumed)
@@ -102,7 +106,6 @@ class Transfer:
                 raise
         version = self._partial.version or Version(None, "", ranges=False)
         if resumed:
-            _check(version, size)
             room((version.total or 0) - self._partial.here)
         self._meter.total, self._meter.done = version.total or size or 0, self._partial.here
         try:
@@ -160,7 +163,8 @@ class Transfer:
                 reply = reply or self._again(part, version)
                 self._receive(part, reply)
             except Again as failure:
-                failures = 1 if part.at - before >= _CHUNK else failures + 1
+                further = version.ranges and part.at - before >= _CHUNK
+                failures = 1 if further else failures + 1
                 if self._stop.is_set() or failures == self._tuning.tries:
                     raise
                 self._pause(failures, failure)
