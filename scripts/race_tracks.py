@@ -129,7 +129,10 @@ def main(arguments: Sequence[str]) -> int:
         for folder in options.tracks:
             small = race(folder.resolve(), "--test-mode")
             copy = shortened(folder.resolve(), Path(scratch) / folder.name)
-            large = race(copy, "--ignore-unused-track-params", f"--corpus-documents={DOCUMENTS}")
+            # Eight bulks of articles at a time are more than an engine with the default heap takes in.
+            large = race(
+                copy, "--ignore-unused-track-params", f"--corpus-documents={DOCUMENTS}", "--car=4gheap"
+            )
             lines.append(f"| {folder.name} | {small.cell()} | {large.cell()} |")
             sys.stderr.write(lines[-1] + "\n")
             remarks |= dict.fromkeys(f"- {folder.name}, {text}" for text in (*small.failed, *large.failed))

@@ -290,8 +290,12 @@ impl Lane {
         };
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let errand = Errand { ticket, owner, cluster, host, load };
-        let sent = self.commands.send(Command::Carry(Box::new(errand)));
-        sent.map_err(|_| DriveError::Lane("the race is over".into()))?;
+        let over = || DriveError::Lane("the race is over".into());
+        // The thread may not have ended yet, but nobody would hear what became of the request.
+        if self.over.load(Ordering::Acquire) {
+            return Err(over());
+        }
+        self.commands.send(Command::Carry(Box::new(errand))).map_err(|_| over())?;
         Ok(ticket)
     }
 
@@ -395,7 +399,7 @@ impl Lane {
 
     /// The race is over.
     pub(crate) fn quit(&self) {
-        if !self.over.swap(true, Ordering::Relaxed) {
+        if !self.over.swap(true, Ordering::AcqRel) {
             let _ = self.commands.send(Command::Quit);
             self.post(LaneEvent::Quit);
         }
