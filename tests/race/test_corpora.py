@@ -37,6 +37,7 @@ class Folder:
         self.said: list[str] = []
         self.name = "notes"
         self.generator: dict[str, object] = {}
+        self.more: list[dict[str, object]] = []
 
     def prepare(
         self,
@@ -51,7 +52,7 @@ class Folder:
         track = {
             "version": 2,
             "indices": [{"name": "notes"}],
-            "corpora": [{"name": self.name, "documents": [documents], **generator}],
+            "corpora": [{"name": self.name, "documents": [documents, *self.more], **generator}],
             "schedule": [{"operation": {"operation-type": "bulk", "bulk-size": 10}}],
         }
         file, text = self.track / "track.json", json.dumps(track)
@@ -130,6 +131,24 @@ def test_the_folder_of_the_track_comes_first(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     (folder.track / "notes.json").write_bytes(lines(7))
     assert only(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
+
+
+def test_archives_of_the_same_name_are_not_mistaken_for_one_another(folder: Folder) -> None:
+    # Another track that calls its corpus the same was here before.
+    (folder.data / "notes.json").write_bytes(lines(7))
+    (folder.track / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
+    assert only(folder.prepare({"source-file": "notes.json.gz"}))[2] == 25
+    for name, count in (("a", 3), ("b", 4)):
+        (folder.data / name).mkdir()
+        (folder.data / name / "n.json.gz").write_bytes(gzip.compress(lines(count)))
+        assert only(folder.prepare({"source-file": f"{name}/n.json.gz"}))[2] == count
+
+
+def test_a_file_that_goes_into_several_indices_counts_once(folder: Folder) -> None:
+    (folder.data / "notes.json").write_bytes(lines(25))
+    wanted = {"source-file": "notes.json", "document-count": 25}
+    folder.more = [wanted | {"target-index": "copies"}]
+    assert only(folder.prepare(wanted | {"target-index": "notes"}))[2] == 25
 
 
 def test_another_number_of_documents_is_refused_unless_wanted(folder: Folder) -> None:
@@ -284,6 +303,18 @@ def test_test_mode_takes_the_beginning_of_the_full_file(folder: Folder, ending: 
     assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
 
 
+def test_test_mode_writes_nothing_beside_a_file_of_the_users_own(folder: Folder, tmp_path: Path) -> None:
+    file = tmp_path / "first-steps" / "notes.json"
+    file.parent.mkdir()
+    file.write_bytes(b"".join(b'{"index": {}}\n{"n": %d}\n' % number for number in range(1_500)))
+    wanted = {"source-file": str(file), "document-count": 1_500, "includes-action-and-meta-data": True}
+    assert only(folder.prepare(wanted))[0] == "declared"
+    origin, path, count = only(folder.prepare(wanted, test_mode=True))
+    assert (origin, path.parent.parent, count) == ("excerpt", folder.data, 1_000)
+    assert path.read_bytes() == b"".join(file.read_bytes().splitlines(keepends=True)[:2_000])
+    assert not file.with_name("notes-1k.json").exists()
+
+
 def test_test_mode_tells_a_full_file_that_is_broken(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(1_500))[:200])
     with pytest.raises(CorpusError, match=r"notes\.json\.gz cannot be read"):
@@ -341,8 +372,12 @@ def test_a_generated_corpus_is_made_once_and_again_when_damaged(tmp_path: Path) 
     generate("http_logs", 700, 1, tmp_path, progress)
     assert said == []
     (tmp_path / "documents-241998.json").write_bytes(b"")
+    (tmp_path / "documents-241998.json.Ab12Cd.partial").write_bytes(b"")
+    (tmp_path / "thesis.partial").write_bytes(b"")
     generate("http_logs", 700, 1, tmp_path, progress)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == first
+    # It is the user's folder: only what is ours is removed.
+    assert [path.name for path in tmp_path.glob("*.partial")] == ["thesis.partial"]
 
 
 def test_what_nobody_can_generate_is_refused(tmp_path: Path, folder: Folder) -> None:

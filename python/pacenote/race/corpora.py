@@ -63,7 +63,9 @@ def prepare(
     return PreparedCorpora(tuple(used), files)
 
 
-def _used(name: str, origin: Origin, files: tuple[DataFile, ...], seed: int) -> CorpusUsed:
+def _used(name: str, origin: Origin, prepared: tuple[DataFile, ...], seed: int) -> CorpusUsed:
+    # A file that goes into several indices is one file.
+    files = tuple(dict.fromkeys(prepared))
     return CorpusUsed(
         name=name,
         origin=origin,
@@ -100,7 +102,7 @@ class _Preparation:
             return "generated", self._generated(corpus, wanted)
         shelf = Shelf(inside(self._home, corpus.name, corpus), self._folders)
         try:
-            found = [self._had(corpus, documents, shelf) for documents in wanted]
+            found, cut = zip(*(self._had(corpus, documents, shelf) for documents in wanted), strict=True)
         except NotAvailable:
             if choice is None and self._falls_back(corpus, wanted):
                 return "generated", self._generated(corpus, wanted)
@@ -109,20 +111,23 @@ class _Preparation:
             open_data(path, documents, shelf, self._progress, checked=choice != "as-is")
             for documents, path in zip(wanted, found, strict=True)
         )
-        return self._origin(wanted, found), files
+        return self._origin(wanted, cut=any(cut)), files
 
-    def _had(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
-        """The file, found or downloaded; in test mode the beginning of the full one. Raises NotAvailable."""
+    def _had(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> tuple[Path, bool]:
+        """The file, found or downloaded; in test mode, True with the beginning of the full one.
+
+        Raises NotAvailable.
+        """
         path = shelf.find(documents)
         if path is not None:
-            return path
+            return path, False
         try:
-            return self._downloaded(corpus, documents, shelf)
+            return self._downloaded(corpus, documents, shelf), False
         except NotAvailable:
             full = shelf.find(full_file(documents)) if is_excerpt(documents) else None
             if full is None:
                 raise
-        return first_documents(full, documents, shelf, self._progress)
+        return first_documents(full, documents, shelf, self._progress), True
 
     def _downloaded(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
         request, name = self._request, documents.source_file
@@ -145,10 +150,9 @@ class _Preparation:
                 raise NotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
         return target
 
-    def _origin(self, wanted: Sequence[Documents], found: Sequence[Path]) -> Origin:
+    def _origin(self, wanted: Sequence[Documents], *, cut: bool) -> Origin:
         if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
             return "as-is"
-        cut = any(path.parent.name.startswith("first-") for path in found)
         return "excerpt" if cut else "declared"
 
     def _falls_back(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:

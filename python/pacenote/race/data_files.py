@@ -81,7 +81,8 @@ def first_documents(path: Path, documents: Documents, shelf: Shelf, progress: Pr
     Made once, below our own folder. Raises CorpusError.
     """
     count = documents.document_count or 1
-    target = shelf.own / f"first-{count}-{_mark(path)}" / documents.document_file
+    # The mark tells it from namesakes; the rest of its path may lead out of our folder.
+    target = shelf.own / f"first-{count}-{_mark(path)}" / Path(documents.document_file).name
     if target.is_file():
         return target
     ending = next((ending for ending in ARCHIVES if path.name.endswith(ending)), "")
@@ -157,8 +158,9 @@ def _unpack(
     archive: Path, documents: Documents, shelf: Shelf, progress: Progress, most: int | None = None
 ) -> Path:
     """Unpacks an archive unless it was before; what comes out may have `most` bytes."""
-    # A file of the user's own is unpacked into our folder, under a name of its own.
-    folder = shelf.own / f"local-{_mark(archive)}" if documents.is_local else shelf.own
+    # A file of the user's own is unpacked into our folder, under a name of its own: it may have namesakes.
+    is_ours = Path(os.path.normpath(archive)).is_relative_to(shelf.own.absolute())
+    folder = archive.parent if is_ours else shelf.own / f"local-{_mark(archive)}"
     ending = next(ending for ending in ARCHIVES if archive.name.endswith(ending))
     target = folder / archive.name.removesuffix(ending)
     if target.is_file():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,7 +41,7 @@ def generated_corpus(
     known = _read(folder, wanted)
     if known is not None:
         return known
-    with alone_in(folder):
+    with alone_in(folder, tuple(files)):
         # Another race may have made it while this one waited.
         return _read(folder, wanted) or _make(wanted, folder, progress)
 
@@ -92,9 +93,9 @@ def _read(folder: Path, wanted: Mapping[str, Any]) -> Mapping[str, int] | None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Generator[None, None, None]:
+def alone_in(folder: Path, names: Sequence[str] | None = None) -> Generator[None, None, None]:
     """Makes a folder of data and keeps other races out while it is filled; what a killed race left half-made
-    is removed. Raises CorpusError.
+    is removed: of the files `names` (None: of all, in a folder that is ours). Raises CorpusError.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,8 +104,9 @@ def alone_in(folder: Path) -> Generator[None, None, None]:
         raise not_written(folder, error) from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for left in folder.glob("*.partial"):
-            left.unlink(missing_ok=True)
+        for name in ("*",) if names is None else map(glob.escape, names):
+            for left in folder.glob(f"{name}.*.partial"):
+                left.unlink(missing_ok=True)
         yield
 
 
