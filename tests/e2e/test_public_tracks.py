@@ -19,11 +19,12 @@ pytestmark = pytest.mark.engine
 ORIGIN = "https://github.com/elastic"
 FETCH_S = 120
 
-# What OpenSearch does not have: ES|QL, grids by hexagon and by cell, relations of points beyond intersects.
+# What OpenSearch does not have: ES|QL, term enumeration, geo_grid queries, relations of points but intersects.
 UNSUPPORTED = {
     "geopoint": "polygon-contains,polygon-disjoint,polygon-within,distanceFilterEQ,distanceFilterGTE,"
     "distanceFilter10kGTE,distanceFilterCount100x200,distanceFilterCount200x300,distanceFilterCount300x400,"
     "geoGrid_geohash,geoGrid_geotile,geoGrid_geohex,geoGrid_aggs_geohex,type:esql",
+    "http_logs": "terms_enum",
 }
 
 
