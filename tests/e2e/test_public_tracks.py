@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engine
 ORIGIN = "https://github.com/elastic"
 FETCH_S = 120
 
-# What OpenSearch does not have: ES|QL, term enumeration, geo_grid queries, relations of points but intersects.
+# What OpenSearch does not have: ES|QL, term enumeration, geo_grid, relations of points but intersects.
 UNSUPPORTED = {
     "geopoint": "polygon-contains,polygon-disjoint,polygon-within,distanceFilterEQ,distanceFilterGTE,"
     "distanceFilter10kGTE,distanceFilterCount100x200,distanceFilterCount200x300,distanceFilterCount300x400,"
@@ -65,7 +65,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_a_public_track_runs_unchanged(home: Path, public: Path, track: str) -> None:
     name = track.partition("/")[2]
-    race_id = f"public-{name}"
+    race_id = f"public-{name}-{os.getpid()}"
     options = [f"--track-path={public / track}", f"--race-id={race_id}", "--test-mode", "--corpus=generated"]
     if name in UNSUPPORTED:
         options.append(f"--exclude-tasks={UNSUPPORTED[name]}")
