@@ -82,7 +82,15 @@ def test_rates_in_documents() -> None:
     paced = planned(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
     assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
     pages = planned(task("b", PUT, target_throughput=Rate(10.0, "pages")))
-    assert (pages.pace, pages.unit) == (Deterministic(0.1), "pages")
+    # Only its runner knows how many pages an operation has.
+    assert (pages.pace, pages.unit) == (Scheduled(), "pages")
+    assert planned(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
+
+
+def test_a_source_is_not_far_ahead_of_a_rate() -> None:
+    assert planned(task("a", WORDS, target_throughput=Rate(1000.0))).work == Supplied(64)
+    assert planned(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == Supplied(11)
+    assert planned(task("c", WORDS, target_interval=60.0)).work == Supplied(2)
 
 
 def test_schedulers_of_plugins() -> None:

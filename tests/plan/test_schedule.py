@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pacenote.model.track import Operation, Parallel
-from pacenote.plan.document import Deterministic, Iterations, Pace, Poisson, Time, Unpaced
+from pacenote.plan.document import UNTIL_EXHAUSTED, Deterministic, Iterations, Pace, Poisson, Time, Unpaced
 from pacenote.units import Rate
 from plan.planning import BULK, LOOPED, NAP, SEARCH, planned, refused, task
 
@@ -65,6 +65,7 @@ def test_a_schedule_must_be_known() -> None:
         (BULK, {"warmup_time_period": 240.0}, Time(240.0, None)),
         (BULK, {"time_period": 60.0}, Time(0.0, 60.0)),
         (BULK, {"iterations": 7}, Iterations(0, 7)),
+        (BULK, {"warmup_iterations": 7}, Iterations(7, UNTIL_EXHAUSTED)),
         (LOOPED, {}, Iterations(0, 1)),
         (LOOPED, {"time_period": 60.0}, Time(0.0, 60.0)),
         (NAP, {}, Iterations(0, 1)),

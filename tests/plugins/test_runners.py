@@ -145,8 +145,14 @@ FAILURES = """
         await es.perform_request("GET", "/now")
         await asyncio.sleep(600)
 
+    async def cancelled(es, params):
+        inner = asyncio.create_task(asyncio.sleep(600))
+        inner.cancel()
+        await inner
+
     def register(registry):
-        for one in (refused, raw, slow, key, base, weight, asserting, unhappy, caught, hanging):
+        for one in (refused, raw, slow, key, base, weight, asserting, unhappy, caught, hanging,
+                    cancelled):
             registry.register_runner(one.__name__, one, async_runner=True)
         registry.register_runner("again", Retry(again), async_runner=True)
     """
@@ -189,6 +195,12 @@ def test_failures_of_runners_are_told_with_their_reasons(tmp_path):
     assert raced.task("unhappy").work.failed == 10
     assert raced.task("caught").values["status"].max == 404
     assert (raced.task("again").accounting.succeeded, raced.task("again").error_rate) == (1, 0.0)
+
+
+def test_what_a_runner_cancels_itself_is_its_failure(tmp_path):
+    with serving() as server:
+        raced = race_track(tmp_path, FAILURES, [{"operation": "cancelled"}], server.address)
+    assert raced.reason("cancelled") == "plugin: track.py:51: CancelledError"
 
 
 def test_ctrl_c_waits_for_no_runner(tmp_path, monkeypatch):

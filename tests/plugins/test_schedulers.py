@@ -36,6 +36,12 @@ SCHEDULERS = """
         def next(self, current):
             return 0 if self.requests < 2 else current + 0.01
 
+    class Ending(Legacy):
+        def next(self, current):
+            if current > 0.025:
+                raise StopIteration()
+            return super().next(current)
+
     class Raising(Full):
         def next(self, current):
             raise ValueError("no idea when")
@@ -53,6 +59,9 @@ SCHEDULERS = """
             lines = ['{"index":{"_index":"a"}}', "{}"] * self.size
             return {"body": lines, "bulk-size": self.size, "unit": "docs", "action-metadata-present": True}
 
+    def growing(track, params, **kwargs):
+        return {"bulk-size": 10}
+
     async def run(es, params):
         return params["bulk-size"], "docs"
 
@@ -61,9 +70,10 @@ SCHEDULERS = """
                 if unit == "docs" and success and later}
 
     def register(registry):
-        for one in (function, Legacy, Simple, Full, Raising):
+        for one in (function, Legacy, Simple, Full, Ending, Raising):
             registry.register_scheduler(one.__name__, one)
         registry.register_param_source("source", Source)
+        registry.register_param_source("growing", growing)
         registry.register_runner("run", run, async_runner=True)
         registry.register_runner("seen", seen, async_runner=True)
     """
@@ -94,6 +104,27 @@ def test_simple_schedulers_say_when(tmp_path):
     assert raced.task("Simple").accounting.operations == 10
 
 
+def test_a_scheduler_may_end_its_task(tmp_path):
+    with serving() as server:
+        raced = race_track(
+            tmp_path, SCHEDULERS, [ping("Ending", iterations=9, **{"wait-for": 0.01})], server.address
+        )
+    task = raced.task("Ending")
+    assert (task.errors, task.accounting.operations) == ((), 3)
+
+
+@pytest.mark.parametrize("spacing", ["deterministic", "poisson"])
+def test_rates_count_the_work_that_runners_say(tmp_path, spacing):
+    operation = {"operation-type": "run", "param-source": "growing"}
+    task = {"name": "paced", "operation": operation, "schedule": spacing, "target-throughput": "500 docs/s"}
+    with serving() as server:
+        raced = race_track(tmp_path, SCHEDULERS, [{**task, "iterations": 6}], server.address)
+    paced = raced.task("paced")
+    assert (paced.errors, paced.work.done, paced.unit, paced.paced) == ((), 60, "docs", True)
+    # The first goes out at once, the others every 10 documents: after 20 ms each, or so on average.
+    assert paced.duration_s >= (0.1 if spacing == "deterministic" else 0.02)
+
+
 @pytest.mark.parametrize("kind", ["bulk", "run"])
 def test_a_full_scheduler_hears_of_results_and_steers_the_source(tmp_path, kind):
     operation = {"operation-type": kind, "param-source": "source", "bulk-size": 1}
@@ -116,6 +147,6 @@ def test_a_scheduler_that_fails_ends_its_task_alone(tmp_path):
     ]
     with serving() as server:
         raced = race_track(tmp_path, SCHEDULERS, schedule, server.address)
-    assert raced.reason("raising").endswith("failed: track.py:35: ValueError: no idea when")
+    assert raced.reason("raising").endswith("failed: track.py:41: ValueError: no idea when")
     assert 'scheduler "Simple" needs a target-throughput' in raced.reason("Simple")
     assert raced.task("function").errors == ()

@@ -253,3 +253,62 @@ def test_the_bulk_source_can_be_wrapped(tmp_path):
     assert sorted(json.loads(line)["y"] for line in sent[1::2]) == list(range(7))
     assert raced.task("bulks").accounting.operations == 4
     assert [corpus.name for corpus in raced.record.corpora] == ["c"]
+
+
+CHANGING = """
+    import asyncio
+
+    SEEN = []
+
+    class Changing:
+        infinite = True
+        def __init__(self, track, params, **kwargs):
+            self.params_of_all, self.inner, self.last = {}, {"n": 0}, params.get("last")
+        def partition(self, index, total):
+            return self
+        def params(self):
+            # What it gave before is changed, and what the runner did is looked at.
+            self.inner["n"] += 1
+            if self.inner["n"] == self.last:
+                raise ValueError("nothing left")
+            self.params_of_all.update(body=self.inner, seen=len(SEEN))
+            return self.params_of_all
+
+    async def run(es, params):
+        before = params["body"]["n"]
+        await es.search(index="x", body={})
+        await asyncio.sleep(0.002)
+        SEEN.append(1)
+        return {"unchanged": int(before == params["body"]["n"]), "seen": params["seen"]}
+
+    def register(registry):
+        registry.register_param_source("changing", Changing)
+        registry.register_runner("run", run, async_runner=True)
+    """
+
+
+def test_a_source_may_change_what_it_gave_before(tmp_path):
+    operation = {"operation-type": "run", "param-source": "changing"}
+    schedule = [
+        {"name": "five", "operation": operation, "iterations": 5},
+        {"name": "failing", "operation": {**operation, "last": 3}, "iterations": 9},
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, CHANGING, schedule, server.address)
+    values = raced.task("five").values
+    assert (values["unchanged"].min, values["seen"].max) == (1, 4)
+    # What failed is the third one: the two before it count.
+    failing = raced.task("failing").accounting
+    assert (failing.succeeded, failing.failed) == (2, 1)
+
+
+def test_warm_up_iterations_alone_leave_the_end_to_the_source(tmp_path):
+    warm = {"warmup-iterations": 1}
+    schedule = [
+        search("Counting", **warm),
+        search("Counting", operation={"infinite": True}, name="one", **warm),
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, SOURCES, schedule, server.address)
+    assert raced.task("t-Counting").accounting.normal == 2
+    assert (raced.task("one").accounting.normal, raced.task("one").accounting.operations) == (1, 2)

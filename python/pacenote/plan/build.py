@@ -23,7 +23,7 @@ from pacenote.operations.base import (
     declared_data_file,
 )
 from pacenote.plan.allocate import allocate
-from pacenote.plan.choose import UnknownName, choose, in_unit_of
+from pacenote.plan.choose import UnknownName, choose, paced
 from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Target
 from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, pace_of
 from pacenote.units import format_count
@@ -147,7 +147,7 @@ class _Builder:
             self._hints.append(cause.hint)
             return None
         if isinstance(chosen, Compiled):
-            return in_unit_of(task, chosen)
+            return paced(task, chosen)
         try:
             context = dataclasses.replace(self._context, clients=task.clients)
             compiled = compile_operation(chosen, operation, context)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from pacenote.errors import TrackError
 from pacenote.model.names import near, quoted
 from pacenote.model.plugin_names import PluginNames
@@ -21,6 +24,9 @@ _AHEAD = 64
 
 _AHEAD_BULK = 4
 """The same for bulks, whose bodies have megabytes."""
+
+_AHEAD_S = 1.0
+"""How long a source may be ahead of a rate: what it says of the present time should still be true then."""
 
 
 class UnknownName(TrackError):
@@ -59,7 +65,30 @@ def choose(operation: Operation, plugins: PluginNames, track: Track) -> Operatio
     return Compiled(Supplied(ahead), weight=_weight(operation) if bulk else 1, unit=kind.unit, finite=True)
 
 
-def in_unit_of(task: Task, compiled: Compiled) -> Compiled:
+def weighs_itself(task: Task, compiled: Compiled) -> bool:
+    """Whether a rate is in work of which only Python knows, while it runs, how much an operation does."""
+    rate = task.target_throughput
+    if rate is None or rate.unit == OPS or rate.unit != compiled.unit:
+        return False
+    return isinstance(compiled.work, Lane | Supplied) and not _size(task.operation)
+
+
+def paced(task: Task, compiled: Compiled) -> Compiled:
+    """An operation of Python's in a task with a rate: in the unit of the rate, and no longer ahead of it than
+    is of use.
+    """
+    compiled = _in_unit_of(task, compiled)
+    interval_s = task.target_interval
+    if task.target_throughput is not None:
+        per_operation = compiled.weight if task.target_throughput.unit == compiled.unit else 1
+        interval_s = per_operation / task.target_throughput.value
+    if not interval_s or not isinstance(compiled.work, Supplied):
+        return compiled
+    ahead = min(compiled.work.ahead, 1 + math.ceil(_AHEAD_S / (interval_s * task.clients)))
+    return replace(compiled, work=Supplied(ahead))
+
+
+def _in_unit_of(task: Task, compiled: Compiled) -> Compiled:
     """What Python says only while it runs, taken from the target rate of the task: the unit of its work."""
     free = isinstance(compiled.work, Lane) or (
         isinstance(compiled.work, Supplied) and compiled.unit == "docs"
@@ -67,7 +96,7 @@ def in_unit_of(task: Task, compiled: Compiled) -> Compiled:
     rate = task.target_throughput
     if not free or rate is None or rate.unit == OPS:
         return compiled
-    return Compiled(compiled.work, weight=compiled.weight, unit=rate.unit, finite=compiled.finite)
+    return replace(compiled, unit=rate.unit)
 
 
 def _source_of(operation: Operation, plugins: PluginNames) -> str:
@@ -86,5 +115,9 @@ def _source_of(operation: Operation, plugins: PluginNames) -> str:
 
 def _weight(operation: Operation) -> int:
     """The documents of a bulk, as far as its parameters tell."""
+    return _size(operation) or 1
+
+
+def _size(operation: Operation) -> int:
     size = operation.params.get("bulk-size")
-    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 1
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0

@@ -108,6 +108,10 @@ class Iterations:
     measured: int
 
 
+UNTIL_EXHAUSTED = 2**53
+"""So many measured iterations that the source ends before: what follows a number of warm-up iterations."""
+
+
 @dataclass(frozen=True, slots=True)
 class Time:
     """Ends after seconds, warm-up first; `measured_s` None: when the source is exhausted or the step

@@ -20,6 +20,7 @@ from pacenote.model.work import (
     Work,
 )
 from pacenote.plan.document import (
+    UNTIL_EXHAUSTED,
     Bound,
     CompletedByTask,
     Deterministic,
@@ -109,14 +110,20 @@ def _pace(pace: Pace) -> str:
 def _bound(bound: Bound, work: Work) -> str:
     if isinstance(bound, Iterations):
         warmup = f"{bound.warmup:,} + " if bound.warmup else ""
+        if bound.measured == UNTIL_EXHAUSTED:
+            return f"{warmup}{_until(work)}"
         return f"{warmup}{format_count(bound.measured, 'iteration')}"
     warmup = f"{format_seconds(bound.warmup_s)} warm-up, " if bound.warmup_s else ""
     if bound.measured_s is not None:
         return f"{warmup}{format_seconds(bound.measured_s)}"
+    return f"{warmup}{_until(work)}"
+
+
+def _until(work: Work) -> str:
     if isinstance(work, Supplied | Lane):
-        return f"{warmup}until its source or runner in Python ends"
+        return "until its source or runner in Python ends"
     ends = isinstance(work, Bulk) and not work.looped
-    return f"{warmup}until {'all documents are sent' if ends else 'another task completes the step'}"
+    return f"until {'all documents are sent' if ends else 'another task completes the step'}"
 
 
 def _requests(work: Work) -> tuple[str, ...]:

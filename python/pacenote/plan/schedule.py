@@ -8,7 +8,9 @@ from pacenote.model.names import near, quoted
 from pacenote.model.reader import LARGEST_NUMBER, Problems
 from pacenote.model.track import ANY_TASK, Parallel, Task
 from pacenote.operations.base import Compiled
+from pacenote.plan.choose import weighs_itself
 from pacenote.plan.document import (
+    UNTIL_EXHAUSTED,
     Bound,
     Deterministic,
     Iterations,
@@ -27,9 +29,10 @@ _SCHEDULES = ("deterministic", _POISSON)
 def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problems: Problems) -> Pace:
     """How operations of a task are spaced. The plan counts in operations, a track may count in documents.
 
-    `schedulers` are those that plug-ins registered.
+    `schedulers` are those that plug-ins registered. Where only Python knows how much an operation does, it
+    paces them, too.
     """
-    if task.schedule in schedulers:
+    if task.schedule in schedulers or (task.schedule in _SCHEDULES and weighs_itself(task, compiled)):
         return Scheduled()
     if task.schedule not in _SCHEDULES:
         known = (*_SCHEDULES, *schedulers)
@@ -66,13 +69,16 @@ def _interval_s(task: Task, rate: Rate, compiled: Compiled, problems: Problems) 
 def bound_of(task: Task, compiled: Compiled) -> Bound:
     """When a task ends: by its periods, else its iterations, else its source, else after one operation.
 
-    The warm-up period comes before `time-period`, it is no part of it. Without a time-period a task lasts
-    until its source ends or another task completes the step.
+    With warm-up iterations alone, what follows them is what a task without them does. The warm-up period
+    comes before `time-period`, it is no part of it. Without a time-period a task lasts until its source ends
+    or another task completes the step.
     """
     if task.is_time_based:
         return Time(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
     if task.is_iteration_based:
-        measured = 1 if task.iterations is None else task.iterations
+        measured = task.iterations
+        if measured is None:
+            measured = UNTIL_EXHAUSTED if compiled.finite else 1
         return Iterations(warmup=task.warmup_iterations or 0, measured=measured)
     if compiled.finite:
         return Time(warmup_s=0.0, measured_s=None)

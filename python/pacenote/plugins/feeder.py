@@ -1,9 +1,9 @@
 """The thread on which sources and schedulers of plug-ins run, and nothing else.
 
-Sources are asked in turns, one operation each, as far ahead as there is room: in the driver's queues for what
-it carries out itself, one operation ahead for runners. With a scheduler, a source is only asked when the
-scheduler has been: it looks at the source, and may change it. Because all of this is one thread, code of
-plug-ins need not be safe for several.
+Sources are asked in turns, one operation each: for what the driver carries out itself as far ahead as there
+is room in its queues, for runners when the operation before has ended. With a scheduler, a source is only
+asked when the scheduler has been: it looks at the source, and may change it. Because all of this is one
+thread, code of plug-ins need not be safe for several.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pacenote.plugins.door import Lane
 from pacenote.plugins.failures import describe
 from pacenote.plugins.program import Program, PythonTask
 from pacenote.plugins.registry import ends_by_itself
-from pacenote.plugins.schedulers import Scheduler, build_scheduler
+from pacenote.plugins.schedulers import Scheduler, build_scheduler, built_in_scheduler
 from pacenote.plugins.sources import Constant, build_source, draw, is_endless, partition, source_name
 
 
@@ -83,7 +83,7 @@ class Feeder:
         self._thread.start()
 
     def tell(self, *event: Any) -> None:
-        """Tells of an event of the driver, or that a runner has taken its parameters (`taken`)."""
+        """Tells of an event of the driver, or that a runner is done with its parameters (`taken`)."""
         self._inbox.put(event)
 
     def join(self, seconds: float) -> bool:
@@ -141,11 +141,14 @@ class Feeder:
     def _seat(self, part: PythonTask, client: int, source: Any) -> None:
         scheduler = None
         if part.scheduled:
-            registered = self._program.registry.schedulers[part.task.schedule]
-            scheduler = build_scheduler(registered, part.rally, source)
+            registered = self._program.registry.schedulers.get(part.task.schedule)
+            if registered is None:
+                scheduler = built_in_scheduler(part.rally, client)
+            else:
+                scheduler = build_scheduler(registered, part.rally, source)
         most = part.most
-        if most is None and part.once and is_endless(source) and not self._ends(part):
-            most = 1
+        if most is None and part.once and is_endless(source) and (part.warmup or not self._ends(part)):
+            most = part.warmup + 1
         seat = Seat(part, client, source, scheduler, most)
         if part.runs and scheduler is None and isinstance(source, Constant):
             # Nothing has to be asked for, so the runner's thread need not wait for this one.
@@ -228,13 +231,10 @@ class Feeder:
     def _schedule(self, seat: Seat, token: int) -> None:
         assert seat.scheduler is not None
         began = self._began.setdefault(seat.part.index, time.perf_counter())
-        seat.current = float(seat.scheduler.next(seat.current))
-        if seat.part.supplied or seat.part.runs:
-            there = self._hand_over(seat)
-            if not there:
-                seat.over = True
-                self._lane.due(token, None)
-                return
+        if not self._advance(seat, seat.scheduler):
+            seat.over = True
+            self._lane.due(token, None)
+            return
         elapsed = time.perf_counter() - began
         # An offset of 0 means at once: nobody waits, so nobody is late.
         due_s = seat.current if seat.current > 0 else elapsed
@@ -242,6 +242,14 @@ class Feeder:
             # The driver sends it then; when a runner begins is told by `begin`.
             seat.scheduler.before_request(began + max(due_s, elapsed))
         self._lane.due(token, due_s)
+
+    def _advance(self, seat: Seat, scheduler: Scheduler) -> bool:
+        """Goes to the next operation; False when there is none. A scheduler may end the task, too."""
+        try:
+            seat.current = float(scheduler.next(seat.current))
+        except StopIteration:
+            return False
+        return self._hand_over(seat) if seat.part.supplied or seat.part.runs else True
 
     def _begin(self, task: int, client: int, now: float) -> None:
         """A runner begins with an operation."""

@@ -35,7 +35,7 @@ class _Waiting:
     left: int | None = None
     run: tuple[int, bool] | None = None
     over: bool = False
-    busy: bool = False
+    doing: asyncio.Task[None] | None = None
 
 
 class LaneRuntime:
@@ -49,7 +49,6 @@ class LaneRuntime:
         self._runners = Runners(self._wire, program)
         self._feeder = Feeder(lane, program, self)
         self._clients: dict[tuple[int, int], _Waiting] = {}
-        self._under_way: set[asyncio.Task[None]] = set()
         self._values: dict[int, Values] = {}
         self._over = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="pacenote-python", daemon=True)
@@ -89,10 +88,12 @@ class LaneRuntime:
         # What was posted before there was a reader has rung already, and rings on.
         await self._over.wait()
         self._loop.remove_reader(self._lane.fileno())
-        for task in self._under_way:
+        # Also those that runners have started and not awaited.
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
             task.cancel()
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=_PATIENCE_S / 2)
+        if left:
+            await asyncio.wait(left, timeout=_PATIENCE_S / 2)
         await self._runners.close()
 
     def _hear(self) -> None:
@@ -159,21 +160,19 @@ class LaneRuntime:
 
     def _begin(self, task: int, client: int, waiting: _Waiting) -> None:
         """Carries an operation out as soon as it is asked for and its parameters are there."""
-        if waiting.run is None or waiting.busy:
+        if waiting.run is None or waiting.doing is not None:
             return
-        params = self._params(task, client, waiting)
+        params = self._params(waiting)
         if params is None:
             if waiting.over:
                 waiting.run = None
                 self._lane.end(task, client, None)
             return
         (token, measured), waiting.run = waiting.run, None
-        waiting.busy = True
-        one = self._loop.create_task(self._carry_out((task, client), waiting, (token, measured), params))
-        self._under_way.add(one)
-        one.add_done_callback(self._under_way.discard)
+        operation = self._carry_out((task, client), waiting, (token, measured), params)
+        waiting.doing = self._loop.create_task(operation)
 
-    def _params(self, task: int, client: int, waiting: _Waiting) -> Mapping[str, Any] | None:
+    def _params(self, waiting: _Waiting) -> Mapping[str, Any] | None:
         """What the next operation is carried out with, None while that is not known."""
         if waiting.always is not None and not waiting.over:
             if waiting.left is not None:
@@ -183,7 +182,6 @@ class LaneRuntime:
             return dict(waiting.always)
         if not waiting.ready:
             return None
-        self._feeder.tell("taken", task, client)
         return waiting.ready.popleft()
 
     async def _carry_out(
@@ -200,15 +198,23 @@ class LaneRuntime:
         if scheduled:
             self._feeder.tell("begin", task, client, time.perf_counter())
         done, ending = await self._runners.carry_out(place, params)
+        ended = time.perf_counter()
         if measured and done.values:
             self._values.setdefault(task, Values()).add(done.values)
-        if scheduled:
-            self._feeder.tell(
-                "done", task, client, time.perf_counter(), done.weight, done.unit, dict(done.meta)
-            )
-        waiting.busy = False
+        waiting.doing = None
         last = ending or (waiting.over and not waiting.ready)
         self._lane.done(token, done.document(last=last))
+        # What fails from here on must not take the operation with it that has just ended. The source is only
+        # asked for the next one now: it may look at what the runner did, or change what it gave before.
+        if scheduled:
+            self._feeder.tell("done", task, client, ended, done.weight, done.unit, dict(done.meta))
+        if waiting.always is None:
+            self._feeder.tell("taken", task, client)
 
 
-_HANDLERS = {"run": "_asked", "reply": "_replied", "failed": "_failed", "outcome": "_came_out"}
+_HANDLERS = {
+    "run": "_asked",
+    "reply": "_replied",
+    "failed": "_failed",
+    "outcome": "_came_out",
+}

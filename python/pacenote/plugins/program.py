@@ -18,7 +18,7 @@ class PythonTask:
 
     `supplied`: the driver carries out what a parameter source supplies. `runs`: a runner carries it out.
     `scheduled`: a scheduler says when. `most` is how many operations a client does, None if that is not
-    decided beforehand; with `once`, a source without end supplies one operation.
+    decided beforehand; with `once`, a source without end supplies one operation after those that warm up.
     """
 
     index: int
@@ -27,6 +27,7 @@ class PythonTask:
     supplied: bool = False
     runs: bool = False
     scheduled: bool = False
+    warmup: int = 0
     most: int | None = None
     once: bool = False
 

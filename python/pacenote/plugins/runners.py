@@ -39,9 +39,9 @@ class Runners:
             if runner is None:
                 return await self._built_in(kind, place, params)
             return await self._by_plugin(runner, params)
-        except asyncio.CancelledError:
-            raise
         except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             return from_error(error, self._program.root), False
 
     def forget(self, tasks: Collection[int]) -> None:
@@ -85,3 +85,9 @@ class Runners:
             for cluster in self._program.clusters:
                 self._clients[cluster] = make_client(self._wire, cluster, engine, self._built_ins)
         return dict(self._clients)
+
+
+def _is_cancelled() -> bool:
+    """Whether the operation itself is cancelled, and not something that its runner has awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -97,6 +98,39 @@ class _Simple(_Wrapped):
     def _scale(self, weight: int) -> None:
         self._weight = weight
         self._scheduler = self._make(self._task, self._target.value / self._task.clients / weight)
+
+
+class _Even:
+    """Evenly spaced."""
+
+    def __init__(self, rate: float) -> None:
+        self._wait_s = 1 / rate
+
+    def next(self, current: float) -> float:
+        """One interval later."""
+        return current + self._wait_s
+
+
+class _Random:
+    """Spaced at random."""
+
+    def __init__(self, rate: float, numbers: random.Random) -> None:
+        self._rate = rate
+        self._numbers = numbers
+
+    def next(self, current: float) -> float:
+        """Later by what is one interval on average."""
+        return current + self._numbers.expovariate(self._rate)
+
+
+def built_in_scheduler(task: rally.Task, client: int) -> Scheduler:
+    """The scheduler of one client where the driver cannot pace, since the work of an operation is not known
+    before it is done.
+    """
+    if task.schedule != "poisson":
+        return _Simple(lambda _, rate: _Even(rate), task)
+    numbers = random.Random(f"{task.name} {client}")  # The same in every race.
+    return _Simple(lambda _, rate: _Random(rate, numbers), task)
 
 
 def build_scheduler(scheduler: Any, task: rally.Task, source: Any) -> Scheduler:

@@ -18,7 +18,7 @@ from pacenote.model.track import Task, Track
 from pacenote.model.work import Lane, Supplied
 from pacenote.operations.base import Context
 from pacenote.plan.corpora import Selected, no_documents
-from pacenote.plan.document import Iterations, Plan, PlannedTask, Scheduled
+from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Plan, PlannedTask, Scheduled
 from pacenote.plugins.program import Program, PythonTask
 from pacenote.plugins.rally_convert import to_rally
 from pacenote.plugins.rally_track import Task as RallyTask
@@ -144,9 +144,16 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask)
         supplied=isinstance(planned.work, Supplied),
         runs=isinstance(planned.work, Lane),
         scheduled=isinstance(planned.pace, Scheduled),
-        most=bound.warmup + bound.measured if isinstance(bound, Iterations) else None,
+        warmup=bound.warmup if isinstance(bound, Iterations) else 0,
+        most=_most(bound),
         once=not task.is_time_based,
     )
+
+
+def _most(bound: Bound) -> int | None:
+    if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
+        return None
+    return bound.warmup + bound.measured
 
 
 def data_root(request: RaceRequest) -> Path:

@@ -70,12 +70,8 @@ class Delegator:
         self.delegate = delegate
 
 
-class Retry(Runner, Delegator):
-    """A runner that tries again, as the parameters of the operation say; all within one sample."""
-
-    def __init__(self, delegate: Any, retry_until_success: bool = False) -> None:
-        super().__init__(delegate=delegate)
-        self.retry_until_success = retry_until_success
+class _Around(Runner, Delegator):
+    """A runner around a runner: what it enters and leaves is the inner one."""
 
     async def __aenter__(self) -> Self:
         if hasattr(self.delegate, "__aenter__"):
@@ -88,6 +84,14 @@ class Retry(Runner, Delegator):
         if hasattr(self.delegate, "__aexit__"):
             return bool(await self.delegate.__aexit__(kind, error, trace))
         return False
+
+
+class Retry(_Around):
+    """A runner that tries again, as the parameters of the operation say; all within one sample."""
+
+    def __init__(self, delegate: Any, retry_until_success: bool = False) -> None:
+        super().__init__(delegate=delegate)
+        self.retry_until_success = retry_until_success
 
     async def __call__(self, es: Any, params: Params) -> Any:
         """Carries out the operation until it succeeds or may not be tried again."""
@@ -137,7 +141,7 @@ def runner_for(operation_type: Any) -> Any:
     return _Registered(_built_in(name)())
 
 
-class _Registered(Runner, Delegator):
+class _Registered(_Around):
     """A runner as Rally keeps it: called with all clients, it picks those that the inner one wants."""
 
     async def __call__(self, es: Any, params: Params) -> Any:
