@@ -13,10 +13,10 @@ race: $(VENV)/.built
 ## Everything that CI tests: Rust, Python, and races against a real engine.
 test: unit engine
 
-## Tests without an engine.
+## Tests without an engine; those of a file stay together, in order, since some share what is dear to make.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet
-	$(BIN)/pytest -m "not engine" --durations=10
+	$(BIN)/pytest -m "not engine" -n 2 --dist loadfile --durations=10
 
 ## Tests that start a real engine.
 engine: $(VENV)/.built

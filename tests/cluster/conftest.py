@@ -52,6 +52,8 @@ def server() -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
+        wbufsize = -1
 
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))

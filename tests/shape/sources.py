@@ -20,6 +20,7 @@ _RUST_TEXT = re.compile(
     re.DOTALL,
 )
 _RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
+_RUST_BRACKET = re.compile(r"[()\[\]{};]")
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ def _blank(found: re.Match[str]) -> str:
 def _end_of_body(text: str, start: int) -> int | None:
     """Where the function whose name ends at `start` ends; None if it is only declared."""
     brackets = braces = 0
-    for place in range(start, len(text)):
-        match text[place]:
+    for found in _RUST_BRACKET.finditer(text, start):
+        match found[0]:
             case "(" | "[":
                 brackets += 1
             case ")" | "]":
@@ -116,7 +117,7 @@ def _end_of_body(text: str, start: int) -> int | None:
             case "}":
                 braces -= 1
                 if braces == 0:
-                    return place
+                    return found.start()
             case ";" if braces == 0 and brackets == 0:
                 return None
     return None

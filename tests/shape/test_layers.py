@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def imported_modules(tree: ast.Module, package: str) -> Iterator[str]:
             yield from re.findall(r"^pacenote(?!\.toml$)(?:\.\w+)+$", node.value)
 
 
+@cache
 def imports() -> dict[str, set[str]]:
     """Part of ours → the parts of ours that it imports."""
     found: dict[str, set[str]] = {}
