@@ -72,6 +72,19 @@ impl Letter {
         Ok(Self { sheet, terms: Terms { request, timeout, listens } })
     }
 
+    /// Whether nothing but its check matters, and nothing before or after it.
+    pub fn is_plain(&self) -> bool {
+        let Request { poll, recall, .. } = &self.terms.request;
+        poll.is_none() && recall.is_none() && !self.terms.listens
+    }
+
+    /// Sends a plain request.
+    pub fn send_plain<'a>(&'a mut self, link: &'a mut Link) -> impl Future<Output = Outcome> + 'a {
+        let Self { sheet, terms } = self;
+        let judge = |status, reply: &[u8]| judge(&terms.request, status, reply);
+        link.call(&mut sheet.head, sheet.body.text(), terms.timeout, judge)
+    }
+
     /// Sends the request, again and again if it polls.
     pub async fn send(&mut self, link: &mut Link, run: &Run<'_>) -> Option<Outcome> {
         if let Some(recall) = &self.terms.request.recall

@@ -48,6 +48,20 @@ pub struct Destination<'a> {
 /// An operation, ready to be carried out any number of times.
 #[derive(Debug)]
 pub struct Prepared {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// One request that is judged by its check and that is all: what nearly every operation is. It goes straight to its
+    /// connection.
+    Plain(Box<Letter>),
+    Any(Box<Any>),
+}
+
+/// Any operation.
+#[derive(Debug)]
+struct Any {
     operation: Operation,
     memory: RefCell<Memory>,
     parts: RefCell<Vec<Part>>,
@@ -60,13 +74,35 @@ impl Prepared {
     ///
     /// When a request cannot be written as HTTP, or pages cannot be asked for.
     pub fn new(calls: &[Call], retry: Retry, to: Destination<'_>) -> Result<Self, DriveError> {
+        let tried_once = retry.retries == 0 && !retry.until_success;
+        if let ([Call::Request(request)], true) = (calls, tried_once) {
+            let letter = Box::new(Letter::new(request, to)?);
+            if letter.is_plain() {
+                return Ok(Self { kind: Kind::Plain(letter) });
+            }
+        }
         let operation = Operation::new(calls, retry, to)?;
-        Ok(Self { operation, memory: RefCell::default(), parts: RefCell::default() })
+        let any = Any { operation, memory: RefCell::default(), parts: RefCell::default() };
+        Ok(Self { kind: Kind::Any(Box::new(any)) })
     }
 
     /// Carries the operation out, with all attempts that its retry rule asks for; `None` when it was cut short while
     /// it waited.
     pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
+        match &mut self.kind {
+            Kind::Plain(letter) => {
+                let mut link = links.take();
+                let outcome = letter.send_plain(&mut link).await;
+                links.give_back(link);
+                Some(outcome)
+            }
+            Kind::Any(any) => any.execute(links, desk).await,
+        }
+    }
+}
+
+impl Any {
+    async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
         let Self { operation, memory, parts } = self;
         memory.get_mut().clear();
         parts.get_mut().clear();
