@@ -161,7 +161,8 @@ pub enum Comparison {
 pub struct Remember {
     /// Under which name; lives as long as the operation of the task.
     pub name: String,
-    /// Keys of the reply joined by dots; the value is a string.
+    /// Keys of the reply joined by dots; the value is a string. Where a reply lacks it, requests that recall it in their
+    /// path have nothing to be about and are left out, those that recall it in their body fail.
     pub path: String,
 }
 
