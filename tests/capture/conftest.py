@@ -29,6 +29,12 @@ class FakeCluster:
     has_points: bool = True
     keeps_source: bool = True
     settings: dict[str, Any] = field(default_factory=dict)
+    mappings: dict[str, Any] = field(default_factory=dict)
+    uuid: str = "u"
+    raw: str = ""
+    """The source of all documents, as it is sent."""
+    drop_page: bool = False
+    """Whether the second page of a scroll is lost on its way."""
     statuses: list[int] = field(default_factory=list)
     """What the next searches are answered with, in place of hits."""
     points: dict[str, str] = field(default_factory=dict)
@@ -46,8 +52,10 @@ class FakeCluster:
             named = {"distribution": self.distribution} if self.distribution == "opensearch" else {}
             return 200, {"version": {"number": self.version, **named}, "cluster_name": "c"}
         if path == f"/{NAME}":
-            index = {"number_of_shards": str(SHARDS), "number_of_replicas": "1", **self.settings}
-            return 200, {NAME: {"mappings": {}, "settings": {"index": index}}}
+            index = {"number_of_shards": str(SHARDS), "number_of_replicas": "1", "uuid": self.uuid}
+            return 200, {NAME: {"mappings": self.mappings, "settings": {"index": index | self.settings}}}
+        if path == f"/_cluster/health/{NAME}":
+            return 200, {"status": "yellow"}
         if path == f"/{NAME}/_count":
             return 200, {"count": COUNT}
         if "point_in_time" in path or path.endswith("_pit"):
@@ -94,16 +102,21 @@ class FakeCluster:
             self.points.clear()
             return 200, {}
         first = int(body["scroll_id"]) if "scroll_id" in body else 0
+        if self.drop_page and first:
+            self.drop_page, first = False, first + 1
         if "size" in body:
             self.points["size"] = str(body["size"])
         last = min(first + int(self.points["size"]), COUNT)
-        return 200, {"_scroll_id": str(last), **self.hits([self.hit(n, n) for n in range(first, last)])}
+        page = self.hits([self.hit(n, n) for n in range(first, last)])
+        page["hits"]["total"] = {"value": COUNT} if self.version > "7" else COUNT
+        return 200, {"_scroll_id": str(last), **page}
 
     def hits(self, hits: list[dict[str, Any]]) -> dict[str, Any]:
         return {"_shards": {"failed": 0}, "timed_out": False, "hits": {"hits": hits}}
 
     def hit(self, n: int, place: int) -> dict[str, Any]:
-        return {"sort": [place], **({"_source": {"n": n}} if self.keeps_source else {})}
+        source = "RAW" if self.raw else {"n": n, "said": "search_context_missing"}
+        return {"sort": [place], **({"_source": source} if self.keeps_source else {})}
 
 
 @pytest.fixture
@@ -119,7 +132,7 @@ def cluster() -> Iterator[FakeCluster]:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             path, _, query = self.path.partition("?")
             status, reply = state.answer(self.command, path, query, json.loads(body or b"{}"))
-            content = json.dumps(reply).encode()
+            content = json.dumps(reply).replace('"RAW"', state.raw).encode()
             self.send_response(status)
             self.send_header("content-length", str(len(content)))
             self.end_headers()

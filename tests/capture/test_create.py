@@ -10,8 +10,8 @@ import pytest
 
 from capture.conftest import COUNT, FakeCluster
 from pacenote.capture import reading
-from pacenote.capture.create import TrackWanted, create_track
-from pacenote.capture.dump import JOURNAL, line_of
+from pacenote.capture.create import TrackWanted, _alone_in, create_track
+from pacenote.capture.dump import JOURNAL
 from pacenote.capture.files import literal, track_files
 from pacenote.capture.source import Source
 from pacenote.errors import EngineError, PacenoteError, UsageError
@@ -72,6 +72,10 @@ def test_one_that_knows_no_points_in_time_is_scrolled(maker: Maker) -> None:
     maker.cluster.has_points = False
     assert maker.make() == list(range(COUNT))
     assert maker.cluster.points == {}
+    (maker.folder / "track.json").unlink()
+    maker.cluster.drop_page = True
+    with pytest.raises(EngineError, match="24 of 25 documents of notes came"):
+        maker.make()
 
 
 def test_a_busy_cluster_is_asked_again(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +93,30 @@ def test_points_in_time_that_do_not_last_end_the_run(maker: Maker) -> None:
     with pytest.raises(EngineError, match="its points in time do not last"):
         maker.make()
     assert maker.said.count("reading notes: its point in time is no more, it is read from the beginning") == 3
+
+
+def test_what_was_read_of_another_index_of_the_same_name_is_not_used(
+    maker: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pacenote.capture.dump._pack", no_space)
+        with pytest.raises(OSError, match="No space"):
+            maker.make()
+    first, file = maker.cluster.searches, maker.folder / "notes-documents.json"
+    file.write_bytes(file.read_bytes().replace(b'"n":', b'"m":'))
+    # It was read to its end, so it would do; but it is another one now.
+    maker.cluster.uuid = "v"
+    assert sorted(maker.make()) == list(range(COUNT))
+    assert maker.cluster.searches == 2 * first
+
+
+def test_two_runs_do_not_write_the_same_files(maker: Maker) -> None:
+    maker.folder.mkdir()
+    with _alone_in(maker.folder), pytest.raises(UsageError, match="another create-track writes to"):
+        maker.make()
 
 
 def test_an_index_without_sources_cannot_be_taken(maker: Maker) -> None:
@@ -119,13 +147,21 @@ def test_names_that_are_not_there(maker: Maker) -> None:
 
 
 def test_pipelines_are_told_and_what_is_the_engines_own_left_out(maker: Maker) -> None:
-    maker.cluster.settings = {"default_pipeline": "geoip", "uuid": "u", "creation_date": "1", "codec": "best"}
+    nodes = {"include": {"_tier_preference": "data_content"}, "total_shards_per_node": "2"}
+    maker.cluster.settings = {
+        **{"default_pipeline": "geoip", "uuid": "u", "creation_date": "1", "codec": "best"},
+        "routing": {"allocation": nodes},
+    }
+    maker.cluster.mappings = {"_routing": {"required": True}, "_source": {"excludes": ["vector"]}}
     maker.make()
     assert maker.warnings == [
         "'notes' sends its documents through the ingest pipeline 'geoip': create it before racing, or take "
-        "the setting out of the track"
+        "the setting out of the track",
+        "'notes' wants a routing for each document, and tracks have none: take _routing out of its mappings",
+        "'notes' keeps its documents in part only (_source): the rest of them is lost",
     ]
-    settings = json.loads((maker.folder / "notes.json").read_text())["settings"]["index"]
+    settings = json.loads((maker.folder / "indices" / "notes.json").read_text())["settings"]["index"]
+    assert settings.pop("routing") == {"allocation": {"total_shards_per_node": "2"}}
     assert sorted(settings) == ["codec", "default_pipeline", "number_of_replicas", "number_of_shards"]
 
 
@@ -144,12 +180,39 @@ def test_a_track_of_empty_indices_only_creates_them(tmp_path: Path) -> None:
     assert literal("{ {a} }") == "{ {a} }"
 
 
-def test_documents_are_lines_of_any_text(maker: Maker) -> None:
-    assert (
-        line_of({"a": "ä\n", "b": 1.5, "c": 2**70})
-        == '{"a":"ä\\n","b":1.5,"c":1180591620717411303424}\n'.encode()
-    )
-    assert line_of({"a": "\ud800"}) == b'{"a":"\\ud800"}\n'
+def test_indices_may_be_called_like_files_of_the_track(tmp_path: Path) -> None:
+    sources = [Source(name, ((name, 1),), {"_meta": {"is": name}}) for name in ("track", "track-documents")]
+    files = track_files("mine", sources, {}, "green")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    track = load_track(open_track(tmp_path), {}, RenderOptions(now=0))
+    assert [(index.body or {})["mappings"]["_meta"]["is"] for index in track.indices] == [
+        "track",
+        "track-documents",
+    ]
+    assert "track-documents.json" not in files
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        '{"big":1180591620717411303424,"price":1.10,"far":1e400,"near":1E-7,"pi":3.14159265358979323846}',
+        '{"a":"ä\\n\\ud800\\u00e4 } ] \\"","_source":{"hits":[{}]},"b":[],"c":{}}',
+        '{ "a" :\n  1 ,\r\n  "b" : [ { } , 2 ] }',
+        "{}",
+    ],
+)
+@pytest.mark.parametrize("has_points", [True, False])
+def test_documents_are_taken_as_they_are(maker: Maker, source: str, has_points: bool) -> None:
+    maker.cluster.raw, maker.cluster.has_points = source, has_points
+    with pytest.raises(KeyError, match="n"):
+        maker.make()
+    line = source.replace("\n", " ").replace("\r", " ")
+    assert (maker.folder / "notes-documents.json").read_bytes() == f"{line}\n".encode() * COUNT
+
+
+def test_archives_hold_the_same_documents(maker: Maker) -> None:
     maker.make()
     whole = (maker.folder / "notes-documents.json").read_bytes()
     for name in ("notes-documents.json.bz2", "notes-documents-1k.json.bz2"):

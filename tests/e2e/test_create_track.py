@@ -15,6 +15,7 @@ import pytest
 
 from pacenote.capture.create import TrackWanted, create_track
 from pacenote.capture.dump import JOURNAL, Journal
+from pacenote.capture.source import indices
 from pacenote.cluster.cars import compose_car
 from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
 from pacenote.track.load import load_track
@@ -113,7 +114,8 @@ def test_a_run_that_was_cut_goes_on(cluster: EmbeddedCluster, tmp_path: Path, *,
     warnings: list[str] = []
     with pytest.raises(Cut):
         create_track(wanted, cluster.rest(), cut_after(900), warnings.append)
-    state = Journal(folder).state("notes")
+    (source,) = indices(cluster.rest(), ("notes",))
+    state = Journal(folder).state(source)
     assert state.documents == 900
     # Half a page more than was noted, as after a kill.
     with (folder / "notes-documents.json").open("ab") as file:

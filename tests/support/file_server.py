@@ -39,6 +39,14 @@ class FileServer:
     def tag(self) -> str:
         return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
+    def status(self, path: str) -> int:
+        """What a request is answered with in place of the file; 0 with the file."""
+        if self.statuses:
+            return self.statuses.pop(0)
+        if path in self.redirects:
+            return 302
+        return 0 if self.has(path) else 404
+
     def asked(self) -> list[str]:
         """The ranges that were asked for."""
         return [headers.get("range", "") for _, headers in self.seen]
@@ -59,13 +67,9 @@ def file_server() -> Iterator[FileServer]:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 state.seen.append((self.path, headers))
                 state.on_request(len(state.seen))
-                status = state.statuses.pop(0) if state.statuses else 0
-                if not status and not state.has(self.path):
-                    status = 404
+                status = state.status(self.path)
                 cut = state.cut_after.pop(0) if state.cut_after and not status else None
                 content, tag = state.content, state.tag()
-            if self.path in state.redirects:
-                status = 302
             if status:
                 self.send_response(status)
                 if status == 302:

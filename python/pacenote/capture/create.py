@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.capture.dump import Journal, Progress, dump, writing
 from pacenote.capture.files import track_files
 from pacenote.capture.reading import choose
-from pacenote.capture.source import Source, data_streams, indices, remarks
+from pacenote.capture.source import Source, data_streams, indices, path_of, remarks
 from pacenote.cluster.info import read_info
 from pacenote.cluster.rest import RestClient
 from pacenote.errors import UsageError
@@ -45,24 +48,46 @@ def create_track(
     found = _found(wanted, rest)
     for remark in remarks(found):
         warn(remark)
-    with writing(wanted.folder):
-        wanted.folder.mkdir(parents=True, exist_ok=True)
-    journal = Journal(wanted.folder)
-    reading = choose(rest, info, found[0], wanted.batch)
-    dumped = {
-        source.name: dump(source, reading, wanted.folder, journal, progress)
-        for source in found
-        if source.documents
-    }
-    # The entry file last: with it the track is whole.
-    texts = track_files(wanted.name, found, dumped, _health(rest, found))
-    for name in sorted(texts, key=lambda name: name == "track.json"):
-        path = wanted.folder / name
-        with writing(path):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(texts[name], encoding="utf-8")
-    journal.remove()
+    with _alone_in(wanted.folder):
+        journal = Journal(wanted.folder)
+        reading = choose(rest, info, found[0], wanted.batch)
+        dumped = {
+            source.name: dump(source, reading, wanted.folder, journal, progress)
+            for source in found
+            if source.documents
+        }
+        # The entry file last: with it the track is whole.
+        texts = track_files(wanted.name, found, dumped, _health(rest, found))
+        for name in sorted(texts, key=lambda name: name == "track.json"):
+            _write(wanted.folder / name, texts[name])
+        journal.remove()
     return wanted.folder
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Makes the folder of the track; two runs that write the same files would spoil them."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "wait for it, or choose another --output-path"
+            raise UsageError(f"another create-track writes to {folder}", hint=hint) from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    new = path.with_name(f".{path.name}.new")
+    with writing(path):
+        path.parent.mkdir(exist_ok=True)
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
 
 
 def _found(wanted: TrackWanted, rest: RestClient) -> Sequence[Source]:
@@ -73,6 +98,8 @@ def _found(wanted: TrackWanted, rest: RestClient) -> Sequence[Source]:
 
 def _health(rest: RestClient, found: Sequence[Source]) -> str:
     """What the health of new indices can become: replicas that find no node today will find none later."""
-    reply = rest.exchange("GET", f"/_cluster/health/{','.join(source.name for source in found)}")
-    is_yellow = reply.ok and isinstance(reply.body, dict) and reply.body.get("status") == "yellow"
-    return "yellow" if is_yellow else "green"
+    # One by one: the names of hundreds do not fit into an address.
+    replies = (rest.exchange("GET", f"/_cluster/health/{path_of(source.name)}") for source in found)
+    # Who may read documents may not be allowed to see this.
+    said = (reply.body for reply in replies if reply.ok and isinstance(reply.body, dict))
+    return "yellow" if any(health.get("status") == "yellow" for health in said) else "green"

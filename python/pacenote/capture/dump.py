@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from pacenote.capture.raw import line_of
 from pacenote.capture.reading import Expired, Hit, Position, Reading
 from pacenote.capture.source import Source
 from pacenote.errors import EngineError, StoreError
@@ -48,8 +49,12 @@ _BEGINNING = Position()
 
 @dataclass(slots=True)
 class _State:
-    """How far one source has come: what is in its file, and where to go on."""
+    """How far one source has come: what is in its file, and where to go on.
 
+    `identity` is that of the source: what was read of another one of the same name is of no use.
+    """
+
+    identity: str = ""
     documents: int = 0
     bytes: int = 0
     position: Position = _BEGINNING
@@ -70,14 +75,15 @@ class Journal:
             # None, or a damaged one: begun anew.
             self._states = {}
 
-    def state(self, name: str) -> _State:
+    def state(self, source: Source) -> _State:
         """How far a source has come."""
-        return self._states.setdefault(name, _State())
+        known = self._states.get(source.name)
+        return known if known and known.identity == source.identity else self.reset(source)
 
-    def reset(self, name: str) -> _State:
+    def reset(self, source: Source) -> _State:
         """Begins a source anew."""
-        self._states[name] = _State()
-        return self._states[name]
+        self._states[source.name] = state = _State(source.identity)
+        return state
 
     def save(self) -> None:
         """Writes the notes down."""
@@ -114,8 +120,8 @@ def dump(source: Source, reading: Reading, folder: Path, journal: Journal, progr
     kept.
     """
     file = folder / f"{source.name}-documents.json"
-    state = journal.state(source.name)
-    if not state.complete:
+    state = journal.state(source)
+    if not state.complete or _length(file) != state.bytes:
         state = _documents(source, reading, file, journal, progress)
     small = file.with_name(f"{source.name}-documents-1k.json")
     with writing(small), file.open("rb") as lines, small.open("wb") as out:
@@ -127,10 +133,9 @@ def dump(source: Source, reading: Reading, folder: Path, journal: Journal, progr
 
 def _documents(source: Source, reading: Reading, file: Path, journal: Journal, progress: Progress) -> _State:
     label = f"reading {source.name}"
-    state = journal.state(source.name)
-    length = file.stat().st_size if file.exists() else 0
-    if not reading.resumable or length < state.bytes:
-        state = journal.reset(source.name)
+    state = journal.state(source)
+    if not reading.resumable or _length(file) < state.bytes:
+        state = journal.reset(source)
     elif state.documents:
         progress(f"{label}: going on after {state.documents:,} documents", 0, 0)
     for _ in range(_POINTS):
@@ -138,11 +143,15 @@ def _documents(source: Source, reading: Reading, file: Path, journal: Journal, p
             return _append(source, reading, file, (journal, state), progress)
         except Expired:
             progress(f"{label}: its point in time is no more, it is read from the beginning", 0, 0)
-            state = journal.reset(source.name)
+            state = journal.reset(source)
     raise EngineError(
         f"the documents of '{source.name}' cannot be read: its points in time do not last",
         hint="give fewer documents at once with --batch-size",
     )
+
+
+def _length(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def _append(
@@ -177,23 +186,13 @@ def _append(
 def _write(source: Source, hits: Sequence[Hit], out: IO[bytes]) -> int:
     written = 0
     for hit in hits:
-        if "_source" not in hit:
+        if hit.source is None:
             raise EngineError(
                 f"'{source.name}' does not keep its documents (_source is off), so they cannot be taken over",
                 hint="leave it out of --indices",
             )
-        written += out.write(line_of(hit["_source"]))
+        written += out.write(line_of(hit.source))
     return written
-
-
-def line_of(document: Any) -> bytes:
-    """A document as a line of a data file."""
-    try:
-        text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-        return f"{text}\n".encode()
-    except UnicodeEncodeError:
-        # Half a surrogate pair can only be written as an escape.
-        return f"{json.dumps(document, separators=(',', ':'))}\n".encode()
 
 
 def _pack(file: Path, progress: Progress) -> Path:

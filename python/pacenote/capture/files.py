@@ -110,7 +110,7 @@ def track_files(
     `dumped` are the data files by the names of the sources that have documents; `health` is what a cluster of
     the same size can reach.
     """
-    files = {f"{source.name}.json": _body(source) for source in sources}
+    files = {_body_file(source): _body(source) for source in sources}
     return {
         **files,
         "track.json": _track(name, sources, dumped),
@@ -120,14 +120,14 @@ def track_files(
 
 
 def _track(name: str, sources: Sequence[Source], dumped: Mapping[str, Dumped]) -> str:
-    indices = [{"name": each.name, "body": f"{each.name}.json"} for each in sources if not each.is_stream]
+    indices = [{"name": each.name, "body": _body_file(each)} for each in sources if not each.is_stream]
     streams = [each for each in sources if each.is_stream]
     templates = [
         {
             "name": each.name,
             "index-pattern": each.name,
             "delete-matching-indices": False,
-            "template": f"{each.name}.json",
+            "template": _body_file(each),
         }
         for each in streams
     ]
@@ -151,6 +151,11 @@ def _corpus(source: Source, dumped: Dumped) -> Mapping[str, Any]:
         "uncompressed-bytes": dumped.uncompressed_bytes,
     }
     return {"name": source.name, "documents": [documents]}
+
+
+def _body_file(source: Source) -> str:
+    """In a folder of their own: an index may be called `track`, or `notes-documents`."""
+    return f"{'templates' if source.is_stream else 'indices'}/{source.name}.json"
 
 
 def _body(source: Source) -> str:

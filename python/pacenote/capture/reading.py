@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pacenote.capture.raw import raw_sources
 from pacenote.capture.source import Source, path_of
 from pacenote.cluster.info import ClusterInfo
 from pacenote.cluster.rest import Reply, RestClient
@@ -24,7 +25,13 @@ _BUSY = (408, 429, 502, 503, 504)
 _SHARD_DOC_SINCE = (3, 3)
 """The OpenSearch version that can sort by `_shard_doc`."""
 
-Hit = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A document as the engine sent it (None: it does not keep them), and its place in the order."""
+
+    source: str | None
+    sort: tuple[Any, ...] = ()
 
 
 class Expired(Exception):
@@ -100,7 +107,7 @@ class PointsInTime:
                 hits, point = self._page(stretch, point, after)
                 if not hits:
                     break
-                after = tuple(hits[-1]["sort"])
+                after = hits[-1].sort
                 yield hits, Position(number, point, after)
             self._close(point)
             point = ""
@@ -127,11 +134,11 @@ class PointsInTime:
         if after:
             body["search_after"] = list(after)
         reply = self._patiently(body)
-        if "search_context_missing" in str(reply.body)[:5000]:
+        if _expired(reply):
             raise Expired
         hits = _hits(stretch.index, reply)
         # The engine may give it another name from page to page.
-        return hits, reply.body.get("pit_id", point)
+        return hits, str(reply.body.get("pit_id", point))
 
     def _patiently(self, body: Mapping[str, Any]) -> Reply:
         """A page asks for the same again, however often it is sent."""
@@ -178,21 +185,31 @@ class Scroll:
     ) -> Iterator[tuple[Sequence[Hit], Position]]:
         """See `Reading`."""
         for number, (index, _) in enumerate(source.parts):
+            read = 0
             body = {"size": self._batch, "sort": ["_doc"], "query": {"match_all": {}}}
             reply = self._rest.exchange("POST", f"/{path_of(index)}/_search", body, {"scroll": KEEP_ALIVE})
+            hits, scroll = _hits(index, reply), reply.body["_scroll_id"]
+            total = reply.body["hits"]["total"]
+            total = total["value"] if isinstance(total, dict) else total
             try:
-                while hits := _hits(index, reply):
+                while hits:
                     yield hits, Position(number)
-                    again = {"scroll": KEEP_ALIVE, "scroll_id": reply.body["_scroll_id"]}
+                    read += len(hits)
+                    again = {"scroll": KEEP_ALIVE, "scroll_id": scroll}
                     reply = self._rest.exchange("POST", "/_search/scroll", again)
+                    hits, scroll = _hits(index, reply), reply.body["_scroll_id"]
             finally:
-                if reply.ok:
-                    self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": reply.body["_scroll_id"]})
+                self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": scroll})
+            if read != total:
+                # A page that was lost on its way does not come again: another host may have been asked.
+                raise EngineError(
+                    f"{read:,} of {total:,} documents of {index} came", hint="try again, with one host"
+                )
 
 
 def _hits(index: str, reply: Reply) -> Sequence[Hit]:
     """The hits of a page. Raises EngineError when it is not whole."""
-    if not reply.ok:
+    if not reply.ok or not isinstance(reply.body, dict):
         raise _failed(f"the documents of {index}", reply)
     shards = reply.body.get("_shards", {})
     if reply.body.get("timed_out") or shards.get("failed"):
@@ -200,12 +217,21 @@ def _hits(index: str, reply: Reply) -> Sequence[Hit]:
             f"the documents of {index} cannot be read: {shards.get('failed', 0)} shards failed",
             hint="see the log of the engine",
         )
-    hits: Sequence[Hit] = reply.body["hits"]["hits"]
-    return hits
+    sources = raw_sources(reply.data.decode("utf-8", "surrogatepass"))
+    hits = reply.body["hits"]["hits"]
+    return [Hit(source, tuple(hit.get("sort", ()))) for source, hit in zip(sources, hits, strict=True)]
+
+
+def _expired(reply: Reply) -> bool:
+    """Whether the engine says so, in its error or of some shards. Documents may speak of such things, too."""
+    if not isinstance(reply.body, dict):
+        return False
+    said = reply.body.get("error"), reply.body.get("_shards", {}).get("failures")
+    return "search_context_missing" in str(said)
 
 
 def _failed(what: str, reply: Reply) -> EngineError:
-    error = reply.body.get("error", {}) if isinstance(reply.body, dict) else {}
+    error = reply.body.get("error", {}) if isinstance(reply.body, dict) else "the reply is not JSON"
     reason = error.get("reason") if isinstance(error, dict) else error
     return EngineError(f"{what} cannot be read: HTTP status {reply.status}: {reason or 'no reason given'}")
 

@@ -15,8 +15,10 @@ _ENGINES_OWN = (
     # What the engine wrote itself, and what would stand in the way of a new index.
     *("uuid", "creation_date", "creation_date_string", "provided_name", "version", "store", "resize"),
     *("history", "verified_before_close", "blocks", "lifecycle"),
+    *("plugins", "opendistro", "remote_store"),
 )
 _STREAMS_OWN = ("hidden", "time_series")
+_NODES = frozenset(("include", "exclude", "require", "initial_recovery"))
 _ALL = ("_all", "*")
 
 JsonObject = dict[str, Any]
@@ -27,7 +29,7 @@ class Source:
     """An index or data stream. `parts` are the indices its documents lie in, each with its number of shards.
 
     `timestamp` is the field of a data stream that holds the time, "" for an index. `documents` is how many
-    there were when it was asked.
+    there were when it was asked. `identity` tells it from namesakes that were here before, or are elsewhere.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Source:
     settings: Mapping[str, Any] = field(default_factory=dict)
     timestamp: str = ""
     documents: int = 0
+    identity: str = ""
 
     @property
     def is_stream(self) -> bool:
@@ -61,7 +64,8 @@ def indices(rest: RestClient, patterns: Sequence[str]) -> tuple[Source, ...]:
     """
     found: dict[str, Source] = {}
     for pattern in patterns:
-        reply = rest.exchange("GET", f"/{path_of(pattern)}", None, {"expand_wildcards": "all"})
+        # A closed one has no documents to be read; named, it is refused by the engine.
+        reply = rest.exchange("GET", f"/{path_of(pattern)}", None, {"expand_wildcards": "open,hidden"})
         if reply.status != 404 and not reply.ok:
             raise EngineError(f"indices {pattern} cannot be read: HTTP status {reply.status}")
         described = {} if reply.status == 404 else reply.body
@@ -93,18 +97,22 @@ def data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Source, ...
 
 def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> Source:
     settings = _settings(described, _ENGINES_OWN)
+    _check_name(name)
     return Source(
         name=name,
         parts=((name, _shards(settings)),),
         mappings=described.get("mappings", {}),
         settings=settings,
         documents=_count(rest, name),
+        identity=_uuid(described),
     )
 
 
 def _stream(rest: RestClient, described: Mapping[str, Any]) -> Source:
     names = [each["index_name"] for each in described["indices"]]
-    backing = rest.get(f"/{','.join(map(path_of, names))}")
+    _check_name(described["name"])
+    # By its own name: those of hundreds of indices do not fit into an address.
+    backing = rest.get(f"/{path_of(described['name'])}")
     # The last one is written to: it has the mappings and settings of today.
     newest = backing[names[-1]]
     mappings = {key: value for key, value in newest["mappings"].items() if key != "_data_stream_timestamp"}
@@ -115,12 +123,30 @@ def _stream(rest: RestClient, described: Mapping[str, Any]) -> Source:
         settings=_settings(newest, (*_ENGINES_OWN, *_STREAMS_OWN)),
         timestamp=described.get("timestamp_field", {}).get("name") or "@timestamp",
         documents=_count(rest, described["name"]),
+        identity=",".join(_uuid(backing[name]) for name in names),
     )
 
 
 def _settings(described: Mapping[str, Any], without: Sequence[str]) -> JsonObject:
     settings = described.get("settings", {}).get("index", {})
-    return {key: value for key, value in settings.items() if key not in without}
+    kept = {key: value for key, value in settings.items() if key not in without}
+    allocation = kept.get("routing", {}).get("allocation", {})
+    if _NODES & allocation.keys():
+        # Nodes of this cluster, and tiers that only Elasticsearch knows: elsewhere shards would find no node.
+        allocation = {key: value for key, value in allocation.items() if key not in _NODES}
+        routing = {**kept.pop("routing"), "allocation": allocation}
+        kept |= {"routing": left} if (left := {key: value for key, value in routing.items() if value}) else {}
+    return kept
+
+
+def _uuid(described: Mapping[str, Any]) -> str:
+    return str(described.get("settings", {}).get("index", {}).get("uuid", ""))
+
+
+def _check_name(name: str) -> None:
+    """No index has such a name, but what answers may be no engine, and names become those of files."""
+    if "/" in name or name in (".", ".."):
+        raise EngineError(f"'{name}' cannot be the name of an index", hint="check --target-hosts")
 
 
 def _shards(settings: Mapping[str, Any]) -> int:
@@ -139,5 +165,12 @@ def remarks(sources: Sequence[Source]) -> Iterator[str]:
                 f"'{source.name}' sends its documents through the ingest pipeline '{pipeline}': create it "
                 "before racing, or take the setting out of the track"
             )
+        if source.mappings.get("_routing", {}).get("required"):
+            yield (
+                f"'{source.name}' wants a routing for each document, and tracks have none: take _routing out "
+                "of its mappings"
+            )
+        if {"includes", "excludes"} & source.mappings.get("_source", {}).keys():
+            yield f"'{source.name}' keeps its documents in part only (_source): the rest of them is lost"
     if empty := [source.name for source in sources if not source.documents]:
         yield f"{format_count(len(empty), 'index', 'indices')} without documents: {', '.join(empty)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -22,10 +22,14 @@ _CONNECTIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: the HTTP status, and the body parsed if it is JSON, else as text (None when empty)."""
+    """What came back: the HTTP status, and the body parsed if it is JSON, else as text (None when empty).
+
+    `data` are its bytes.
+    """
 
     status: int
     body: Any
+    data: bytes = field(default=b"", repr=False)
 
     @property
     def ok(self) -> bool:
@@ -104,7 +108,7 @@ class RestClient:
             )
         except urllib3.exceptions.HTTPError as failure:
             raise _Unreachable(plain_reason(failure)) from None
-        return Reply(reply.status, _decode(reply.data))
+        return Reply(reply.status, _decode(reply.data), reply.data)
 
 
 class _Unreachable(Exception):
