@@ -103,7 +103,8 @@ def mirrors(text: str) -> tuple[str, ...]:
     """`--corpus-mirror`: a list of `URL` or `PREFIX=URL`. Raises UsageError."""
     found = tuple(str(mirror) for mirror in parse_list(text, "--corpus-mirror"))
     for mirror in found:
-        if not mirror.rpartition("=")[2].startswith(("http://", "https://", "s3://", "gs://")):
+        schemes = ("http://", "https://", "s3://", "gs://")
+        if not mirror.startswith(schemes) and not mirror.partition("=")[2].startswith(schemes):
             raise UsageError(
                 "--corpus-mirror must be a URL or PREFIX=URL",
                 hint="for example --corpus-mirror=http://HOST:PORT/tracks",
