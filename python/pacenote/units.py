@@ -49,6 +49,8 @@ def format_bytes(count: float) -> str:
 
 def format_seconds(seconds: float) -> str:
     """Writes a duration in seconds with the unit a reader would choose: 250 µs, 12.5 ms, 3.2 s, 2 min 5 s."""
+    # Rounded first, so that 999.7 ms are 1 s and not 1e+03 ms.
+    seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
     if seconds >= 60:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
@@ -57,6 +59,13 @@ def format_seconds(seconds: float) -> str:
     if seconds >= 0.001:
         return f"{seconds * 1e3:.3g} ms"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def format_number(value: float) -> str:
+    """Writes a figure of any size with at least five digits of it, never with an exponent: 0.92976, 70,730,
+    1,234,567.
+    """
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.5g}"
 
 
 def format_count(count: int, one: str, many: str = "") -> str:

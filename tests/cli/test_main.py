@@ -88,8 +88,8 @@ def test_nothing_is_a_usage_error(run):
             "hint: Pacenote does not build engines from sources; use --distribution-version\n",
         ),
         (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
-        (["race", "--on-error", "explode"], "error: argument --on-error: invalid choice: 'explode'"),
-        (["race", "--driver-threads=-1"], "error: argument --driver-threads: invalid count value: '-1'\n"),
+        (["race", "--on-error", "explode"], "error: --on-error: invalid choice: 'explode'"),
+        (["race", "--driver-threads=-1"], "error: --driver-threads: invalid count value: '-1'\n"),
         (["race", "stray"], "error: unrecognized arguments: stray\nhint: see `pacenote race --help`\n"),
         (["report"], "error: the following arguments are required: RACE\n"),
         (

@@ -144,7 +144,7 @@ def test_options_without_effect_are_told(run, fake_race):
         (["--track=x", "--track-path=y"], "give either --track or --track-path"),
         (["--track-path=y", "--track-revision=z"], "give either --track-revision or --track-path"),
         (["--track=x", "--include-tasks=a", "--exclude-tasks=b"], "give either --include-tasks or --exclude"),
-        (["--track=x", "--corpus-documents=0"], "argument --corpus-documents: invalid positive value: '0'"),
+        (["--track=x", "--corpus-documents=0"], "--corpus-documents: invalid positive value: '0'"),
         (["--track=x", "--effective-start-date=now"], "'now' is no time"),
         (
             ["--track=x", "--client-options=basic_auth_user:me"],
@@ -228,6 +228,18 @@ def test_a_dry_run_shows_the_allocation_matrix_and_nothing_else(run, tmp_path):
     assert "step 4: index-append\n  index-append (index-append, bulk): 3 clients, as fast as possible" in out
     assert "  clients 0–2: index-append[0] … index-append[2]\n" in out
     assert "    POST /_bulk 5,000 of 1,000,000 documents in 7 files\n" in out
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--target-hosts=localhost:99999", "'localhost:99999' in --target-hosts is not a host"),
+        ("--car=16gheap,nonsense", "unknown car 'nonsense' in --car"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_race_would_refuse(run, option, message):
+    code, _, err = run("race", "--track=http_logs", "--dry-run", option)
+    assert (code, message in err) == (2, True), err
 
 
 def talk(request, listener):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pacenote.units import Rate, format_bytes, format_count, format_seconds, split_by_weight
+from pacenote.units import Rate, format_bytes, format_count, format_number, format_seconds, split_by_weight
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,20 @@ def test_bytes(value: float, text: str) -> None:
         (3.21, "3.21 s"),
         (60, "1 min"),
         (125, "2 min 5 s"),
+        (0.9997, "1 s"),
+        (59.97, "1 min"),
     ],
 )
 def test_seconds(value: float, text: str) -> None:
     assert format_seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.929762, "0.92976"), (1029.68, "1,029.7"), (70730.2, "70,730"), (123456.7, "123,457")],
+)
+def test_numbers_have_no_exponent(value: float, text: str) -> None:
+    assert format_number(value) == text
 
 
 def test_counts() -> None:

@@ -122,6 +122,11 @@ def test_a_missing_package_comes_with_a_hint(tmp_path):
     assert "dependencies" in refusal(root).hint
 
 
+def test_a_name_that_is_not_served_comes_with_where_those_are_listed(tmp_path):
+    root = write_track(tmp_path, {"track.py": "from esrally import metrics\n" + EMPTY})
+    assert "docs/plugins.md" in refusal(root).hint
+
+
 REGISTRATIONS = [
     ("register_runner('a', run)", 'the runner "a" must be async and registered with async_runner=True'),
     ("register_runner('a', Some, async_runner=True)", 'the runner "a" is neither a function nor an object'),

@@ -148,7 +148,7 @@ def test_unreported_tasks_appear_only_with_errors():
 def test_work_is_called_by_what_it_is():
     report = summarise(record())
     assert value(report, "documents indexed", "index-append") == 740_000
-    assert value(report, "documents rejected", "index-append") == 12
+    assert value(report, "documents failed", "index-append") == 12
     assert value(report, "work done", "search") == 50_000
 
 

@@ -91,13 +91,13 @@ def test_bodies_have_parameters_and_helpers_but_no_now_no_filters_no_files(tmp_p
 @pytest.mark.parametrize(
     ("fragment", "place", "reason"),
     [
-        ("ok\n{% if %}", "ops/b.json, line 2: is no valid template", "Expected an expression"),
+        ("ok\n{% if %}", "ops/b.json, line 2: no valid template", "Expected an expression"),
         ("{{ 1 / 0 }}", "ops/b.json, line 1: cannot be rendered", "ZeroDivisionError"),
         ("a\nb\n{{ missing.field }}", "ops/b.json, line 3: cannot be rendered", "'missing' is undefined"),
         ("{% include 'nope.json' %}", "ops/b.json, line 1: cannot be rendered", '"nope.json"'),
         ("\n{{ 1 | nofilter }}", "ops/b.json, line 2", "nofilter"),
         ("{% include 'inc.json' %}", "inc.json, line 2: cannot be rendered", "'gone' is undefined"),
-        ("{% include 'bad.json' %}", "bad.json, line 1: is no valid template", "unexpected"),
+        ("{% include 'bad.json' %}", "bad.json, line 1: no valid template", "unexpected"),
     ],
 )
 def test_errors_name_the_fragment_and_its_line(

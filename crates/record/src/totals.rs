@@ -119,20 +119,27 @@ impl Totals {
     }
 
     /// Work by second inside the window; seconds that it only touches are in the mean alone.
+    ///
+    /// A single second has no spread, and seconds in which less than half of the work was done do not stand for the
+    /// window: an operation of 1.7 s that is all of it would have a maximum of 0. The mean is then all that is known.
     fn throughput(&self) -> Option<Throughput> {
         let (begin, end) = self.window_ns();
         if end <= begin {
             return None;
         }
-        let mean = self.counts().window_weight as f64 / seconds(end - begin);
+        let work = self.counts().window_weight;
+        let mean = work as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND)..end / SECOND;
         let mut rates: Vec<u64> = whole.map(|second| self.work.get(&second).copied().unwrap_or(0)).collect();
         rates.sort_unstable();
-        let (Some(min), Some(max)) = (rates.first(), rates.last()) else {
-            return Some(Throughput { min: mean, mean, median: mean, max: mean });
-        };
-        let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) as f64 / 2.0;
-        Some(Throughput { min: *min as f64, mean, median, max: *max as f64 })
+        let inside: u64 = rates.iter().sum();
+        Some(match rates[..] {
+            [min, .., max] if inside >= work.div_ceil(2) => {
+                let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) as f64 / 2.0;
+                Throughput { min: min as f64, mean, median, max: max as f64 }
+            }
+            _ => Throughput { min: mean, mean, median: mean, max: mean },
+        })
     }
 
     /// What the task came to.

@@ -181,6 +181,29 @@ fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
 }
 
 #[test]
+fn seconds_that_hold_little_of_the_work_do_not_stand_for_the_window() {
+    for (ends, spread) in [
+        // One operation of 2.7 s: whole seconds without any work in them.
+        (vec![2700], None),
+        // A second alone has no spread.
+        (vec![500, 900, 1300], None),
+        // Two of five operations ended after the last whole second.
+        (vec![500, 1500, 1900, 2300, 2400], Some((1.0, 1.5, 2.0))),
+    ] {
+        let mut race = Race::new(info(), 1);
+        let mut recorder = race.recorder(false);
+        for end in &ends {
+            recorder.note(Sample { weight: 1, ..sample(0, end * MS) });
+        }
+        recorder.end(ended(EndedBy::Iterations, 0));
+        let throughput = race.result().throughput.unwrap();
+        let mean = throughput.mean;
+        let shown = (throughput.min, throughput.median, throughput.max);
+        assert_eq!(shown, spread.unwrap_or((mean, mean, mean)), "{ends:?}");
+    }
+}
+
+#[test]
 fn a_retried_operation_begins_with_its_first_attempt() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);

@@ -94,4 +94,4 @@ def _bar(share: float | None) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g} ms"
+    return "" if value is None else format_seconds(value / 1e3)

@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError in place of printing the usage."""
-        raise UsageError(message, hint=f"see `{self.prog} --help`")
+        raise UsageError(message.removeprefix("argument "), hint=f"see `{self.prog} --help`")
 
     def print_help(self, file: object = None) -> None:  # noqa: ARG002  # argparse passes it
         """Prints the help where results go."""

@@ -15,7 +15,7 @@ from pacenote.model.printable import clean
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import RaceListener
 from pacenote.model.result import Progress, TaskProgress, TaskResult
-from pacenote.units import format_bytes, format_seconds
+from pacenote.units import format_bytes, format_number, format_seconds
 
 EVERY_S = 10.0
 """How often a plain line says how it goes."""
@@ -148,9 +148,9 @@ def progress_line(task: TaskProgress) -> str:
     """How a task is doing right now."""
     parts = [f"{task.rate:,.0f} {task.unit}/s"]
     if task.p50_ms is not None:
-        parts.append(f"p50 {task.p50_ms:.3g} ms")
+        parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
     if task.p99_ms is not None:
-        parts.append(f"p99 {task.p99_ms:.3g} ms")
+        parts.append(f"p99 {format_seconds(task.p99_ms / 1e3)}")
     if task.errors:
         parts.append(f"{task.errors:,} errors")
     if task.warming_up:
@@ -166,10 +166,10 @@ def result_line(result: TaskResult) -> str:
     """What a finished task did, in one line."""
     parts = [f"{format_seconds(result.duration_s)}"]
     if result.throughput:
-        parts.append(f"{result.throughput.mean:,.5g} {result.unit}/s")
+        parts.append(f"{format_number(result.throughput.mean)} {result.unit}/s")
     p50 = result.service_time.at(50.0) if result.service_time else None
     if p50:
-        parts.append(f"p50 {p50.ms:.3g} ms")
+        parts.append(f"p50 {format_seconds(p50.ms / 1e3)}")
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
     if result.error_rate:

@@ -259,7 +259,10 @@ def _add_cluster_options(parser: Parser) -> None:
     parser.add_argument(
         "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
     )
-    parser.add_flag("--preserve-install", help="keep the engine and its data afterwards")
+    parser.add_flag(
+        "--preserve-install",
+        help="keep the folder of the engine and its data afterwards; it is stopped all the same",
+    )
     parser.add_argument(
         "--target-hosts", type=values.hosts, default=(), help="cluster to race against: host:port,host2:port"
     )

@@ -284,5 +284,5 @@ class Feeder:
         name = source_name(part.rally)
         if isinstance(error, SourceRefused | TrackError):
             return f"{name} {error.message}"
-        what = "its scheduler or " if part.scheduled else ""
+        what = "scheduler or " if part.scheduled else ""
         return f"{what}{name} failed: {describe(error, self._program.root)}"

@@ -24,6 +24,7 @@ from pacenote.plugins.registry import Registry, use
 from pacenote.plugins.shim import serving
 
 _MISSING_HINT = "the track does not declare it under dependencies; install it beside Pacenote"
+_SERVED_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +150,18 @@ def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        hint = _MISSING_HINT if isinstance(error, ModuleNotFoundError) else ""
+        hint = _hint(error)
         where = describe(error, root)
         if isinstance(error, TrackError):
             hint, where = error.hint, where.replace("TrackError: ", "")
         raise TrackError(f"the plug-in {_shown(file, root)} cannot be loaded: {where}", hint=hint) from error
+
+
+def _hint(error: BaseException) -> str:
+    if not isinstance(error, ImportError):
+        return ""
+    served = (error.name or "").startswith(("esrally", "pacenote.plugins.esrally"))
+    return _SERVED_HINT if served else _MISSING_HINT if isinstance(error, ModuleNotFoundError) else ""
 
 
 def _shown(file: Path, root: Path) -> str:

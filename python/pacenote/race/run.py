@@ -26,6 +26,7 @@ from pacenote.cluster.cluster import (
     embedded_cluster,
     existing_cluster,
 )
+from pacenote.cluster.hosts import parse_hosts
 from pacenote.cluster.wire import Access
 from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.plugin_names import PluginNames
@@ -64,7 +65,14 @@ from pacenote.track.serverless import FLAVOR as SERVERLESS
 
 
 def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
-    """What a race would do, step by step, from what the track declares. Raises TrackError."""
+    """What a race would do, step by step, from what the track declares.
+
+    Raises TrackError, and UsageError for hosts or cars that the race itself would refuse.
+    """
+    if request.target_hosts:
+        parse_hosts(request.target_hosts)
+    if request.pipeline != "benchmark-only":
+        compose_car(request.car, request.car_params)
     prepared = _load(request, None, lambda _: None)
     with plugins_of(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
         prepared = after_load(prepared, plugins, request)

@@ -127,7 +127,7 @@ def _own_task_rows(task: TaskResult) -> Iterator[Row]:
     indexes = task.operation_type == "bulk" and task.unit == "docs"
     yield Row("documents indexed" if indexes else "work done", task.task, task.work.done, task.unit)
     if task.work.failed:
-        yield Row("documents rejected" if indexes else "work failed", task.task, task.work.failed, task.unit)
+        yield Row("documents failed" if indexes else "work failed", task.task, task.work.failed, task.unit)
     for part in task.parts:
         place = f"{task.task}/{part.operation}"
         yield from _percentile_rows(place, "service time", part.service_time)

@@ -99,5 +99,5 @@ class Rendered:
         return TrackError(
             f"the rendered track is no valid JSON: {cause.msg}, column {cause.colno} ({place})",
             problems=(excerpt(self.text, cause.lineno),),
-            hint="look at that file, and at what its templates render to there",
+            hint="look at what the templates render to there: a variable without a value renders to nothing",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.names import near, quoted
@@ -17,6 +17,7 @@ from pacenote.track.repository import DEFAULT, Checkout, open_repository
 from pacenote.track.serverless import FLAVOR, for_serverless, left_out
 from pacenote.track.source import BUNDLED, TrackSource, find_track, open_track
 from pacenote.track.test_mode import for_test_mode
+from pacenote.track.unread import unread_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def load_wanted(request: TrackRequest, progress: Callable[[str], None] = lambda 
     track = filter_tasks(track, request.include_tasks, request.exclude_tasks)
     if request.test_mode:
         track = for_test_mode(track)
-    return Wanted(track, found)
+    return Wanted(track, replace(found, warnings=(*found.warnings, *unread_keys(track))))
 
 
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Prepared:

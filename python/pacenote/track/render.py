@@ -146,9 +146,7 @@ class Renderer:
         if file is None:
             origin = assembled.origin(line)
             file, line = origin.file, origin.line
-        kind = (
-            "is no valid template" if isinstance(cause, jinja2.TemplateSyntaxError) else "cannot be rendered"
-        )
+        kind = "no valid template" if isinstance(cause, jinja2.TemplateSyntaxError) else "cannot be rendered"
         reason = _reason(cause)
         return TrackError(
             f"{self._source.shown(file)}, line {line}: {kind}: {reason}",
