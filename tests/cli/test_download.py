@@ -78,6 +78,7 @@ def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
         (["--distribution-version=3.99.0", "--offline"], 64, "opensearch 3.99.0 was never looked up here"),
         (["--distribution=elastic"], 2, "unknown distribution 'elastic'"),
         (["--track=x", "--car=4gheap"], 2, "--car is not available"),
+        (["--track=x", "--corpus-mirror=http://a/x="], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
         (["--track=x", "--corpus-mirror=somewhere"], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
     ],
 )

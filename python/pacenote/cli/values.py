@@ -104,7 +104,8 @@ def mirrors(text: str) -> tuple[str, ...]:
     found = tuple(str(mirror) for mirror in parse_list(text, "--corpus-mirror"))
     for mirror in found:
         schemes = ("http://", "https://", "s3://", "gs://")
-        if not mirror.startswith(schemes) and not mirror.partition("=")[2].startswith(schemes):
+        prefix_url = mirror.partition("=")[2]
+        if mirror.endswith("=") or not (mirror.startswith(schemes) or prefix_url.startswith(schemes)):
             raise UsageError(
                 "--corpus-mirror must be a URL or PREFIX=URL",
                 hint="for example --corpus-mirror=http://HOST:PORT/tracks",
