@@ -52,11 +52,7 @@ class FileServer:
         return [headers.get("range", "") for _, headers in self.seen]
 
 
-@contextmanager
-def file_server() -> Iterator[FileServer]:
-    """The server, running."""
-    state = FileServer()
-
+def _handler(state: FileServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
@@ -106,7 +102,14 @@ def file_server() -> Iterator[FileServer]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+    return Handler
+
+
+@contextmanager
+def file_server() -> Iterator[FileServer]:
+    """The server, running."""
+    state = FileServer()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(state)) as listening:
         listening.daemon_threads = True
         state.url = f"http://127.0.0.1:{listening.server_address[1]}"
         thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
