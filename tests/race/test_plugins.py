@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,3 +39,16 @@ def test_code_that_needs_them_fails_with_their_name(tmp_path: Path) -> None:
         plugins_of(wanted, tmp_path, offline=True, warn=lambda _: None),
     ):
         pass
+
+
+def test_a_race_without_python_loads_nothing_that_runs_it(tmp_path: Path) -> None:
+    task = {"operation": {"operation-type": "raw-request", "path": "/"}}
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}), "utf-8")
+    program = (
+        "import sys; from pacenote.cli.main import main; main(sys.argv[1:]); names = set(sys.modules); "
+        "print([name for name in ('pacenote.plugins', 'elasticsearch', 'asyncio') if name in names])"
+    )
+    command = [sys.executable, "-c", program, "race", "--dry-run", f"--track-path={tmp_path}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "GET /" in done.stdout
+    assert done.stdout.endswith("\n[]\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,6 +98,8 @@ async def run_with_retry(
     """Executes an operation as often as `retry` allows: again after a refused connection, a timeout or status
     408, and after a result without success if asked for. Raises the last error.
     """
+    import asyncio  # Only where an operation runs in Python: reading its type should be quick.
+
     left = retry.retries
     while True:
         last = left <= 0 and not retry.until_success

@@ -14,15 +14,16 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacenote import _core
 from pacenote.errors import DriverError
 from pacenote.model.race_request import RaceListener
 from pacenote.model.result import Progress, TaskResult, ValueSummary
-from pacenote.plugins.lane import LaneRuntime
-from pacenote.plugins.program import Program
 from pacenote.store.local import RaceFolder
+
+if TYPE_CHECKING:
+    from pacenote.plugins.program import Program
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 """Signals that end a race in order."""
@@ -82,6 +83,9 @@ def drive(
     lane = driver.lane()
     if lane is None or program is None:
         return listening.to_the_end()
+    # Only races that need Python pay for loading it.
+    from pacenote.plugins.lane import LaneRuntime
+
     with LaneRuntime(lane, program) as runtime:
         listening.values = runtime.values
         return listening.to_the_end()

@@ -1,4 +1,7 @@
-"""The Python of a track in a race: loaded, allowed to change the track, given what it needs."""
+"""The Python of a track in a race: loaded, allowed to change the track, given what it needs.
+
+A race without any does not load what runs it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pacenote import _core
 from pacenote.errors import TrackError
@@ -19,16 +23,16 @@ from pacenote.model.work import Lane, Supplied
 from pacenote.operations.base import Context
 from pacenote.plan.corpora import Selected, no_documents
 from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Plan, PlannedTask, Scheduled
-from pacenote.plugins.program import Program, PythonTask
-from pacenote.plugins.rally_convert import to_rally
-from pacenote.plugins.rally_track import Task as RallyTask
-from pacenote.plugins.registry import Registry
-from pacenote.plugins.tools import Tools
-from pacenote.plugins.track_plugins import TrackPlugins, open_plugins
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.generated import Progress, core_call
 from pacenote.track.dependencies import install_dependencies
 from pacenote.track.prepare import Prepared
+
+if TYPE_CHECKING:
+    from pacenote.plugins.program import Program, PythonTask
+    from pacenote.plugins.rally_track import Task as RallyTask
+    from pacenote.plugins.tools import Tools
+    from pacenote.plugins.track_plugins import TrackPlugins
 
 
 @contextlib.contextmanager
@@ -43,6 +47,8 @@ def plugins_of(
     if track.plugin is None:
         yield None
         return
+    from pacenote.plugins.track_plugins import open_plugins
+
     warn(f"running the Python code of track {quoted(track.name)}, which may do what you may: {track.plugin}")
     with open_plugins(track, _libraries(track.dependencies, home, offline=offline, warn=warn)) as plugins:
         yield plugins
@@ -111,6 +117,10 @@ def program_of(
     """What Python does in a race, None if nothing."""
     if not plan.needs_python:
         return None
+    from pacenote.plugins.program import Program
+    from pacenote.plugins.rally_convert import to_rally
+    from pacenote.plugins.registry import Registry
+
     track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track
     challenge = track.find_challenge(prepared.challenge.name)
     seen = (task for element in challenge.schedule for task in element)
@@ -136,6 +146,8 @@ def program_of(
 
 
 def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask) -> PythonTask:
+    from pacenote.plugins.program import PythonTask
+
     bound = planned.bound
     return PythonTask(
         index=index,
@@ -172,5 +184,7 @@ def _tools(request: RaceRequest, progress: Progress) -> Tools:
         core_call(
             lambda: _core.unpack(archive, path.parent, None, lambda done, total: progress(label, done, total))
         )
+
+    from pacenote.plugins.tools import Tools
 
     return Tools(fetch, unpack, lambda path: core_call(lambda: _core.count_lines(path)))

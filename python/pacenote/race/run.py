@@ -16,6 +16,7 @@ import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from pacenote.cluster.cars import compose_car
 from pacenote.cluster.cluster import (
@@ -40,8 +41,6 @@ from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import Host, OnError, Plan, Target
 from pacenote.plan.explain import StepLines, explain
-from pacenote.plugins.program import Program
-from pacenote.plugins.track_plugins import TrackPlugins
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
 from pacenote.race.documents import check_documents
@@ -62,6 +61,10 @@ from pacenote.telemetry.index_stats import IndexStats
 from pacenote.telemetry.jvm_stats import JvmStats
 from pacenote.track.prepare import Prepared, prepare_track
 from pacenote.track.serverless import FLAVOR as SERVERLESS
+
+if TYPE_CHECKING:
+    from pacenote.plugins.program import Program
+    from pacenote.plugins.track_plugins import TrackPlugins
 
 
 def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
