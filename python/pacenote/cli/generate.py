@@ -10,6 +10,7 @@ from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import PlainListener
+from pacenote.units import format_count
 
 LATER: dict[str, str] = {}
 
@@ -25,7 +26,7 @@ def add_options(parser: Parser) -> None:
         "--documents",
         "--docs",
         dest="documents",
-        type=values.count,
+        type=values.positive,
         required=True,
         help="how many documents, in all files together",
     )
@@ -43,4 +44,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     generated = importlib.import_module("pacenote.race.generated")
     listener = PlainListener(console)
     generated.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
+    console.progress(
+        f"{format_count(options.documents, 'document')} of {options.name} in {options.output_path.resolve()}"
+    )
     return 0
