@@ -11,6 +11,8 @@ from pacenote.report.summary import summarise
 from plugins.racing import race_track, serving
 
 FORMS = """
+    import asyncio
+    import threading
     from esrally.driver import runner
 
     CALLS = []
@@ -60,8 +62,13 @@ FORMS = """
         async def __call__(self, es, params):
             self.calls += 1
 
+    async def threaded(es, params):
+        thread = await asyncio.to_thread(threading.current_thread)
+        # One that hangs does not keep the process from ending.
+        return {"daemon": int(thread.daemon)}
+
     def register(registry):
-        for one in (nothing, false, pair, mapping):
+        for one in (nothing, false, pair, mapping, threaded):
             registry.register_runner(one.__name__, one, async_runner=True)
         registry.register_runner("managed", Managed(), async_runner=True)
         registry.register_runner("everywhere", Everywhere(), async_runner=True)
@@ -70,12 +77,12 @@ FORMS = """
 
 
 def test_runners_of_every_form(tmp_path):
-    names = ["nothing", "false", "pair", "managed", "everywhere", "ending"]
+    names = ["nothing", "false", "pair", "managed", "everywhere", "ending", "threaded"]
     schedule = [{"operation": name} for name in names]
     schedule.insert(3, {"operation": "mapping", "iterations": 2, "warmup-iterations": 1})
     with serving() as server:
         raced = race_track(tmp_path, FORMS, schedule, server.address)
-    assert [task.error_rate for task in raced.record.tasks] == [0.0] * 7
+    assert [task.error_rate for task in raced.record.tasks] == [0.0] * 8
     done = {task.task: (task.accounting.operations, task.work.done, task.unit) for task in raced.record.tasks}
     assert done == {
         "nothing": (1, 1, "ops"),
@@ -85,7 +92,9 @@ def test_runners_of_every_form(tmp_path):
         "managed": (1, 1, "ops"),
         "everywhere": (1, 1, "ops"),
         "ending": (4, 4, "ops"),
+        "threaded": (1, 1, "ops"),
     }
+    assert raced.task("threaded").values["daemon"].min == 1
     values = raced.task("mapping").values
     assert set(values) == {"recall", "k", "deep.size"}
     assert (values["recall"].count, values["recall"].mean) == (2, 0.25)

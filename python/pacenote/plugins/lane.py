@@ -6,7 +6,8 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -36,6 +37,25 @@ class _Waiting:
     run: tuple[int, bool] | None = None
     over: bool = False
     doing: asyncio.Task[None] | None = None
+
+
+class _Threads(ThreadPoolExecutor):
+    """Where runners let something run that would block the loop. No thread keeps the process from ending."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Calls a function on a thread of its own."""
+        future: Future[Any] = Future()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(function(*arguments, **named))
+            except BaseException as error:  # It is raised where the result is awaited.
+                future.set_exception(error)
+
+        threading.Thread(target=call, name="pacenote-helper", daemon=True).start()
+        return future
 
 
 class LaneRuntime:
@@ -77,6 +97,7 @@ class LaneRuntime:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        self._loop.set_default_executor(_Threads())
         try:
             self._loop.run_until_complete(self._serve())
         finally:
