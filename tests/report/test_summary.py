@@ -138,6 +138,13 @@ def test_the_error_rate_never_rounds_errors_away(rate, shown):
     assert value(report, "error rate", "search") == pytest.approx(shown)
 
 
+def test_of_nothing_measured_there_is_no_error_rate():
+    only_warmup = task()
+    nothing = replace(only_warmup.accounting, normal=0)
+    report = summarise(record(tasks=(replace(only_warmup, accounting=nothing),)))
+    assert "error rate" not in metrics(report, "search")
+
+
 def test_unreported_tasks_appear_only_with_errors():
     quiet, loud = task("refresh"), task("force-merge", error_rate=0.5)
     report = summarise(record(tasks=(quiet, loud), unreported=("refresh", "force-merge")))

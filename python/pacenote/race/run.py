@@ -123,6 +123,8 @@ def _race(
         with existing or embedded_cluster(provision, listener.preparing) as cluster:
             record = _set_out(folder, plan, cluster, secret_values(request.track_params))
             listener.started(record)
+            if isinstance(cluster, EmbeddedCluster):
+                listener.note(f"{cluster.info().distribution} answers at {cluster.hosts[0]}")
             known = Context(track, corpora.data_file, _engine_of(cluster), request.enable_assertions)
             program = program_of(plan, prepared, plugins, known, listener.warning)
             return _run(record, _Course(plan, program), cluster, folder, listener)

@@ -92,7 +92,9 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service time", task.service_time)
-    yield Row("error rate", task.task, _percent(task.error_rate), "%")
+    # Of nothing there is no rate: 0 would say that all went well.
+    rate = _percent(task.error_rate) if task.accounting.normal else None
+    yield Row("error rate", task.task, rate, "%")
 
 
 def _percent(rate: float) -> float:
