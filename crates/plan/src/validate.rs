@@ -21,6 +21,11 @@ impl Plan {
             return Err(PlanError::Version { found: self.version, known: VERSION });
         }
         ensure(!self.target.hosts.is_empty(), || ("target.hosts".into(), "no host".into()))?;
+        for (index, other) in self.others.iter().enumerate() {
+            ensure(!other.target.hosts.is_empty(), || {
+                (format!("others[{index}].target.hosts ({})", other.name), "no host".into())
+            })?;
+        }
         for (index, task) in self.tasks.iter().enumerate() {
             check_task(task).map_err(|problem| rule(format!("tasks[{index}] ({})", task.name), problem))?;
         }
@@ -283,6 +288,11 @@ mod tests {
     #[test]
     fn broken_rules_name_their_place() {
         assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
+        let hostless = |plan: &mut serde_json::Value| {
+            let target = serde_json::json!({"hosts": [], "headers": [], "timeout_ms": 1});
+            plan["others"] = serde_json::json!([{"name": "second", "target": target}]);
+        };
+        assert!(refused(hostless).contains("others[0].target.hosts (second)"));
         assert!(refused(|plan| plan["tasks"][0]["clients"] = 0.into()).contains("tasks[0] (nap)"));
         assert!(
             refused(

@@ -58,7 +58,7 @@ impl<R: Read> Tar<R> {
                     let kind = if extension.sparse { Kind::Unknown } else { kind_of(flag, &name) };
                     // Of links and folders the size says nothing about data that follows.
                     let size = if kind == Kind::File { extension.size.unwrap_or(size) } else { 0 };
-                    self.begin(size);
+                    self.begin(size)?;
                     self.members += 1;
                     return Ok(Some(Member { name, kind, size }));
                 }
@@ -71,8 +71,11 @@ impl<R: Read> Tar<R> {
         self.source
     }
 
-    fn begin(&mut self, size: u64) {
-        (self.left, self.padding) = (size, size.next_multiple_of(BLOCK as u64) - size);
+    fn begin(&mut self, size: u64) -> io::Result<()> {
+        let end = size.checked_next_multiple_of(BLOCK as u64);
+        let end = end.ok_or_else(|| broken("a tar header says a size that no file has"))?;
+        (self.left, self.padding) = (size, end - size);
+        Ok(())
     }
 
     /// The next header; `None` at the end of the archive.
@@ -102,7 +105,7 @@ impl<R: Read> Tar<R> {
         if size > MOST_META {
             return Err(broken("a tar header is too long"));
         }
-        self.begin(size);
+        self.begin(size)?;
         let mut data = vec![0; usize::try_from(size).unwrap_or(0)];
         self.read_exact(&mut data)?;
         Ok(data)
@@ -135,7 +138,7 @@ impl Extension {
                 b"size" => self.size = Some(value.parse().map_err(|_| pax())?),
                 key => self.sparse |= key.starts_with(b"GNU.sparse."),
             }
-            records = &records[length..];
+            records = records.get(length..).ok_or_else(pax)?;
         }
         Ok(())
     }
@@ -188,4 +191,60 @@ fn number(field: &[u8]) -> io::Result<u64> {
     let digits = text(field);
     let digits = digits.trim();
     if digits.is_empty() { Ok(0) } else { u64::from_str_radix(digits, 8).map_err(|_| wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// A header with its checksum, and its data padded.
+    fn entry(flag: u8, size: &[u8; 12], data: &[u8]) -> Vec<u8> {
+        let mut header = [0; BLOCK];
+        header[0] = b'a';
+        header[124..136].copy_from_slice(size);
+        header[148..156].copy_from_slice(b"        ");
+        header[156] = flag;
+        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        let mut entry = header.to_vec();
+        entry.extend_from_slice(data);
+        entry.resize(entry.len().next_multiple_of(BLOCK), 0);
+        entry
+    }
+
+    fn octal(size: usize) -> [u8; 12] {
+        format!("{size:011o}\0").into_bytes().try_into().unwrap()
+    }
+
+    fn with_pax(records: &[u8]) -> io::Result<Option<Member>> {
+        let archive = [entry(b'x', &octal(records.len()), records), entry(b'0', &octal(0), b"")].concat();
+        Tar::new(&archive[..]).next_member()
+    }
+
+    #[test]
+    fn a_pax_header_says_name_and_size() {
+        let member = with_pax(b"11 path=b/c\n9 size=7\n").unwrap_err();
+        assert_eq!(member.kind(), io::ErrorKind::InvalidData, "a wrong length");
+        let member = with_pax(b"12 path=b/c\n9 size=7\n").unwrap().unwrap();
+        assert_eq!(member, Member { name: "b/c".into(), kind: Kind::File, size: 7 });
+    }
+
+    #[test]
+    fn lengths_that_lead_out_of_the_header_are_refused() {
+        for records in
+            ["9 path=a", "99 path=a\n", "0 path=a\n", "1 path=a\n", "18446744073709551615 a=b\n", "3 =\n\n"]
+        {
+            let error = with_pax(records.as_bytes()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{records:?}: {error}");
+        }
+        let error = with_pax(b"29 size=18446744073709551615\n").unwrap_err();
+        assert!(error.to_string().contains("a size that no file has"), "{error}");
+        let mut largest = [0xff; 12];
+        largest[0] = 0x80;
+        largest[1..4].fill(0);
+        let error = Tar::new(&entry(b'0', &largest, b"")[..]).next_member().unwrap_err();
+        assert!(error.to_string().contains("a size that no file has"), "{error}");
+    }
 }
