@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::generate::random::{Random, stream_of};
+use crate::splitmix::mix;
 
 /// How much a recency of 1 leans towards recent ids; Rally's figure.
 const RECENCY_SLOPE: f64 = 30.0;
@@ -157,13 +158,6 @@ impl Permutation {
 
 fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
-}
-
-/// The finishing steps of `SplitMix64`.
-fn mix(number: u64) -> u64 {
-    let z = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// A number in [0, 1).

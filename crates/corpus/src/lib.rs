@@ -13,6 +13,7 @@
 //! | [`bulk`] | [`BulkReader`]: bulk bodies of one client; the hot path of indexing |
 //! | [`ids`] | [`Ids`]: action lines with ids that come again |
 //! | [`generate`](mod@generate) | seeded generators, one file (or folder) each, and their registry |
+//! | `splitmix` | [`SplitMix64`], the smallest of random generators |
 //! | `output` | temporary file, disk guard, fsync and rename; shared by unpacking and generating |
 //! | [`checksum`] | [`crc32c`] of a file |
 //! | [`error`] | [`CorpusError`] |
@@ -26,6 +27,7 @@ pub mod lines;
 mod offsets;
 mod output;
 pub mod partition;
+mod splitmix;
 pub mod unpack;
 
 pub use bulk::{ActionLines, BulkBody, BulkReader, Part};
@@ -37,4 +39,5 @@ pub use generate::{
 pub use ids::{Conflicts, IdSeed, Ids};
 pub use lines::LineFile;
 pub use partition::{bounds, reading_order, share_of_bulks};
+pub use splitmix::SplitMix64;
 pub use unpack::{Archive, Packing, UnpackProgress, Unpacked, unpack};

@@ -1,5 +1,6 @@
 //! When operations of one client are due.
 
+use pacenote_corpus::SplitMix64;
 use pacenote_plan::{Pace, Task};
 
 /// The schedule of one client of a task, in nanoseconds since the task began.
@@ -18,7 +19,7 @@ pub struct Pacer {
 enum Arrivals {
     Unpaced,
     Even { next: u64 },
-    Poisson { at_ns: f64, random: SplitMix },
+    Poisson { at_ns: f64, random: SplitMix64 },
 }
 
 impl Pacer {
@@ -38,7 +39,10 @@ impl Pacer {
             Pace::Poisson { interval_s } => Self {
                 start_ns: ramp_ns,
                 period_ns: interval_s * 1e9 * clients,
-                arrivals: Arrivals::Poisson { at_ns: 0.0, random: SplitMix(seed ^ u64::from(client) << 32) },
+                arrivals: Arrivals::Poisson {
+                    at_ns: 0.0,
+                    random: SplitMix64(seed ^ u64::from(client) << 32),
+                },
             },
         }
     }
@@ -62,7 +66,7 @@ impl Pacer {
                 Some(whole(due))
             }
             Arrivals::Poisson { at_ns, random } => {
-                *at_ns += self.period_ns * random.exponential();
+                *at_ns += self.period_ns * exponential(random);
                 Some(whole(self.start_ns + *at_ns))
             }
         }
@@ -99,24 +103,10 @@ fn whole(ns: f64) -> u64 {
     ns as u64
 }
 
-/// `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014): enough for arrival times, and the same for ever.
-#[derive(Debug, Clone)]
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Exponentially distributed with mean 1, by inversion; 53 bits, never 0 so that the logarithm exists.
-    fn exponential(&mut self) -> f64 {
-        let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        -uniform.ln()
-    }
+/// Exponentially distributed with mean 1, by inversion; 53 bits, never 0 so that the logarithm exists.
+fn exponential(random: &mut SplitMix64) -> f64 {
+    let uniform = ((random.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    -uniform.ln()
 }
 
 #[cfg(test)]

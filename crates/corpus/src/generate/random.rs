@@ -2,14 +2,7 @@
 
 use std::ops::Range;
 
-/// One step of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use crate::splitmix::SplitMix64;
 
 /// The number of a file's stream, from its name: FNV-1a, 64 bits.
 pub(crate) fn stream_of(name: &str) -> u64 {
@@ -27,11 +20,11 @@ pub(crate) struct Random {
 impl Random {
     /// An independent stream for each `stream` (a path of numbers: version, file, purpose) under one seed.
     pub(crate) fn new(seed: u64, stream: &[u64]) -> Self {
-        let mut mixed = seed;
+        let mut mixed = SplitMix64(seed);
         for part in stream {
-            mixed = splitmix(&mut mixed) ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93);
+            mixed = SplitMix64(mixed.draw() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93));
         }
-        Self { state: std::array::from_fn(|_| splitmix(&mut mixed)) }
+        Self { state: std::array::from_fn(|_| mixed.draw()) }
     }
 
     /// 64 random bits.
@@ -136,8 +129,9 @@ impl Streams {
     /// Stream `index`. The streams are stretches of one sequence of `SplitMix64`, four numbers each.
     #[inline]
     pub(crate) fn stream(self, index: u64) -> Random {
-        let mut at = self.base.wrapping_add(index.wrapping_mul(4_u64.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        Random { state: std::array::from_fn(|_| splitmix(&mut at)) }
+        let step = 4_u64.wrapping_mul(SplitMix64::STEP);
+        let mut at = SplitMix64(self.base.wrapping_add(index.wrapping_mul(step)));
+        Random { state: std::array::from_fn(|_| at.draw()) }
     }
 }
 
@@ -227,9 +221,9 @@ mod tests {
     #[test]
     fn matches_the_published_algorithms() {
         // SplitMix64 from 0 and xoshiro256++ from the state 1, 2, 3, 4: the vectors the authors' code prints.
-        let mut state = 0;
-        assert_eq!(splitmix(&mut state), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(splitmix(&mut state), 0x6e78_9e6a_a1b9_65f4);
+        let mut state = SplitMix64(0);
+        assert_eq!(state.draw(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(state.draw(), 0x6e78_9e6a_a1b9_65f4);
         let mut random = Random { state: [1, 2, 3, 4] };
         let drawn: Vec<u64> = (0..4).map(|_| random.next()).collect();
         assert_eq!(drawn, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
