@@ -11,6 +11,13 @@ use crate::summary::{Distribution, PartResult};
 use crate::totals::error_summaries;
 use crate::window::{Counts, Window};
 
+/// Operations within operations that are told apart in a race; later ones of a task share one name, so that a source
+/// which invents names does not fill the memory.
+const MOST: usize = 1000;
+
+/// Name and type of those.
+const OTHERS: &str = "others";
+
 /// An operation that runs within the operation of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartInfo {
@@ -27,12 +34,20 @@ pub struct PartInfo {
 pub struct Parts(Arc<Mutex<Vec<PartInfo>>>);
 
 impl Parts {
-    /// The number of a part; `announce` is told of one that is new before anybody else can get its number.
+    /// The number of a part, or of the one that stands for it; `announce` is told of one that is new before anybody else
+    /// can get its number.
     pub fn number(&self, part: &PartInfo, announce: impl FnOnce(PartInfo)) -> u32 {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let position = parts.iter().position(|known| known == part).unwrap_or_else(|| {
+        let of = |part: &PartInfo, parts: &[PartInfo]| parts.iter().position(|known| known == part);
+        let mut part = part.clone();
+        let mut position = of(&part, &parts);
+        if position.is_none() && parts.len() >= MOST {
+            (part.operation, part.operation_type) = (OTHERS.to_owned(), OTHERS.to_owned());
+            position = of(&part, &parts);
+        }
+        let position = position.unwrap_or_else(|| {
             parts.push(part.clone());
-            announce(part.clone());
+            announce(part);
             parts.len() - 1
         });
         u32::try_from(position + 1).unwrap_or(u32::MAX)
@@ -118,5 +133,31 @@ impl OpenPart {
             Some(window) => Ok(window),
             none => Ok(none.insert(Window::of_part(self.info.task, self.number, sample_type)?)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_end_are_counted_together_task_by_task() {
+        let (parts, mut told) = (Parts::default(), Vec::new());
+        let mut number = |task, operation: String| {
+            let part = PartInfo { task, operation, operation_type: "search".into() };
+            parts.number(&part, |new| told.push(new))
+        };
+        let most = u32::try_from(MOST).unwrap();
+        for name in 0..most {
+            assert_eq!(number(0, name.to_string()), name + 1);
+        }
+        assert_eq!((number(0, "a".into()), number(0, "b".into())), (most + 1, most + 1));
+        assert_eq!(
+            (number(7, "a".into()), number(0, "b".into()), number(0, "5".into())),
+            (most + 2, most + 1, 6)
+        );
+        assert_eq!(told.len(), MOST + 2);
+        assert_eq!((told[MOST].task, told[MOST].operation.as_str()), (0, OTHERS));
+        assert_eq!((told[MOST + 1].task, told[MOST + 1].operation.as_str()), (7, OTHERS));
     }
 }

@@ -258,8 +258,12 @@ impl OpenTask {
         let position = self.parts.iter().position(known).unwrap_or_else(|| {
             let (operation, operation_type) = (operation.to_owned(), operation_type.to_owned());
             let info = PartInfo { task: self.task, operation, operation_type };
-            self.parts.push(OpenPart::new(outgoing.part(&info), info));
-            self.parts.len() - 1
+            let number = outgoing.part(&info);
+            // Of too many names one number stands for several.
+            self.parts.iter().position(|part| part.number == number).unwrap_or_else(|| {
+                self.parts.push(OpenPart::new(number, info));
+                self.parts.len() - 1
+            })
         });
         &mut self.parts[position]
     }
