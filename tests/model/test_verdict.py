@@ -52,10 +52,19 @@ def test_a_schedule_that_was_not_kept_makes_it_suspect():
     assert judge(record(tasks=(last,))).state == "valid"
 
 
+def test_a_source_that_keeps_clients_waiting_makes_it_suspect():
+    fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
+    assert judge(record(tasks=(fed,))).state == "valid"
+    (reason,) = judge(record(tasks=(replace(fed, underrun_s=0.41),))).reasons
+    assert reason.startswith("task 'fed': its clients waited 0.41 s for a parameter source written in Python")
+
+
 def test_a_busy_driver_thread_makes_it_suspect():
     threads = [{"busiest": {"step": "index", "share": 0.1}}, {"busiest": {"step": "index", "share": 0.9}}]
     (reason,) = judge(record(driver={"threads": threads})).reasons
     assert reason.startswith("driver thread 1 was busy 90 % of step 'index' (limit 80 %)")
+    (reason,) = judge(record(driver={"threads": [{"name": "lane", **threads[1]}]})).reasons
+    assert reason.startswith("driver thread lane was busy 90 %")
 
 
 def test_driver_facts_that_are_missing_decide_nothing():

@@ -19,6 +19,9 @@ _COMPARED = (50.0, 99.0)
 UNSENT_SHARE = 0.01
 """A task that leaves more than this share of its schedule unsent ran at another rate than it says."""
 
+UNDERRUN_SHARE = 0.01
+"""A task whose clients spent more than this share of their time waiting for a parameter source in Python."""
+
 THREAD_CPU_SHARE = 0.80
 """A driver thread busier than this may have queued requests behind its own work."""
 
@@ -27,8 +30,8 @@ def judge(record: RaceRecord) -> Verdict:
     """The verdict on a race that has ended, whichever way.
 
     Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish.
-    Suspect: late sends, a saturated driver, documents that the engine does not have. A percentile that too
-    few samples support decides nothing.
+    Suspect: late sends, a slow parameter source, a saturated driver, documents that the engine does not have.
+    A percentile that too few samples support decides nothing.
     """
     void = tuple(_void(record))
     suspect = tuple(_suspect(record))
@@ -56,12 +59,14 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
         yield from _late(task)
         yield from _behind(task)
+        yield from _starved(task)
     threads = record.driver.get("threads")
     for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
         step, share = _busiest(thread)
         if share > THREAD_CPU_SHARE:
+            name = thread.get("name", number) if isinstance(thread, Mapping) else number
             yield (
-                f"driver thread {number} was busy {share * 100:.0f} % of step '{step}' "
+                f"driver thread {name} was busy {share * 100:.0f} % of step '{step}' "
                 f"(limit {THREAD_CPU_SHARE * 100:.0f} %): the driver may have been the bottleneck"
             )
     for check in record.documents:
@@ -84,6 +89,16 @@ def _behind(task: TaskResult) -> Iterator[str]:
         yield (
             f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent in its time: "
             "the engine is slower than the schedule"
+        )
+
+
+def _starved(task: TaskResult) -> Iterator[str]:
+    """Clients that wait for Python put less load on the engine than the track asks for."""
+    limit_s = UNDERRUN_SHARE * task.clients * task.duration_s
+    if task.underrun_s > limit_s:
+        yield (
+            f"task '{task.task}': its clients waited {task.underrun_s:.3g} s for a parameter source written "
+            f"in Python, more than {UNDERRUN_SHARE * 100:.0f} % of their time: the source is too slow"
         )
 
 
