@@ -26,6 +26,16 @@ impl Gate {
         }
     }
 
+    /// Why no operation can begin any more at `now_ns`, whenever it would be due.
+    pub fn closed(&self, now_ns: u64) -> Option<EndedBy> {
+        match self.bound {
+            Bound::Iterations { warmup, measured } => {
+                (self.admitted >= warmup.saturating_add(measured)).then_some(EndedBy::Iterations)
+            }
+            Bound::Time { .. } => self.end_ns().filter(|end| now_ns >= *end).map(|_| EndedBy::Time),
+        }
+    }
+
     /// Decides about an operation that is due `due_ns` after the task began (without a schedule: now), at `now_ns`.
     ///
     /// A task ends when its time is over, also when operations that were due have not been sent.
@@ -34,18 +44,13 @@ impl Gate {
     ///
     /// Why the task ends here.
     pub fn admit(&mut self, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
-        let (warming_up, open, end) = match self.bound {
-            Bound::Iterations { warmup, measured } => {
-                (self.admitted < warmup, self.admitted < warmup.saturating_add(measured), EndedBy::Iterations)
-            }
-            Bound::Time { warmup_s, .. } => {
-                let before_end = self.end_ns().is_none_or(|end| due_ns.max(now_ns) < end);
-                (due_ns < ns(warmup_s), before_end, EndedBy::Time)
-            }
-        };
-        if !open {
+        if let Some(end) = self.closed(due_ns.max(now_ns)) {
             return Err(end);
         }
+        let warming_up = match self.bound {
+            Bound::Iterations { warmup, .. } => self.admitted < warmup,
+            Bound::Time { warmup_s, .. } => due_ns < ns(warmup_s),
+        };
         self.admitted += 1;
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
     }

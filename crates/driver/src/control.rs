@@ -33,7 +33,7 @@ pub struct Crew {
     pub orders: Vec<UnboundedSender<Order>>,
     /// Their answers.
     pub reports: Receiver<Report>,
-    /// Their threads.
+    /// Their threads, and that of Python's requests. None ends before the race does.
     pub threads: Vec<JoinHandle<Result<ThreadSummary, DriveError>>>,
     /// Python's hand in the race, if the plan asks for one.
     pub lane: Option<Arc<Lane>>,
@@ -79,6 +79,9 @@ impl Crew {
         for run in step.tasks() {
             let threads = self.threads_of(step, run.index);
             outgoing.send(Delivery::Begin { task: run.index, threads, started_ns });
+        }
+        if let Some(lane) = lane {
+            lane.begin_step();
         }
         self.tell_all(|| Order::Start)?;
         self.hear_all(|_| Ok(()))?;

@@ -102,7 +102,7 @@ impl Client<'_> {
             }
             let due_ns = match share.scheduler() {
                 None => share.pacer.next_due_ns(),
-                Some(hand) => match self.ask(hand).await {
+                Some(hand) => match self.ask(hand, &share.gate, origin).await {
                     Ok(Some(due_ns)) => Some(due_ns),
                     Ok(None) => return self.exhausted(share, origin, task),
                     Err(by) => return by,
@@ -162,9 +162,13 @@ impl Client<'_> {
         admitted.map(|sample_type| (begun, sample_type))
     }
 
-    /// Asks a scheduler in Python when the next operation is due; `None`: never.
-    async fn ask(&self, hand: &Hand) -> Result<Option<u64>, EndedBy> {
+    /// Asks a scheduler in Python when the next operation is due; `None`: never. It is not asked for more operations
+    /// than the task has.
+    async fn ask(&self, hand: &Hand, gate: &Gate, origin: Instant) -> Result<Option<u64>, EndedBy> {
         let desk = self.desk;
+        if let Some(by) = gate.closed(since(origin, Instant::now())) {
+            return Err(by);
+        }
         let answer = unless_stopped(hand.next_due_ns(), desk.waker, || desk.stopped().is_some()).await;
         answer.ok_or_else(|| self.stopped_by())
     }
@@ -223,7 +227,8 @@ impl Client<'_> {
 
     /// An operation came to nothing: the race or the step has ended, or its runner had none to carry out.
     fn cut_short(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
-        if !matches!(share.source, Source::Lane(_)) {
+        let python_is_over = share.hand.as_ref().is_some_and(|hand| hand.seat().is_over());
+        if !(python_is_over && matches!(share.source, Source::Lane(_))) {
             return self.stopped_by();
         }
         self.book.withdraw_operation(share.task);

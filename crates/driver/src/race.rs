@@ -48,7 +48,7 @@ pub struct Progress {
 /// How a race ended.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// One per worker.
+    /// One per worker, and one for the requests of runners in Python if there are any.
     pub threads: Vec<ThreadSummary>,
     /// Samples on disk.
     pub samples: u64,
@@ -62,9 +62,11 @@ pub struct Summary {
     pub error: Option<String>,
 }
 
-/// What a worker thread used.
+/// What a thread used.
 #[derive(Debug, Clone, Serialize)]
 pub struct ThreadSummary {
+    /// Name of the thread, without the program's.
+    pub name: String,
     /// CPU time, seconds.
     pub cpu_s: f64,
     /// Lifetime, seconds.
@@ -94,18 +96,14 @@ impl Race {
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, inbox) = channel();
         let outgoing = Outgoing::new(sender);
-        let crew = hire((&plan, addresses), &shared, (workers, lane.as_ref()), &outgoing)?;
-        let wire = match (&lane, errands) {
-            (Some(lane), Some(errands)) => Some(serve_lane(lane, &shared, errands)?),
-            _ => None,
-        };
+        let mut crew = hire((&plan, addresses), &shared, (workers, lane.as_ref()), &outgoing)?;
+        if let (Some(lane), Some(errands)) = (&lane, errands) {
+            crew.threads.push(serve_lane(lane, &shared, errands)?);
+        }
         let (theirs, spare) = (Arc::clone(&shared), outgoing.spare());
         let control = spawn("pacenote-control", move || {
             let collecting = collect_aside(collector, inbox, spare, &theirs);
             let summary = run(crew, &plan, &theirs, outgoing, collecting);
-            if let Some(wire) = wire {
-                let _ = wire.join();
-            }
             theirs.publish(Event::Finished(Box::new(summary)));
         })?;
         Ok(Self { shared, lane, control: Some(control) })
@@ -252,7 +250,8 @@ fn hire(
             reports: answers.clone(),
             outgoing: outgoing.clone(),
         };
-        threads.push(spawn(&format!("pacenote-drive-{index}"), move || live(worker))?);
+        let name = format!("drive-{index}");
+        threads.push(spawn(&format!("pacenote-{name}"), move || live(name, worker.run()))?);
     }
     Ok(Crew { orders, reports, threads, lane: lane.cloned() })
 }
@@ -262,12 +261,9 @@ fn serve_lane(
     lane: &Arc<Lane>,
     shared: &Arc<Shared>,
     errands: UnboundedReceiver<Command>,
-) -> Result<JoinHandle<()>, DriveError> {
-    let runtime = runtime()?;
+) -> Result<JoinHandle<Result<ThreadSummary, DriveError>>, DriveError> {
     let (lane, shared) = (Arc::clone(lane), Arc::clone(shared));
-    spawn("pacenote-lane", move || {
-        tokio::task::LocalSet::new().block_on(&runtime, serve(lane, shared, errands));
-    })
+    spawn("pacenote-lane", move || live("lane".to_owned(), serve(lane, shared, errands)))
 }
 
 fn runtime() -> Result<Runtime, DriveError> {
@@ -275,14 +271,19 @@ fn runtime() -> Result<Runtime, DriveError> {
     runtime.map_err(|source| DriveError::System { what: "a runtime", source })
 }
 
-/// The life of a worker thread.
-fn live(worker: Worker) -> Result<ThreadSummary, DriveError> {
+/// The life of a thread that does `work`.
+fn live(name: String, work: impl Future<Output = Option<Busiest>>) -> Result<ThreadSummary, DriveError> {
     let born = Instant::now();
     // Timers of this thread are to ring on time, not when it suits the kernel; a refusal only costs precision.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let runtime = runtime()?;
-    let busiest = tokio::task::LocalSet::new().block_on(&runtime, worker.run());
-    Ok(ThreadSummary { cpu_s: thread_cpu_ns() as f64 / 1e9, wall_s: born.elapsed().as_secs_f64(), busiest })
+    let busiest = tokio::task::LocalSet::new().block_on(&runtime, work);
+    Ok(ThreadSummary {
+        name,
+        cpu_s: thread_cpu_ns() as f64 / 1e9,
+        wall_s: born.elapsed().as_secs_f64(),
+        busiest,
+    })
 }
 
 fn spawn<T: Send + 'static>(

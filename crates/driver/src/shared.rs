@@ -15,7 +15,7 @@ use crate::race::Summary;
 /// | level | new operations | operations under way |
 /// | --- | --- | --- |
 /// | run | begin | end by themselves |
-/// | finish | do not begin | end by themselves |
+/// | finish | do not begin | end by themselves; a runner in Python has as long as a request |
 /// | abandon | do not begin | are dropped, counted as unanswered |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {

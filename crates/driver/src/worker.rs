@@ -85,6 +85,30 @@ impl Busiest {
         let share = cpu_ns as f64 / 1e9 / wall.as_secs_f64();
         (wall >= Self::SHORTEST).then(|| Self { step: step.name.clone(), share })
     }
+
+    /// The busier of two steps.
+    pub fn busier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        one.into_iter().chain(other).max_by(|one, other| one.share.total_cmp(&other.share))
+    }
+}
+
+/// What the calling thread uses from now on.
+#[derive(Debug)]
+pub struct Meter {
+    began: Instant,
+    cpu_ns: u64,
+}
+
+impl Meter {
+    /// Starts at 0.
+    pub fn start() -> Self {
+        Self { began: Instant::now(), cpu_ns: thread_cpu_ns() }
+    }
+
+    /// How busy the thread was, by now, in a step that began with the meter; `None` when it was too short to tell.
+    pub fn read(&self, step: &Step) -> Option<Busiest> {
+        Busiest::of(step, self.began.elapsed(), thread_cpu_ns().saturating_sub(self.cpu_ns))
+    }
 }
 
 /// A client with what it keeps from step to step.
@@ -114,10 +138,9 @@ impl Worker {
             if failed || !matches!(self.orders.recv().await, Some(Order::Start)) {
                 break;
             }
-            let (wall, cpu) = (Instant::now(), thread_cpu_ns());
+            let meter = Meter::start();
             self.run_step(&step, book, seats, &mut kept).await;
-            let seen = Busiest::of(step.step(), wall.elapsed(), thread_cpu_ns() - cpu);
-            busiest = busiest.into_iter().chain(seen).max_by(|one, other| one.share.total_cmp(&other.share));
+            busiest = Busiest::busier(busiest, meter.read(step.step()));
             let _ = self.reports.send(Report::Done);
         }
         busiest

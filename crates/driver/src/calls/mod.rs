@@ -257,13 +257,22 @@ impl Step {
             Some(limit) => limit.acquire().await.ok(),
             None => None,
         };
-        let mut link = run.links.take();
         let outcome = match single {
-            Single::Request(letter) => letter.send(&mut link, run).await,
-            Single::Pages(pages) => Box::pin(pages.send(&mut link, run)).await,
+            // It needs no connection: one more would be opened for the next request.
             Single::Wait { duration, weight } => wait(*duration, *weight, run.desk).await,
+            Single::Request(letter) => {
+                let mut link = run.links.take();
+                let outcome = letter.send(&mut link, run).await;
+                run.links.give_back(link);
+                outcome
+            }
+            Single::Pages(pages) => {
+                let mut link = run.links.take();
+                let outcome = Box::pin(pages.send(&mut link, run)).await;
+                run.links.give_back(link);
+                outcome
+            }
         };
-        run.links.give_back(link);
         drop(permit);
         outcome
     }

@@ -57,6 +57,9 @@ use wire::{Command, Errand, Load};
 /// How long to wait for Python before looking whether the race was stopped.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
+/// The longest that a request may take: no clock counts much further.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
 /// Headers of a runner's request that are left out: the driver frames its messages itself, and says who it is.
 const NOT_TAKEN: [&str; 7] =
     ["accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
@@ -239,7 +242,7 @@ impl Lane {
         let headers = target.headers.iter().chain(own);
         let head = Head::new(&target.hosts[host], &request.method, &request.target, headers)
             .map_err(|error| DriveError::Lane(error.to_string()))?;
-        let timeout = request.timeout.unwrap_or(Duration::from_millis(target.timeout_ms));
+        let timeout = request.timeout.unwrap_or(Duration::from_millis(target.timeout_ms)).min(LONGEST);
         let load = Load::Request { head, body: request.body.unwrap_or_default(), timeout };
         self.send_off(owner, (cluster, host), load)
     }
@@ -388,12 +391,18 @@ impl Lane {
         self.answered.notify_all();
     }
 
+    /// The clocks of the step start now.
+    pub(crate) fn begin_step(&self) {
+        let _ = self.commands.send(Command::Begin);
+    }
+
     /// All clients of a step have ended.
-    pub(crate) fn finish_step(&self, step: &StepRun) {
+    pub(crate) fn finish_step(&self, step: &Arc<StepRun>) {
         for seat in self.seats_in(step) {
             seat.close();
         }
         *lock(&self.step) = None;
+        let _ = self.commands.send(Command::End(Arc::clone(step)));
         self.post(LaneEvent::Finish { step: step.index() });
     }
 

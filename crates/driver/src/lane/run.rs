@@ -1,13 +1,16 @@
 //! Operations that a runner in Python carries out.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pacenote_record::{ErrorClass, SampleType};
 
+use crate::alarm::unless_stopped;
+use crate::drive::Desk;
 use crate::lane::event::LaneEvent;
 use crate::lane::hand::Hand;
 use crate::lane::seat::Answer;
 use crate::outcome::Outcome;
+use crate::shared::StopLevel;
 
 /// One client's way to its runner.
 #[derive(Debug)]
@@ -32,17 +35,18 @@ impl LaneSource {
         !self.last && !self.hand.seat().is_over()
     }
 
-    /// Lets the runner carry out one operation; `None` when it had none to carry out.
+    /// Lets the runner carry out one operation; `None` when it had none to carry out, or did not come to an end once the
+    /// race was stopped.
     ///
     /// Whoever drops this future abandons the operation: what the runner says later is not heard.
-    pub async fn execute(&mut self) -> Option<Outcome> {
+    pub async fn execute(&mut self, desk: &Desk<'_>) -> Option<Outcome> {
         let seat = self.hand.seat();
         let (task, client, measured) = (seat.task, seat.client, self.measured);
         let token = seat.ask();
         let started = Instant::now();
         self.hand.post(LaneEvent::Run { token, task, client, measured });
-        let Answer::Done(done, ended) = seat.hear().await else { return None };
-        let (trip, verdict) = (seat.trip(), done.verdict());
+        let Answer::Done(done, ended) = self.hear(desk).await? else { return None };
+        let (trip, verdict) = (seat.take_trip(), done.verdict());
         self.ended = Some(ended);
         // A plug-in that failed is not tried again: it would fail as fast as it can.
         self.last = done.last || verdict.class == ErrorClass::Plugin;
@@ -63,11 +67,23 @@ impl LaneSource {
             verdict,
             status,
             requests: trip.requests + trip.open,
-            retries: 0,
+            retries: trip.retries,
             bytes_out: trip.bytes_out,
             bytes_in: trip.bytes_in,
-            parts: Vec::new(),
+            parts: trip.parts,
         })
+    }
+
+    /// What the runner says. A race that is stopped waits as long as for any request: those end by themselves, code
+    /// need not.
+    async fn hear(&self, desk: &Desk<'_>) -> Option<Answer> {
+        let (seat, shared) = (self.hand.seat(), desk.shared);
+        let stopped = || shared.stop_level() != StopLevel::Run;
+        if let Some(answer) = unless_stopped(seat.hear(), desk.waker, stopped).await {
+            return Some(answer);
+        }
+        let patience = Duration::from_millis(desk.step.plan().target.timeout_ms);
+        tokio::time::timeout(patience, seat.hear()).await.ok()
     }
 
     /// When the runner was done with its last operation.

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::lane::answer::Done;
 use crate::lane::item::Item;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Part};
 use crate::shared::lock;
 
 /// What Python said.
@@ -37,7 +37,7 @@ enum Slot {
 }
 
 /// The requests of the operation that a runner carries out.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub struct Trip {
     /// When the first of them was handed to the kernel.
     pub first_sent: Option<Instant>,
@@ -53,6 +53,10 @@ pub struct Trip {
     pub bytes_out: u64,
     /// Bytes read.
     pub bytes_in: u64,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// The operations within those that the driver carried out.
+    pub parts: Vec<Part>,
 }
 
 /// Python's end of a client's queue.
@@ -270,7 +274,7 @@ impl Seat {
     }
 
     /// A request of an operation has ended.
-    pub fn arrive(&self, turn: u32, outcome: Option<&Outcome>) {
+    pub fn arrive(&self, turn: u32, outcome: Option<Outcome>) {
         let mut trip = lock(&self.trip);
         if self.turn() != turn {
             return;
@@ -286,10 +290,12 @@ impl Seat {
         trip.requests += outcome.requests;
         trip.bytes_out += outcome.bytes_out;
         trip.bytes_in += outcome.bytes_in;
+        trip.retries += outcome.retries;
+        trip.parts.extend(outcome.parts);
     }
 
-    /// The requests of the operation that was asked for last.
-    pub fn trip(&self) -> Trip {
-        *lock(&self.trip)
+    /// Takes the requests of the operation that was asked for last.
+    pub fn take_trip(&self) -> Trip {
+        std::mem::take(&mut *lock(&self.trip))
     }
 }

@@ -21,12 +21,18 @@ use crate::lane::seat::Seat;
 use crate::link::Links;
 use crate::outcome::Outcome;
 use crate::shared::Shared;
+use crate::step::StepRun;
+use crate::worker::{Busiest, Meter};
 
 /// What the thread is told.
 #[derive(Debug)]
 pub enum Command {
     /// Connect the clients of a step, then say so.
     Connect(Vec<Arc<Seat>>),
+    /// The clocks of a step have started.
+    Begin,
+    /// All clients of a step have ended.
+    End(Arc<StepRun>),
     /// Send something.
     Carry(Box<Errand>),
     /// End; what is under way is dropped.
@@ -75,22 +81,35 @@ struct Wire {
     links: RefCell<BTreeMap<Purpose, Rc<Links>>>,
 }
 
-/// Serves until told to quit.
-pub async fn serve(lane: Arc<Lane>, shared: Arc<Shared>, mut commands: UnboundedReceiver<Command>) {
+/// Serves until told to quit. Tells when the thread was busiest.
+pub async fn serve(
+    lane: Arc<Lane>,
+    shared: Arc<Shared>,
+    mut commands: UnboundedReceiver<Command>,
+) -> Option<Busiest> {
     let waker = shared.lane_waker();
     let wire = Rc::new(Wire { lane, shared, waker, links: RefCell::default() });
+    let (mut meter, mut busiest) = (None, None);
     while let Some(command) = commands.recv().await {
         let wire = Rc::clone(&wire);
         match command {
             Command::Connect(seats) => {
+                // Clients of earlier steps have no more requests; their connections would stay open until the end.
+                wire.links.borrow_mut().retain(|(owner, ..), _| owner.is_none());
                 drop(tokio::task::spawn_local(async move { wire.connect(seats).await }));
             }
             Command::Carry(errand) => {
                 drop(tokio::task::spawn_local(async move { wire.carry(*errand).await }));
             }
+            Command::Begin => meter = Some(Meter::start()),
+            Command::End(step) => {
+                let seen = meter.take().and_then(|meter| meter.read(step.step()));
+                busiest = Busiest::busier(busiest, seen);
+            }
             Command::Quit => break,
         }
     }
+    busiest
 }
 
 impl Wire {
@@ -116,7 +135,7 @@ impl Wire {
             Load::Operation(item) => self.operation(&links, ticket, item).await,
         };
         if let Some((seat, turn)) = owner {
-            seat.arrive(turn, outcome.as_ref());
+            seat.arrive(turn, outcome);
         }
         self.lane.post(event);
     }

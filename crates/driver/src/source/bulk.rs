@@ -13,6 +13,7 @@ use pacenote_corpus::{
 use pacenote_plan::{Action, Bulk, BulkFile, IdOrder, Limit, OnConflict, Plan, Task, Work};
 use pacenote_record::ErrorClass;
 
+use crate::drive::Desk;
 use crate::error::DriveError;
 use crate::http::Head;
 use crate::judge::judge_bulk;
@@ -197,12 +198,12 @@ impl BulkSource {
     }
 
     /// Posts the body, and again those of its documents that the engine had no room for, as often as the operation
-    /// asks for that.
-    pub async fn execute(&mut self, link: &mut Link) -> Outcome {
+    /// asks for that, unless the race or the step ends.
+    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
         let (mut outcome, mut no_room) = self.post(link, None, u64::from(self.documents)).await;
         let mut body: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
-            if no_room.is_empty() {
+            if no_room.is_empty() || desk.stopped().is_some() {
                 break;
             }
             let (whole, documents) = (body.as_deref().unwrap_or(self.body.as_slice()), no_room.len() as u64);

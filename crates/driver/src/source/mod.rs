@@ -90,14 +90,14 @@ impl Source {
         match self {
             Self::Bulk(bulk) => {
                 let mut link = links.take();
-                let outcome = bulk.execute(&mut link).await;
+                let outcome = bulk.execute(&mut link, desk).await;
                 links.give_back(link);
                 Some(outcome)
             }
             Self::Calls(calls) => calls.execute(links, desk).await,
             Self::Sleep(duration) => sleep(*duration, desk).await,
             Self::Supplied(supplied) => supplied.execute(links, desk).await,
-            Self::Lane(lane) => lane.execute().await,
+            Self::Lane(lane) => lane.execute(desk).await,
         }
     }
 }
