@@ -25,10 +25,10 @@ from pacenote.store.home import default_home
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility-races.md"
 
 WHY = """\
-All of geopoint's and http_logs' failures are requests that OpenSearch does not have: ES|QL, `geo_grid`,
-`geohex_grid`, relations of shapes to points other than `intersects`, `_terms_enum`. The failure in nested is a
-fault of OpenSearch 3.3.0: its log shows an UnsupportedOperationException in `AbstractNumericDocValues.advance`,
-for a sort over all documents of an index with nested ones."""
+All of geopoint's and http_logs' failures are requests that OpenSearch does not have: ES|QL,
+`geo_grid`, `geohex_grid`, relations of shapes to points other than `intersects`, `_terms_enum`. The
+failure in nested is a fault of OpenSearch 3.3.0: its log shows an UnsupportedOperationException in
+`AbstractNumericDocValues.advance`, for a sort over all documents of an index with nested ones."""
 """What was found to be behind the failures; to be looked at again when they change."""
 
 DOCUMENTS = 100_000
