@@ -62,6 +62,10 @@ impl Output {
         &self.target
     }
 
+    pub(crate) fn file(&self) -> &File {
+        self.temp.as_file()
+    }
+
     pub(crate) fn bytes(&self) -> u64 {
         self.counter.bytes()
     }

@@ -1,5 +1,6 @@
 //! Unpacking of corpora, in one streaming pass that also counts the lines.
 
+mod beside;
 mod blocks;
 mod members;
 mod tar;
@@ -11,6 +12,7 @@ use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use beside::Belt;
 use blocks::Blocks;
 use members::Choice;
 use tar::Tar;
@@ -23,7 +25,7 @@ use crate::output::{FreeSpace, Output, REPORT_EVERY, free_space};
 const READ_SIZE: usize = 1 << 20;
 
 /// Decompressed bytes written at once.
-const WRITE_SIZE: usize = 1 << 20;
+const WRITE_SIZE: usize = 256 << 10;
 
 /// Largest window of a zstd frame that is accepted, as a power of two: what `zstd --long=31` writes.
 const ZSTD_WINDOW: u32 = 31;
@@ -99,7 +101,7 @@ pub struct UnpackProgress {
     pub bytes_in: u64,
     /// Size of the archive in bytes.
     pub bytes_in_total: u64,
-    /// Bytes written so far.
+    /// Bytes unpacked so far; all but the last few are written.
     pub bytes_out: u64,
 }
 
@@ -299,31 +301,40 @@ impl Job<'_> {
         &mut self,
         name: &str,
         stream: &mut dyn Read,
-        mut output: Option<&mut Output>,
+        output: Option<&mut Output>,
     ) -> Result<(), CorpusError> {
+        match output {
+            Some(output) => beside::write(output, WRITE_SIZE, |belt| self.pass(name, stream, Some(belt))),
+            None => self.pass(name, stream, None),
+        }
+    }
+
+    /// Moves all of `stream` to the writer, if there is one, within the limits.
+    fn pass(&mut self, name: &str, stream: &mut dyn Read, belt: Option<&Belt>) -> Result<(), CorpusError> {
         let bound = self.limits.unknown.max(self.size.saturating_mul(MOST_TIMES));
         let most = self.limits.max_bytes.unwrap_or(bound);
         let most_in_all = bound.saturating_add(self.limits.max_bytes.unwrap_or(0));
-        let mut buffer = vec![0; WRITE_SIZE];
+        let (mut buffer, mut kept) = (vec![0; WRITE_SIZE], 0);
         loop {
             let filled =
                 fill(stream, &mut buffer).map_err(|cause| CorpusError::corrupt(self.archive, cause))?;
+            let whole = filled == buffer.len();
             self.passed += filled as u64;
-            let written = output.as_ref().map_or(0, |output| output.bytes() + filled as u64);
-            for (bytes, limit) in [(written, most), (self.passed, most_in_all)] {
+            kept += if belt.is_some() { filled as u64 } else { 0 };
+            for (bytes, limit) in [(kept, most), (self.passed, most_in_all)] {
                 if bytes > limit {
                     let member = name.escape_debug().collect();
                     return Err(CorpusError::TooLarge { path: self.archive.to_path_buf(), member, limit });
                 }
             }
-            if let Some(output) = &mut output {
-                output.push(&buffer[..filled])?;
+            if belt.is_some_and(|belt| !belt.pass(&mut buffer, filled)) {
+                return Ok(()); // the writer says why
             }
             if self.passed >= self.report_at {
                 self.report_at = self.passed + REPORT_EVERY;
                 self.report()?;
             }
-            if filled < buffer.len() {
+            if !whole {
                 return Ok(());
             }
         }
@@ -415,6 +426,29 @@ mod tests {
         assert!(matches!(error, CorpusError::DiskFull { free: 52_428_800, .. }), "{error}");
         assert!(error.to_string().contains("data.json: the disk has 52428800 bytes left"), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the archive is left");
+    }
+
+    #[test]
+    fn stops_when_the_disk_fills_while_it_unpacks() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let archive = from.path().join("data.json.zst");
+        std::fs::write(&archive, zstd::encode_all(&vec![b'x'; 64 << 20][..], 1).unwrap()).unwrap();
+        // Room for what is looked for at the beginning, and none once something is written.
+        let free_space: FreeSpace = |folder| {
+            let size = |file: io::Result<std::fs::DirEntry>| file?.metadata().map(|file| file.len());
+            let used: u64 = std::fs::read_dir(folder)?.map(size).sum::<io::Result<_>>()?;
+            Ok((100_u64 << 20).saturating_sub(used))
+        };
+        let limits = Limits { free_space, ..LIMITS };
+        let mut most = 0;
+        let error = unpack_within(&archive, to.path(), limits, &mut |now| {
+            most = now.bytes_out;
+            ControlFlow::Continue(())
+        })
+        .unwrap_err();
+        assert!(matches!(error, CorpusError::DiskFull { free: 70_000_000..84_000_000, .. }), "{error}");
+        assert!(most < 48 << 20, "unpacking went on to {most}");
+        assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0, "nothing is left");
     }
 
     #[test]
