@@ -107,7 +107,12 @@ def test_on_error_and_headers_cross() -> None:
         SETTINGS, on_error=OnError.CONTINUE_ON_NETWORK, headers=(("authorization", "Basic c2VjcmV0"),)
     )
     document = json.loads(build_plan(track(task("t")), None, settings, PlanContext()).to_json())
-    assert document["driver"] == {"threads": 0, "on_error": "continue-on-network"}
+    assert document["driver"] == {
+        "threads": 0,
+        "on_error": "continue-on-network",
+        "spin_us": 0,
+        "samples": "all",
+    }
     assert document["target"]["headers"] == [["authorization", "Basic c2VjcmV0"]]
 
 

@@ -44,7 +44,7 @@ from pacenote.model.work import (
     Work,
 )
 from pacenote.plan.build import PlanContext, build_plan
-from pacenote.plan.document import Allocation, NamedTarget, Plan, Scheduled, Slot, Step
+from pacenote.plan.document import Allocation, NamedTarget, Plan, Proxy, Scheduled, Slot, Step, Tls, Uniform
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import find_track
@@ -126,12 +126,15 @@ def with_extra(of: Plan) -> Plan:
     extra = tuple(
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
     )
-    extra = (*extra[:-1], replace(extra[-1], pace=Scheduled()))
+    uniform = replace(extra[-2], pace=Uniform(0.5), open_loop=True)
+    extra = (*extra[:-2], uniform, replace(extra[-1], pace=Scheduled()))
     steps = tuple(
         Step(task.name, (Slot(0, (Allocation(len(of.tasks) + number, 0),)),), None)
         for number, task in enumerate(extra)
     )
-    others = (NamedTarget("other", of.target),)
+    proxied = tuple(replace(host, proxy=Proxy("http", "::1", 3128, "Basic eDp5")) for host in of.target.hosts)
+    tls = Tls("ca.pem", "cert.pem", "key.pem", verify=False, verify_host=False, server_name="es")
+    others = (NamedTarget("other", replace(of.target, hosts=proxied, compress=True, tls=tls)),)
     return replace(of, tasks=(*of.tasks, *extra), steps=(*of.steps, *steps), others=others)
 
 

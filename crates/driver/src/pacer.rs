@@ -18,8 +18,18 @@ pub struct Pacer {
 #[derive(Debug, Clone)]
 enum Arrivals {
     Unpaced,
-    Even { next: u64 },
-    Poisson { at_ns: f64, random: SplitMix64 },
+    Even {
+        next: u64,
+    },
+    /// At a random moment of each period.
+    Uniform {
+        next: u64,
+        random: SplitMix64,
+    },
+    Poisson {
+        at_ns: f64,
+        random: SplitMix64,
+    },
 }
 
 impl Pacer {
@@ -35,6 +45,11 @@ impl Pacer {
                 start_ns: ramp_ns + interval_s * 1e9 * number,
                 period_ns: interval_s * 1e9 * clients,
                 arrivals: Arrivals::Even { next: 0 },
+            },
+            Pace::Uniform { interval_s } => Self {
+                start_ns: ramp_ns + interval_s * 1e9 * number,
+                period_ns: interval_s * 1e9 * clients,
+                arrivals: Arrivals::Uniform { next: 0, random: SplitMix64(seed ^ u64::from(client) << 32) },
             },
             Pace::Poisson { interval_s } => Self {
                 start_ns: ramp_ns,
@@ -65,6 +80,11 @@ impl Pacer {
                 *next += 1;
                 Some(whole(due))
             }
+            Arrivals::Uniform { next, random } => {
+                let due = self.start_ns + self.period_ns * (*next as f64 + uniform(random));
+                *next += 1;
+                Some(whole(due))
+            }
             Arrivals::Poisson { at_ns, random } => {
                 *at_ns += self.period_ns * exponential(random);
                 Some(whole(self.start_ns + *at_ns))
@@ -77,7 +97,9 @@ impl Pacer {
     pub fn skip_to(&mut self, now_ns: u64) {
         let late = now_ns as f64 - self.start_ns;
         match &mut self.arrivals {
-            Arrivals::Even { next } if late > self.period_ns => *next = whole(late / self.period_ns),
+            Arrivals::Even { next } | Arrivals::Uniform { next, .. } if late > self.period_ns => {
+                *next = whole(late / self.period_ns)
+            }
             Arrivals::Poisson { at_ns, .. } if late > self.period_ns => *at_ns = late,
             _ => {}
         }
@@ -88,7 +110,9 @@ impl Pacer {
         let left = end_ns as f64 - self.start_ns;
         match &self.arrivals {
             Arrivals::Unpaced => 0,
-            Arrivals::Even { next } => whole((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next),
+            Arrivals::Even { next } | Arrivals::Uniform { next, .. } => {
+                whole((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next)
+            }
             Arrivals::Poisson { at_ns, .. } => whole(((left - at_ns) / self.period_ns).max(0.0).round()),
         }
     }
@@ -105,8 +129,12 @@ fn whole(ns: f64) -> u64 {
 
 /// Exponentially distributed with mean 1, by inversion; 53 bits, never 0 so that the logarithm exists.
 fn exponential(random: &mut SplitMix64) -> f64 {
-    let uniform = ((random.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    -uniform.ln()
+    -(1.0 - uniform(random)).ln()
+}
+
+/// Uniform from 0 to below 1, of 53 bits.
+fn uniform(random: &mut SplitMix64) -> f64 {
+    (random.draw() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
@@ -122,6 +150,7 @@ mod tests {
             operation_type: "search".into(),
             clients,
             pace,
+            open_loop: false,
             bound: Bound::Iterations { warmup: 0, measured: 1 },
             ramp_up_s,
             unit: "ops".into(),

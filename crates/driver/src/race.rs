@@ -192,11 +192,19 @@ fn run(
 
 fn supported(plan: &Plan) -> Result<(), DriveError> {
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
-    match targets.flat_map(|target| &target.hosts).find(|host| host.scheme == Scheme::Https) {
+    let https = match targets.flat_map(|target| &target.hosts).find(|host| host.scheme == Scheme::Https) {
         Some(host) => {
             Err(DriveError::Unsupported(format!("https is not supported yet ({}:{})", host.host, host.port)))
         }
         None => Ok(()),
+    };
+    https?;
+    let refuse = |what: &str| Err(DriveError::Unsupported(format!("{what} is not supported yet")));
+    match &plan.target {
+        target if target.compress => refuse("compression"),
+        target if target.hosts.iter().any(|host| host.proxy.is_some()) => refuse("a proxy"),
+        _ if plan.tasks.iter().any(|task| task.open_loop) => refuse("an open loop"),
+        _ => Ok(()),
     }
 }
 

@@ -27,7 +27,8 @@ fn exchange_closing(
         }
         (!closes).then_some(stream)
     });
-    let host = Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new() };
+    let host =
+        Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let seen = runtime.block_on(async {
         let mut connection = Connection::open(&[([127, 0, 0, 1], port).into()]).await.unwrap();

@@ -9,7 +9,7 @@ use crate::step::Step;
 use crate::work::Work;
 
 /// The version of the document this crate reads and writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Everything the driver needs to run a race; see the crate documentation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,6 +67,10 @@ pub struct Target {
     pub headers: Vec<(String, String)>,
     /// How long a request may take when it does not say so itself, in milliseconds.
     pub timeout_ms: u64,
+    /// Bodies are sent compressed with gzip, and compressed replies are asked for.
+    pub compress: bool,
+    /// How hosts that are talked to over TLS are trusted, and what they are shown.
+    pub tls: Tls,
 }
 
 impl fmt::Debug for Target {
@@ -75,8 +79,26 @@ impl fmt::Debug for Target {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let mut target = out.debug_struct("Target");
         target.field("hosts", &self.hosts).field("headers", &headers).field("timeout_ms", &self.timeout_ms);
-        target.finish()
+        target.field("compress", &self.compress).field("tls", &self.tls).finish()
     }
+}
+
+/// Trust in the hosts of a cluster. Files are PEM.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Certificates of the authorities to trust; `null`: those the system trusts.
+    pub ca_file: Option<String>,
+    /// The client's certificate, with those that lead to its authority.
+    pub client_cert: Option<String>,
+    /// The key of the client's certificate; `null`: it is in the same file.
+    pub client_key: Option<String>,
+    /// Whether the host's certificate must lead to a trusted authority.
+    pub verify: bool,
+    /// Whether it must be made out to the name that is connected to.
+    pub verify_host: bool,
+    /// The name to ask for and to verify (SNI); `null`: the host's.
+    pub server_name: Option<String>,
 }
 
 /// A cluster beside the one under test.
@@ -101,6 +123,29 @@ pub struct Host {
     pub port: u16,
     /// Prefix of every path, empty or starting with `/`, never ending with it.
     pub path: String,
+    /// What stands between; `null`: nothing.
+    pub proxy: Option<Proxy>,
+}
+
+/// An HTTP proxy: plain requests are handed to it whole, TLS goes through a tunnel.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proxy {
+    /// How to talk to the proxy itself.
+    pub scheme: Scheme,
+    /// Name or address, IPv6 without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Value of `proxy-authorization`; secret, never printed.
+    pub authorization: Option<String>,
+}
+
+impl fmt::Debug for Proxy {
+    /// Leaves out the secret.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Proxy({:?} {}:{})", self.scheme, self.host, self.port)
+    }
 }
 
 /// How to talk to a host.
@@ -121,6 +166,22 @@ pub struct DriverSettings {
     pub threads: u32,
     /// What a failed request does to the race.
     pub on_error: OnError,
+    /// How long before an operation is due its client stops sleeping and watches the clock, in microseconds; 0: never.
+    pub spin_us: u32,
+    /// Which samples are kept one by one.
+    pub samples: Samples,
+}
+
+/// Which samples are kept one by one; per-second series and totals are always kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Samples {
+    /// Every one.
+    All,
+    /// None.
+    None,
+    /// Those of tasks whose rate and number stay small enough not to matter.
+    Auto,
 }
 
 /// What a failed request does to the race (Rally's `--on-error`).
@@ -149,6 +210,9 @@ pub struct Task {
     pub clients: u32,
     /// When operations are due.
     pub pace: Pace,
+    /// Open loop: whichever client is free takes the operation that is due next, so that a slow one holds back no other;
+    /// the clients are then the most connections that may be in use. Closed loop: every client has a schedule of its own.
+    pub open_loop: bool,
     /// When the task ends.
     pub bound: Bound,
     /// Client i of n starts `ramp_up_s * i / n` seconds after the first.
@@ -174,6 +238,11 @@ pub enum Pace {
     },
     /// Each client's operations arrive as a Poisson process; together they have the given mean interval.
     Poisson {
+        /// Mean seconds between two operations of the task, over all its clients.
+        interval_s: f64,
+    },
+    /// Each client's operations are due at a random moment of each of its intervals.
+    Uniform {
         /// Mean seconds between two operations of the task, over all its clients.
         interval_s: f64,
     },

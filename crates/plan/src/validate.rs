@@ -102,8 +102,14 @@ fn check_task(task: &Task) -> Result<(), String> {
     if task.clients == 0 {
         return Err("no clients".into());
     }
-    if let Pace::Deterministic { interval_s } | Pace::Poisson { interval_s } = task.pace {
-        positive(interval_s, "pace.interval_s")?;
+    match task.pace {
+        Pace::Deterministic { interval_s } | Pace::Poisson { interval_s } | Pace::Uniform { interval_s } => {
+            positive(interval_s, "pace.interval_s")?;
+        }
+        Pace::Unpaced {} | Pace::Scheduled {} if task.open_loop => {
+            return Err("open_loop, but no schedule of the driver's own".into());
+        }
+        Pace::Unpaced {} | Pace::Scheduled {} => {}
     }
     if let Bound::Time { warmup_s, measured_s } = task.bound {
         not_negative(warmup_s, "bound.warmup_s")?;
@@ -243,14 +249,16 @@ mod tests {
 
     fn document() -> serde_json::Value {
         serde_json::json!({
-            "version": 2, "race_id": "r", "seed": 7,
-            "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": ""}],
-                       "headers": [], "timeout_ms": 60000},
+            "version": 3, "race_id": "r", "seed": 7,
+            "target": {"hosts": [{"scheme": "http", "host": "::1", "port": 9200, "path": "", "proxy": null}],
+                       "headers": [], "timeout_ms": 60000, "compress": false,
+                       "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+                               "verify_host": true, "server_name": null}},
             "others": [],
-            "driver": {"threads": 0, "on_error": "continue"},
+            "driver": {"threads": 0, "on_error": "continue", "spin_us": 0, "samples": "all"},
             "tasks": [{
                 "name": "nap", "operation": "nap", "operation_type": "sleep", "clients": 1,
-                "pace": {"kind": "unpaced"}, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},
+                "pace": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},
                 "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
                 "work": {"kind": "sleep", "seconds": 0.5}
             }],
@@ -286,10 +294,16 @@ mod tests {
     }
 
     #[test]
+    fn an_open_loop_needs_a_schedule() {
+        assert!(refused(|plan| plan["tasks"][0]["open_loop"] = true.into()).contains("open_loop"));
+    }
+
+    #[test]
     fn broken_rules_name_their_place() {
         assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
         let hostless = |plan: &mut serde_json::Value| {
-            let target = serde_json::json!({"hosts": [], "headers": [], "timeout_ms": 1});
+            let mut target = plan["target"].clone();
+            target["hosts"] = serde_json::json!([]);
             plan["others"] = serde_json::json!([{"name": "second", "target": target}]);
         };
         assert!(refused(hostless).contains("others[0].target.hosts (second)"));

@@ -21,7 +21,7 @@ fn no_variant_is_missing() {
     let next = ["search_after", "scroll", "after_key", "cursor"];
     let bulk = ["share", "documents", "in_file", "line", "with_id"];
     let checks = ["status", "search", "health", "condition", "esql", "empty"];
-    let paces = ["unpaced", "deterministic", "poisson", "scheduled"];
+    let paces = ["unpaced", "deterministic", "poisson", "uniform", "scheduled"];
     let ends = ["iterations", "time", "task", "any"];
     for kind in [&work[..], &calls[..], &next[..], &bulk[..], &checks[..], &paces[..], &ends[..]].concat() {
         assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "no {kind}");

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pacenote.model.secrets import HIDDEN, hide_in
 from pacenote.model.work import Headers, Lane, Supplied, Work, document_data
 
-VERSION = 2
+VERSION = 3
 """The version of the document."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
@@ -29,6 +29,24 @@ class OnError(enum.Enum):
     ABORT = "abort"
 
 
+class Samples(enum.Enum):
+    """Which samples are kept one by one (`--samples`)."""
+
+    ALL = "all"
+    NONE = "none"
+    AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy, to be talked to by http or https; `authorization` is secret."""
+
+    scheme: str
+    host: str
+    port: int
+    authorization: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """One address of the cluster; `scheme` is http or https, `path` a prefix without a slash at its end."""
@@ -37,15 +55,34 @@ class Host:
     host: str
     port: int
     path: str = ""
+    proxy: Proxy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """How hosts are trusted over TLS, and what they are shown. Files are PEM; None is what the system trusts,
+    no certificate, the key beside the certificate, and the host's own name.
+    """
+
+    ca_file: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    verify: bool = True
+    verify_host: bool = True
+    server_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The cluster under test. Headers may be secret. Timeout in milliseconds."""
+    """The cluster under test. Headers may be secret. Timeout in milliseconds. `compress`: bodies are sent
+    compressed, and compressed replies asked for.
+    """
 
     hosts: tuple[Host, ...]
     headers: Headers
     timeout_ms: int
+    compress: bool = False
+    tls: Tls = Tls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +95,14 @@ class NamedTarget:
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
-    """How the driver behaves; 0 threads means one per core."""
+    """How the driver behaves; 0 threads means one per core. `spin_us` is how long before an operation is due
+    its client watches the clock instead of sleeping.
+    """
 
     threads: int
     on_error: OnError
+    spin_us: int = 0
+    samples: Samples = Samples.ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +131,23 @@ class Poisson:
 
 
 @dataclass(frozen=True, slots=True)
+class Uniform:
+    """Each client's operations are due at a random moment of each of its intervals; `interval_s` seconds on
+    average, over all clients.
+    """
+
+    kind: ClassVar[str] = "uniform"
+    interval_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Scheduled:
     """A scheduler written in Python says when each client's next operation is due."""
 
     kind: ClassVar[str] = "scheduled"
 
 
-Pace = Unpaced | Deterministic | Poisson | Scheduled
+Pace = Unpaced | Deterministic | Poisson | Uniform | Scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +191,7 @@ class PlannedTask:
     unit: str
     tolerates_errors: bool
     work: Work
+    open_loop: bool = False
 
     @property
     def needs_python(self) -> bool:
@@ -235,5 +287,7 @@ def _hide_credentials(value: Any) -> None:
         for header in value.get("headers", ()):
             if header[0] not in _PUBLIC_HEADERS:
                 header[1] = HIDDEN
+        if value.get("authorization"):
+            value["authorization"] = HIDDEN
         for item in value.values():
             _hide_credentials(item)

@@ -39,7 +39,7 @@ from pacenote.model.verdict import judge
 from pacenote.operations.base import Context, Engine, included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import Host, OnError, Plan, Target
+from pacenote.plan.document import Host, OnError, Plan
 from pacenote.plan.explain import StepLines, explain
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
@@ -262,7 +262,7 @@ def _set_out(folder: RaceFolder, plan: Plan, cluster: Cluster, secrets: frozense
 
 def _aim(plan: Plan, cluster: Cluster) -> Plan:
     hosts = tuple(Host(host.scheme, host.host, host.port, host.path) for host in cluster.hosts)
-    target = Target(hosts=hosts, headers=cluster.access.headers, timeout_ms=plan.target.timeout_ms)
+    target = dataclasses.replace(plan.target, hosts=hosts, headers=cluster.access.headers)
     return dataclasses.replace(plan, target=target)
 
 

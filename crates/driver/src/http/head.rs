@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn host() -> Host {
-        Host { scheme: Scheme::Http, host: "::1".into(), port: 9200, path: "/es".into() }
+        Host { scheme: Scheme::Http, host: "::1".into(), port: 9200, path: "/es".into(), proxy: None }
     }
 
     fn head(path: &str, headers: &[(&str, &str)]) -> Result<Head, HeadError> {

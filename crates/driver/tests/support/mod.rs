@@ -113,11 +113,13 @@ pub fn good() -> Vec<u8> {
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
-        "version": 2, "race_id": "test", "seed": 1,
-        "target": {"hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": ""}],
-                   "headers": [["x-test", "yes"]], "timeout_ms": 5000},
+        "version": 3, "race_id": "test", "seed": 1,
+        "target": {"hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null}],
+                   "headers": [["x-test", "yes"]], "timeout_ms": 5000, "compress": false,
+                   "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+                           "verify_host": true, "server_name": null}},
         "others": [],
-        "driver": {"threads": 2, "on_error": "continue"},
+        "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
         "tasks": tasks, "steps": steps
     })
 }
@@ -138,7 +140,7 @@ pub fn step(tasks: &[Value], members: &[usize]) -> Value {
 pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
-        "pace": {"kind": "unpaced"}, "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
+        "pace": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
         "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
         "work": {"kind": "calls", "calls": [request("GET", "/_search")],
                  "retry": {"retries": 0, "until_success": false, "wait_s": 0.01, "on_timeout": true,
