@@ -98,7 +98,7 @@ impl Pacer {
         let late = now_ns as f64 - self.start_ns;
         match &mut self.arrivals {
             Arrivals::Even { next } | Arrivals::Uniform { next, .. } if late > self.period_ns => {
-                *next = whole(late / self.period_ns)
+                *next = whole(late / self.period_ns);
             }
             Arrivals::Poisson { at_ns, .. } if late > self.period_ns => *at_ns = late,
             _ => {}

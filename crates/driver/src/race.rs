@@ -192,13 +192,11 @@ fn run(
 
 fn supported(plan: &Plan) -> Result<(), DriveError> {
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
-    let https = match targets.flat_map(|target| &target.hosts).find(|host| host.scheme == Scheme::Https) {
-        Some(host) => {
-            Err(DriveError::Unsupported(format!("https is not supported yet ({}:{})", host.host, host.port)))
-        }
-        None => Ok(()),
-    };
-    https?;
+    let https = targets.flat_map(|target| &target.hosts).find(|host| host.scheme == Scheme::Https);
+    if let Some(host) = https {
+        let what = format!("https is not supported yet ({}:{})", host.host, host.port);
+        return Err(DriveError::Unsupported(what));
+    }
     let refuse = |what: &str| Err(DriveError::Unsupported(format!("{what} is not supported yet")));
     match &plan.target {
         target if target.compress => refuse("compression"),
