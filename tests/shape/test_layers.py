@@ -31,7 +31,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "plugins": OPEN_TO_ALL | {"model", "operations"},
     "telemetry": OPEN_TO_ALL | {"model", "store"},
     "race": OPEN_TO_ALL | _BELOW_RACE | {"plugins", "_core"},
-    "cli": OPEN_TO_ALL | _BELOW_RACE | {"capture", "stats", "report", "race"},
+    "lab": OPEN_TO_ALL | _BELOW_RACE | {"stats", "race"},
+    "cli": OPEN_TO_ALL | _BELOW_RACE | {"capture", "stats", "report", "race", "lab"},
     "__main__": {"cli"},
     "__init__": set(),
 }

@@ -63,7 +63,6 @@ from pacenote.track.prepare import Prepared, prepare_track
 from pacenote.track.serverless import FLAVOR as SERVERLESS
 
 if TYPE_CHECKING:
-    from pacenote.plugins.program import Program
     from pacenote.plugins.track_plugins import TrackPlugins
 
 
@@ -88,25 +87,74 @@ def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
 
     Raises PacenoteError when the race could not begin, KeyboardInterrupt when it was stopped before.
     """
+    return stage(request, listener, _run)
+
+
+def stage(request: RaceRequest, listener: RaceListener, course: Course) -> RaceRecord:
+    """Makes everything ready for a race and lets `course` drive it; its record is the answer.
+
+    Raises as `race` does.
+    """
     with _stoppable():
         existing = _existing(request)
         prepared = _load(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         track = prepared.track
         with plugins_of(track, request.home, offline=request.offline, warn=listener.warning) as plugins:
-            record = _race(request, after_load(prepared, plugins, request), plugins, existing, listener)
+            crew = _Crew(request, plugins, existing, listener)
+            record = _race(crew, after_load(prepared, plugins, request), course)
     listener.finished(record)
     return record
 
 
-def _race(
-    request: RaceRequest,
-    prepared: Prepared,
-    plugins: TrackPlugins | None,
-    existing: Cluster | None,
-    listener: RaceListener,
-) -> RaceRecord:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Crew:
+    """What goes with a race from its beginning."""
+
+    request: RaceRequest
+    plugins: TrackPlugins | None
+    existing: Cluster | None
+    listener: RaceListener
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stage:
+    """A race whose data is there and whose engine runs: it only has to be driven.
+
+    `plan` is the whole challenge, without its target. `record` is stored in `folder` as far as it is known.
+    """
+
+    request: RaceRequest
+    prepared: Prepared
+    plan: Plan
+    cluster: Cluster
+    folder: RaceFolder
+    record: RaceRecord
+    listener: RaceListener
+    _context: PlanContext
+    _plugins: TrackPlugins | None
+
+    def replan(self, challenge: Challenge) -> Plan:
+        """The plan of another challenge of the same track. Raises TrackError."""
+        return _plan(self.request, self.prepared.track, challenge, self._context)
+
+    def drive(self, plan: Plan, folder: RaceFolder) -> Drive:
+        """Drives a plan against the engine; raises as `drive.drive` does."""
+        # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
+        alive = self.cluster.alive if self.record.pipeline != "benchmark-only" else None
+        lookup = self._context.data_file
+        known = Context(self.prepared.track, lookup, _engine_of(self.cluster), self.request.enable_assertions)
+        program = program_of(plan, self.prepared, self._plugins, known, self.listener.warning)
+        return drive(_aim(plan, self.cluster).to_json(), folder, alive, self.listener, program)
+
+
+Course = Callable[[Stage], RaceRecord]
+"""Drives what is ready and concludes the race: the record is stored when it returns."""
+
+
+def _race(crew: _Crew, prepared: Prepared, course: Course) -> RaceRecord:
     """The race of a track as it is going to run."""
+    request, plugins, existing, listener = crew.request, crew.plugins, crew.existing, crew.listener
     track, challenge = prepared.track, prepared.challenge
     context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
     plan = _plan(request, track, challenge, context)
@@ -125,9 +173,8 @@ def _race(
             listener.started(record)
             if isinstance(cluster, EmbeddedCluster):
                 listener.note(f"{cluster.info().distribution} answers at {cluster.hosts[0]}")
-            known = Context(track, corpora.data_file, _engine_of(cluster), request.enable_assertions)
-            program = program_of(plan, prepared, plugins, known, listener.warning)
-            return _run(record, _Course(plan, program), cluster, folder, listener)
+            ready = Stage(request, prepared, plan, cluster, folder, record, listener, context, plugins)
+            return course(ready)
     except BaseException as error:
         _break_off(folder, error)
         raise
@@ -266,32 +313,21 @@ def _aim(plan: Plan, cluster: Cluster) -> Plan:
     return dataclasses.replace(plan, target=target)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Course:
-    """What is driven: the plan, and what Python does in it."""
-
-    plan: Plan
-    program: Program | None
-
-
 def _engine_of(cluster: Cluster) -> Engine:
     """The engine that runs."""
     info = cluster.info()
     return Engine(info.distribution, info.version, info.flavor)
 
 
-def _run(
-    record: RaceRecord, course: _Course, cluster: Cluster, folder: RaceFolder, listener: RaceListener
-) -> RaceRecord:
+def _run(ready: Stage) -> RaceRecord:
     """Drives the plan and concludes the race; the record is stored when this returns."""
+    cluster = ready.cluster
     get = cluster.rest().get
     devices = Devices([IndexStats(get), JvmStats(get)])
     devices.start()
-    # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
-    alive = cluster.alive if record.pipeline != "benchmark-only" else None
-    driven = drive(_aim(course.plan, cluster).to_json(), folder, alive, listener, course.program)
+    driven = ready.drive(ready.plan, ready.folder)
     record = dataclasses.replace(
-        record,
+        ready.record,
         tasks=driven.tasks,
         driver=driven.summary,
         interrupted=driven.interrupted,
@@ -299,7 +335,7 @@ def _run(
     )
     if driven.ended_by_itself:
         observed = devices.stop()
-        checks, problems = check_documents(course.plan, driven.tasks, get)
+        checks, problems = check_documents(ready.plan, driven.tasks, get)
         record = dataclasses.replace(
             record,
             system=observed.system,
@@ -307,7 +343,7 @@ def _run(
             telemetry_errors=(*observed.errors, *problems),
             documents=checks,
         )
-    return _conclude(record, driven, folder)
+    return _conclude(record, driven, ready.folder)
 
 
 def _startup(cluster: Cluster) -> dict[str, float]:

@@ -1,0 +1,1 @@
+"""Experiments: many measurements by design, one question."""

@@ -1,0 +1,1 @@
+"""Statistics: pure, of numbers alone."""
