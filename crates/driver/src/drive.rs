@@ -288,14 +288,17 @@ impl Client<'_> {
             ),
             weight: verdict.accepted,
             failed_weight: verdict.rejected,
-            requests: outcome.requests,
+            requests: outcome.traffic.requests,
             retries: outcome.retries,
             success,
             status: outcome.status,
             error_class: verdict.class,
             took_ms: verdict.took_ms,
-            bytes_out: outcome.bytes_out,
-            bytes_in: outcome.bytes_in,
+            bytes_out: outcome.traffic.bytes_out,
+            bytes_in: outcome.traffic.bytes_in,
+            content_out: outcome.traffic.content_out,
+            content_in: outcome.traffic.content_in,
+            reconnects: outcome.traffic.reconnects,
         });
         for note in verdict.notes(since(times.origin, outcome.done)) {
             self.book.error(task, note);
@@ -322,14 +325,17 @@ impl Client<'_> {
                 processing_ns: done_ns.saturating_sub(first_sent_ns),
                 weight: 0,
                 failed_weight: 0,
-                requests: outcome.requests,
+                requests: outcome.traffic.requests,
                 retries: outcome.retries,
                 success: outcome.verdict.is_success(),
                 status: outcome.status,
                 error_class: outcome.verdict.class,
                 took_ms: outcome.verdict.took_ms,
-                bytes_out: outcome.bytes_out,
-                bytes_in: outcome.bytes_in,
+                bytes_out: outcome.traffic.bytes_out,
+                bytes_in: outcome.traffic.bytes_in,
+                content_out: outcome.traffic.content_out,
+                content_in: outcome.traffic.content_in,
+                reconnects: outcome.traffic.reconnects,
             }
         });
     }

@@ -9,7 +9,7 @@ use pacenote_plan::Host;
 use pacenote_record::ErrorClass;
 
 use crate::http::{Connection, ExchangeError, Head, Reply};
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Outcome, Traffic, Verdict};
 
 /// The connections of one client to its host. It needs one; only operations with several requests under way at a
 /// time open more, which are kept for later ones.
@@ -106,26 +106,29 @@ impl Link {
         let opened = self.connect(deadline).await;
         let sent = Instant::now();
         let Some(connection) = self.connection.as_mut().filter(|_| opened.is_ok()) else {
-            return failed(sent, connect_failure(opened.err()), 0, 0);
+            return failed(sent, connect_failure(opened.err()), Traffic::default());
         };
-        let bytes_out = (head.for_body(body.len()).len() + body.len()) as u64;
+        let content_out = body.len() as u64;
+        let bytes_out = head.for_body(body.len()).len() as u64 + content_out;
+        let sent_off = Traffic { requests: 1, bytes_out, content_out, ..Traffic::default() };
         let exchanged = tokio::time::timeout_at(deadline.into(), connection.exchange(head, body)).await;
         let done = Instant::now();
         let reply: Reply = match exchanged {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => {
                 self.connection = None;
-                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), bytes_out, 1) };
+                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), sent_off) };
             }
             Err(_) => {
                 self.connection = None;
                 let reason = format!("no complete reply within {} s", timeout.as_secs_f64());
                 let verdict = Verdict::failure(ErrorClass::Timeout, 0, "", reason);
-                return Outcome { done, free: done, ..failed(sent, verdict, bytes_out, 1) };
+                return Outcome { done, free: done, ..failed(sent, verdict, sent_off) };
             }
         };
-        let verdict = judge(reply.status, connection.body(&reply));
-        let (status, bytes_in) = (reply.status, reply.bytes_in);
+        let content = connection.body(&reply);
+        let (status, bytes_in, content_in) = (reply.status, reply.bytes_in, content.len() as u64);
+        let verdict = judge(status, content);
         self.reply = Some(reply);
         Outcome {
             first_sent: sent,
@@ -134,18 +137,16 @@ impl Link {
             free: done,
             verdict,
             status,
-            requests: 1,
             retries: 0,
-            bytes_out,
-            bytes_in,
+            traffic: Traffic { bytes_in, content_in, ..sent_off },
             parts: Vec::new(),
         }
     }
 }
 
-fn failed(sent: Instant, verdict: Verdict, bytes_out: u64, requests: u32) -> Outcome {
+fn failed(sent: Instant, verdict: Verdict, traffic: Traffic) -> Outcome {
     let done = Instant::now();
-    Outcome { first_sent: sent, sent, done, free: done, verdict, requests, bytes_out, ..Outcome::nothing() }
+    Outcome { first_sent: sent, sent, done, free: done, verdict, traffic, ..Outcome::nothing() }
 }
 
 fn connect_failure(error: Option<std::io::Error>) -> Verdict {

@@ -1,5 +1,6 @@
 //! What became of one operation.
 
+use std::ops::{Add, AddAssign};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -60,6 +61,43 @@ impl Verdict {
     }
 }
 
+/// What went over the wire for an operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Requests on the wire.
+    pub requests: u32,
+    /// Connections that were opened again.
+    pub reconnects: u32,
+    /// Bytes written to sockets.
+    pub bytes_out: u64,
+    /// Bytes read from sockets.
+    pub bytes_in: u64,
+    /// Bytes of request bodies before they were compressed.
+    pub content_out: u64,
+    /// Bytes of reply bodies, unpacked.
+    pub content_in: u64,
+}
+
+impl Add for Traffic {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.reconnects += other.reconnects;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.content_out += other.content_out;
+        self.content_in += other.content_in;
+    }
+}
+
 /// One operation, from its first request to its last reply.
 #[derive(Debug)]
 pub struct Outcome {
@@ -75,14 +113,10 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// HTTP status of the last reply, 0 if there was none.
     pub status: u16,
-    /// Requests on the wire.
-    pub requests: u32,
     /// Attempts after the first.
     pub retries: u32,
-    /// Bytes written.
-    pub bytes_out: u64,
-    /// Bytes read.
-    pub bytes_in: u64,
+    /// What went over the wire.
+    pub traffic: Traffic,
     /// The operations within it, in the order of their ends.
     pub parts: Vec<Part>,
 }
@@ -128,10 +162,8 @@ impl Outcome {
             free: now,
             verdict,
             status: 0,
-            requests: 0,
             retries: 0,
-            bytes_out: 0,
-            bytes_in: 0,
+            traffic: Traffic::default(),
             parts: Vec::new(),
         }
     }
@@ -147,9 +179,7 @@ impl Outcome {
             first_sent: self.first_sent,
             sent: self.sent,
             verdict,
-            requests: self.requests + after.requests,
-            bytes_out: self.bytes_out + after.bytes_out,
-            bytes_in: self.bytes_in + after.bytes_in,
+            traffic: self.traffic + after.traffic,
             parts,
             ..after
         }

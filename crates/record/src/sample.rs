@@ -45,6 +45,12 @@ pub struct Sample {
     pub bytes_out: u64,
     /// Bytes read from the socket, head included.
     pub bytes_in: u64,
+    /// Bytes of request bodies before they were compressed.
+    pub content_out: u64,
+    /// Bytes of reply bodies, unpacked.
+    pub content_in: u64,
+    /// Connections that were opened again for it.
+    pub reconnects: u32,
 }
 
 impl Sample {
@@ -104,6 +110,8 @@ pub enum ErrorClass {
     None,
     /// No connection could be opened.
     Connect,
+    /// The host and the driver did not come to trust each other: a handshake failed, or an alert ended the connection.
+    Tls,
     /// The connection broke before the reply was whole.
     Reset,
     /// No whole reply in time.
@@ -135,6 +143,7 @@ impl ErrorClass {
         match self {
             Self::None => "",
             Self::Connect => "connect",
+            Self::Tls => "tls",
             Self::Reset => "reset",
             Self::Timeout => "timeout",
             Self::Protocol => "protocol",

@@ -47,10 +47,14 @@ pub struct TaskResult {
     pub accounting: Accounting,
     /// Warm-up included.
     pub work: Work,
-    /// Bytes written to sockets, warm-up included.
+    /// Bytes written to sockets for requests, what TLS adds included, warm-up too.
     pub bytes_out: u64,
-    /// Bytes read from sockets, warm-up included.
+    /// Bytes read from sockets for replies, likewise.
     pub bytes_in: u64,
+    /// Bytes of request bodies before compression and TLS, warm-up included.
+    pub content_out: u64,
+    /// Bytes of reply bodies after TLS and unpacking, warm-up included.
+    pub content_in: u64,
     /// Failed measured operations / measured operations.
     pub error_rate: f64,
     /// Most frequent first, warm-up included.
@@ -154,6 +158,8 @@ pub struct Accounting {
     pub normal: u64,
     /// Requests on the wire.
     pub requests: u64,
+    /// Connections opened again while the task ran, because the host had closed the one before or it was broken.
+    pub reconnects: u64,
 }
 
 /// Work in the task's unit.

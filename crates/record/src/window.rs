@@ -72,6 +72,12 @@ pub struct Counts {
     pub bytes_out: u64,
     /// Bytes read.
     pub bytes_in: u64,
+    /// Bytes of request bodies before they were compressed.
+    pub content_out: u64,
+    /// Bytes of reply bodies, unpacked.
+    pub content_in: u64,
+    /// Connections that were opened again.
+    pub reconnects: u64,
     /// The part of `weight` that was done within the measured window.
     pub window_weight: u64,
     /// Attempts after the first.
@@ -92,6 +98,9 @@ impl Default for Counts {
             failed_weight: 0,
             bytes_out: 0,
             bytes_in: 0,
+            content_out: 0,
+            content_in: 0,
+            reconnects: 0,
             window_weight: 0,
             retries: 0,
             first_sent_ns: u64::MAX,
@@ -109,6 +118,9 @@ impl Counts {
         self.failed_weight += sample.failed_weight;
         self.bytes_out += sample.bytes_out;
         self.bytes_in += sample.bytes_in;
+        self.content_out += sample.content_out;
+        self.content_in += sample.content_in;
+        self.reconnects += u64::from(sample.reconnects);
         self.retries += u64::from(sample.retries);
         self.first_sent_ns = self.first_sent_ns.min(sample.first_sent_ns);
         self.last_done_ns = self.last_done_ns.max(sample.done_ns);
@@ -123,6 +135,9 @@ impl Counts {
         self.failed_weight += other.failed_weight;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
+        self.content_out += other.content_out;
+        self.content_in += other.content_in;
+        self.reconnects += other.reconnects;
         self.window_weight += other.window_weight;
         self.retries += other.retries;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);

@@ -54,6 +54,9 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
         took_ms: 3,
         bytes_out: 100,
         bytes_in: 50,
+        content_out: 400,
+        content_in: 20,
+        reconnects: 1,
     }
 }
 
@@ -116,6 +119,8 @@ fn two_threads_make_one_result_and_every_sample_is_on_disk() {
     let result = race.result();
     assert_eq!(result.accounting.succeeded, 40_000);
     assert_eq!((result.work.done, result.bytes_out), (400_000, 4_000_000));
+    let accounting = result.accounting;
+    assert_eq!((result.content_out, result.content_in, accounting.reconnects), (16_000_000, 800_000, 40_000));
     assert_eq!(result.service_time.as_ref().unwrap().count, 40_000);
     assert!((result.service_time.unwrap().mean_ms - 5.0).abs() < 1e-9);
     assert!(result.latency.is_none() && result.lateness.is_none());

@@ -63,7 +63,8 @@ class Accounting:
     """Where every operation of a task went: `operations` = `succeeded` + `failed` + `unanswered`.
 
     Unanswered ones were begun, but the race ended before their reply. `unsent` ones were due within the
-    task's time, but their client still waited for the reply before. `requests` are those on the wire.
+    task's time, but their client still waited for the reply before. `requests` are those on the wire;
+    `reconnects` are connections that were opened again while the task ran.
     """
 
     operations: int
@@ -75,6 +76,7 @@ class Accounting:
     normal: int
     requests: int
     unsent: int = 0
+    reconnects: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +141,9 @@ class TaskResult:
     `failed_service_time`, never in the other distributions. `error_rate` (0 to 1) is over measured
     operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
     does not. `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
-    written in Python. `parts` are the operations within a composite one; they count for nothing else here.
-    `values` are what a runner written in Python returned with measured operations.
+    written in Python. `bytes_*` are what crossed the sockets for requests, TLS included; `content_*` are the
+    bodies within, as they were before compression. `parts` are the operations within a composite one; they
+    count for nothing else here. `values` are what a runner written in Python returned with measured operations.
     """
 
     task: str
@@ -168,6 +171,8 @@ class TaskResult:
     ended_by: EndedBy
     underruns: int = 0
     underrun_s: float = 0.0
+    content_out: int = 0
+    content_in: int = 0
     parts: tuple[PartResult, ...] = ()
     values: Mapping[str, ValueSummary] = field(default_factory=dict)
 

@@ -15,7 +15,7 @@ from pacenote.operations.supplied import Supplier
 from pacenote.plugins.rally_errors import RallyError
 from pacenote.plugins.wire import NoReply, Wire, WireRequest
 
-_NO_REPLY = ("connect", "reset", "timeout", "protocol")
+_NO_REPLY = ("connect", "tls", "reset", "timeout", "protocol")
 
 
 class Refusal(Exception):

@@ -21,6 +21,7 @@ from elastic_transport import (
     ConnectionTimeout,
     HttpHeaders,
     NodeConfig,
+    TlsError,
     TransportError,
     TransportWarning,
 )
@@ -97,6 +98,8 @@ class _NodeReply(NamedTuple):
 def _as_transport_error(failure: NoReply) -> TransportError:
     if failure.kind == "timeout":
         return ConnectionTimeout(f"Connection timed out: {failure.reason}")
+    if failure.kind == "tls":
+        return TlsError(failure.reason)
     error = TransportError if failure.kind == "protocol" else TransportConnectionError
     return error(failure.reason)
 

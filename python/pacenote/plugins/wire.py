@@ -25,7 +25,7 @@ class WireReply:
 
 
 class NoReply(Exception):
-    """A request that got no reply. `kind` is connect, reset, timeout or protocol."""
+    """A request that got no reply. `kind` is connect, tls, reset, timeout or protocol."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)

@@ -61,24 +61,25 @@ impl Composite {
         // A composite within another shares its connections.
         let own = self.max_connections.filter(|_| !run.within).map(Semaphore::new);
         let within = Run { limit: run.limit.or(own.as_ref()), within: true, ..*run };
-        let (before, earlier) = (run.wire.sums(), run.parts.borrow().len());
+        let earlier = run.parts.borrow().len();
+        if !run.within {
+            // Calls before it say themselves what they sent.
+            run.wire.take();
+        }
         let ended = stream(&mut self.items, &within).await;
         let (verdict, status) = match ended {
             Ok(()) => (Verdict::success(1, -1), None),
             Err(End::Failed(verdict, status)) => (verdict, Some(status)),
             Err(End::CutShort) => return None,
         };
-        let (requests, bytes_out, bytes_in) = run.wire.sums();
         let mut whole = times(&run.parts.borrow()[earlier..]);
         whole.verdict = verdict;
         whole.status = status.unwrap_or(whole.status);
-        whole.requests = requests - before.0;
         if !run.within {
+            whole.traffic = run.wire.take();
             // What streams that were dropped left on the wire was sent, though nobody waits for it.
-            whole.requests += run.wire.abandon();
+            whole.traffic.requests += run.wire.abandon();
         }
-        whole.bytes_out = bytes_out - before.1;
-        whole.bytes_in = bytes_in - before.2;
         Some(whole)
     }
 }

@@ -27,7 +27,7 @@ use crate::alarm::unless_stopped;
 use crate::drive::Desk;
 use crate::error::DriveError;
 use crate::link::Links;
-use crate::outcome::{Outcome, Part, Verdict};
+use crate::outcome::{Outcome, Part, Traffic, Verdict};
 
 use composite::Composite;
 use letter::Letter;
@@ -132,9 +132,7 @@ struct Run<'a> {
 /// What went over the wire since the operation began, also for streams that were dropped.
 #[derive(Debug, Default)]
 struct Wire {
-    requests: Cell<u32>,
-    bytes_out: Cell<u64>,
-    bytes_in: Cell<u64>,
+    ended: Cell<Traffic>,
     under_way: Cell<u32>,
 }
 
@@ -145,14 +143,12 @@ impl Wire {
 
     fn end(&self, outcome: &Outcome) {
         self.under_way.set(self.under_way.get() - 1);
-        self.requests.set(self.requests.get() + outcome.requests);
-        self.bytes_out.set(self.bytes_out.get() + outcome.bytes_out);
-        self.bytes_in.set(self.bytes_in.get() + outcome.bytes_in);
+        self.ended.set(self.ended.get() + outcome.traffic);
     }
 
-    /// Requests, bytes out, bytes in.
-    fn sums(&self) -> (u32, u64, u64) {
-        (self.requests.get(), self.bytes_out.get(), self.bytes_in.get())
+    /// Takes the traffic of what has ended; it is counted anew from here.
+    fn take(&self) -> Traffic {
+        self.ended.take()
     }
 
     /// How many requests were dropped while they waited for their reply.
@@ -203,16 +199,14 @@ impl Operation {
     async fn run(&mut self, run: &Run<'_>) -> Option<Outcome> {
         let mut retries = 0;
         let mut first_sent = None;
-        let (mut requests, mut bytes_out, mut bytes_in) = (0, 0, 0);
+        let mut traffic = Traffic::default();
         loop {
             let outcome = self.attempt(run).await?;
             let first_sent = *first_sent.get_or_insert(outcome.first_sent);
-            requests += outcome.requests;
-            bytes_out += outcome.bytes_out;
-            bytes_in += outcome.bytes_in;
+            traffic += outcome.traffic;
             let again = self.retry.until_success || u64::from(retries) < self.retry.retries;
             if !(again && self.may_retry(&outcome)) {
-                return Some(Outcome { first_sent, requests, retries, bytes_out, bytes_in, ..outcome });
+                return Some(Outcome { first_sent, retries, traffic, ..outcome });
             }
             pause(Duration::from_secs_f64(self.retry.wait_s), run.desk).await?;
             retries += 1;

@@ -160,9 +160,7 @@ impl Pages {
             return;
         }
         let outcome = close.post(link, self.first.terms.timeout, run).await;
-        whole.requests += outcome.requests;
-        whole.bytes_out += outcome.bytes_out;
-        whole.bytes_in += outcome.bytes_in;
+        whole.traffic += outcome.traffic;
         whole.free = outcome.done;
     }
 }

@@ -66,7 +66,7 @@ pub enum LaneEvent {
     Failed {
         /// Which request.
         ticket: u64,
-        /// `connect`, `reset`, `timeout` or `protocol`.
+        /// `connect`, `tls`, `reset`, `timeout` or `protocol`.
         kind: &'static str,
         /// In the system's words.
         reason: String,

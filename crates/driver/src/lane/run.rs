@@ -9,7 +9,7 @@ use crate::drive::Desk;
 use crate::lane::event::LaneEvent;
 use crate::lane::hand::Hand;
 use crate::lane::seat::Answer;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Traffic};
 use crate::shared::StopLevel;
 
 /// One client's way to its runner.
@@ -54,7 +54,7 @@ impl LaneSource {
             self.unit = Some(done.unit);
         }
         let first_sent = trip.first_sent.unwrap_or(started);
-        let status = if trip.requests > 0 {
+        let status = if trip.traffic.requests > 0 {
             trip.status
         } else {
             verdict.failures.first().map_or(0, |failure| failure.status)
@@ -66,10 +66,8 @@ impl LaneSource {
             free: ended,
             verdict,
             status,
-            requests: trip.requests + trip.open,
             retries: trip.retries,
-            bytes_out: trip.bytes_out,
-            bytes_in: trip.bytes_in,
+            traffic: Traffic { requests: trip.traffic.requests + trip.open, ..trip.traffic },
             parts: trip.parts,
         })
     }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::lane::answer::Done;
 use crate::lane::item::Item;
-use crate::outcome::{Outcome, Part};
+use crate::outcome::{Outcome, Part, Traffic};
 use crate::shared::lock;
 
 /// What Python said.
@@ -45,14 +45,10 @@ pub struct Trip {
     pub done: Option<Instant>,
     /// HTTP status of the last of them.
     pub status: u16,
-    /// How many have ended.
-    pub requests: u32,
     /// How many are under way.
     pub open: u32,
-    /// Bytes written.
-    pub bytes_out: u64,
-    /// Bytes read.
-    pub bytes_in: u64,
+    /// What went over the wire for those that have ended.
+    pub traffic: Traffic,
     /// Attempts after the first.
     pub retries: u32,
     /// The operations within those that the driver carried out.
@@ -287,9 +283,7 @@ impl Seat {
             trip.done = Some(outcome.done);
             trip.status = outcome.status;
         }
-        trip.requests += outcome.requests;
-        trip.bytes_out += outcome.bytes_out;
-        trip.bytes_in += outcome.bytes_in;
+        trip.traffic += outcome.traffic;
         trip.retries += outcome.retries;
         trip.parts.extend(outcome.parts);
     }

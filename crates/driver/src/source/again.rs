@@ -83,10 +83,8 @@ pub fn join(before: Outcome, after: Outcome) -> Outcome {
         first_sent: before.first_sent,
         sent: before.sent,
         verdict,
-        requests: before.requests + after.requests,
         retries: before.retries + 1,
-        bytes_out: before.bytes_out + after.bytes_out,
-        bytes_in: before.bytes_in + after.bytes_in,
+        traffic: before.traffic + after.traffic,
         ..after
     }
 }
