@@ -1,14 +1,12 @@
-//! A small HTTP server on a real socket, and plans in a few words.
+//! A scripted server on real sockets, plans in a few words, and all that a race came to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, unused_imports, reason = "each test uses its part")]
 
 pub mod lane;
+pub mod samples;
+pub mod server;
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use pacenote_driver::{Event, Race, Summary};
@@ -16,98 +14,8 @@ use pacenote_plan::Plan;
 use pacenote_record::TaskResult;
 use serde_json::{Value, json};
 
-/// A request as the server saw it.
-#[derive(Debug, Clone)]
-pub struct Seen {
-    pub line: String,
-    pub headers: Vec<String>,
-    pub body: Vec<u8>,
-    pub connection: usize,
-}
-
-/// What the server does with a request: the whole reply, or nothing at all.
-pub type Answer = dyn Fn(&Seen, usize) -> Option<Vec<u8>> + Send + Sync;
-
-/// A server that runs until the test's process ends.
-pub struct Server {
-    pub port: u16,
-    seen: Arc<Mutex<Vec<Seen>>>,
-}
-
-impl Server {
-    /// Answers every request with what `answer` makes of it and of the number of requests before it.
-    pub fn start(answer: impl Fn(&Seen, usize) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let (log, answer): (_, Arc<Answer>) = (Arc::clone(&seen), Arc::new(answer));
-        thread::spawn(move || {
-            for (connection, stream) in listener.incoming().enumerate() {
-                let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
-                thread::spawn(move || serve(&stream.unwrap(), connection, &log, &*answer));
-            }
-        });
-        Self { port, seen }
-    }
-
-    pub fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
-    }
-}
-
-fn serve(stream: &TcpStream, connection: usize, log: &Mutex<Vec<Seen>>, answer: &Answer) {
-    let mut reader = BufReader::new(stream);
-    while let Some(seen) = read_request(&mut reader, connection) {
-        let before = {
-            let mut log = log.lock().unwrap();
-            log.push(seen.clone());
-            log.len() - 1
-        };
-        match answer(&seen, before) {
-            Some(reply) => {
-                let mut stream = stream;
-                if stream.write_all(&reply).is_err()
-                    || reply.windows(17).any(|part| part == b"connection: close")
-                {
-                    return;
-                }
-            }
-            None => thread::sleep(Duration::from_mins(10)),
-        }
-    }
-}
-
-fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let line = line.trim_end().to_owned();
-        if line.is_empty() {
-            break;
-        }
-        lines.push(line);
-    }
-    let length =
-        lines.iter().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    let line = lines.remove(0);
-    Some(Seen { line, headers: lines, body, connection })
-}
-
-/// A reply with a JSON body.
-pub fn reply(status: u16, body: &Value) -> Vec<u8> {
-    let body = body.to_string();
-    format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
-}
-
-/// A good reply to anything.
-pub fn good() -> Vec<u8> {
-    reply(200, &json!({"took": 3, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
-}
+pub use samples::Sample;
+pub use server::{Seen, Server, good, reply};
 
 /// A plan for `tasks`, each run in its own step by all its clients.
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
@@ -172,6 +80,8 @@ pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value
 pub struct Finished {
     pub tasks: Vec<TaskResult>,
     pub summary: Summary,
+    /// What is in `samples.parquet`, in its order.
+    pub samples: Vec<Sample>,
 }
 
 impl Finished {
@@ -195,7 +105,10 @@ pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
         for event in race.wait(Duration::from_millis(100)) {
             match event {
                 Event::TaskFinished(result) => tasks.push(*result),
-                Event::Finished(summary) => return Finished { tasks, summary: *summary },
+                Event::Finished(summary) => {
+                    let samples = samples::read(folder.path());
+                    return Finished { tasks, summary: *summary, samples };
+                }
             }
         }
     }

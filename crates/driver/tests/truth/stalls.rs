@@ -1,0 +1,78 @@
+//! An engine that stands still, seen from a schedule that does not.
+
+use std::time::Duration;
+
+use crate::support::samples::beginning;
+use crate::support::server::numbered;
+use crate::support::{Sample, Server, plan, run};
+use crate::{MS, counted, percentile};
+
+/// A race at `rate` over `clients` that send `each`, whose engine lets no reply out from `from` to `to` ms.
+struct Stall {
+    clients: u32,
+    rate: i64,
+    each: u64,
+    from: i64,
+    to: i64,
+    open_loop: bool,
+}
+
+impl Stall {
+    /// Runs it and proves what a stall must look like.
+    ///
+    /// On paper: the schedule goes on while the engine stands still, so that rate × length operations are due in the
+    /// stall. Every connection holds one of them, or one that was sent just before; none of the others can be sent before
+    /// the end of the stall. What is due at t has a latency of end - t and what it takes then, a straight line. It is
+    /// the engine's doing, not the driver's, so that it is not lateness; and service time shows it for those alone that
+    /// the engine had in its hands.
+    fn prove(&self) {
+        let Self { clients, rate, from, to, .. } = *self;
+        let stall = Duration::from_millis(from.unsigned_abs())..Duration::from_millis(to.unsigned_abs());
+        let server = Server::stalling(&[stall], |_, before| Some(numbered(before)));
+        let mut task = counted("search", clients, rate as f64, self.each);
+        task["open_loop"] = self.open_loop.into();
+        let race = run(&plan(server.port, &[task]));
+        let (result, seen) = (race.task("search"), server.seen());
+        let planned = self.each as usize * clients as usize;
+        assert_eq!((race.samples.len(), seen.len()), (planned, planned));
+        let begin = beginning(&race.samples, &seen);
+        // The stall on the task's clock: its ends are known as well as the task's beginning is.
+        let first = seen[0].arrived.cast_signed();
+        let (earliest, latest) = (first - begin.end(), first - begin.start());
+        let end = earliest + to * MS;
+        let due = |sample: &&Sample| (latest + from * MS..end).contains(&sample.due);
+        let in_stall: Vec<&Sample> = race.samples.iter().filter(due).collect();
+        let late: Vec<&&Sample> = in_stall.iter().filter(|sample| sample.sent >= end).collect();
+        let expected =
+            rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
+        assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
+        // The line: no latency lies below it, and their median lies on it.
+        for sample in &late {
+            assert!(sample.latency() >= end - sample.due, "{sample:?}");
+        }
+        assert!(in_stall.iter().all(|sample| sample.done >= end), "a reply came out of the stall");
+        let above = percentile(late.iter().map(|sample| sample.done - end), 50);
+        assert!(above < (to - from) * MS / 2, "the median is {} µs above the line", above / 1000);
+        // Those under way, one on a connection, and no other.
+        let held = race.samples.iter().filter(|sample| sample.sent < end && sample.done >= end).count();
+        assert!(held <= clients as usize, "{held} requests were under way");
+        let lateness = result.lateness.as_ref().unwrap();
+        assert!(lateness.percentiles[0].ms < (to - from) as f64 / 4.0, "the driver was blamed: {lateness:?}");
+        let latency = result.latency.as_ref().unwrap();
+        assert!(
+            latency.max_ms >= (to - from) as f64 - 1e3 / rate as f64 - ((latest - earliest) / MS + 1) as f64
+        );
+    }
+}
+
+/// [1, 11] 100/s and 2 s of standing still: 200 are due in it, 4 are in the engine's hands, 196 are sent late.
+#[test]
+fn a_stall_of_two_seconds_at_100_per_second_delays_200_requests_along_a_straight_line() {
+    Stall { clients: 4, rate: 100, each: 75, from: 500, to: 2500, open_loop: false }.prove();
+}
+
+/// The same 200 in 0.4 s.
+#[test]
+fn a_stall_of_400_ms_at_500_per_second_delays_as_many() {
+    Stall { clients: 10, rate: 500, each: 50, from: 300, to: 700, open_loop: false }.prove();
+}
