@@ -14,7 +14,7 @@ from pacenote.errors import UsageError
         ("127.0.0.1:39200", ["http://127.0.0.1:39200"]),
         ("a", ["http://a:9200"]),
         ("a:1,b:2/path, c ", ["http://a:1", "http://b:2/path", "http://c:9200"]),
-        ("https://es.example/", ["https://es.example:9200"]),
+        ("https://es.example/", ["https://es.example:443"]),
         ("https://es.example:443/x/", ["https://es.example:443/x"]),
         ("[::1]:9201", ["http://[::1]:9201"]),
         ("[::1]", ["http://[::1]:9200"]),
@@ -26,7 +26,21 @@ def test_forms(text: str, urls: list[str]) -> None:
 
 
 def test_a_list_and_tls() -> None:
-    assert parse_hosts(["a:1", "http://b"], tls=True)[0] == (Host("https", "a", 1), Host("http", "b", 9200))
+    assert parse_hosts(["a:1", "https://b"], tls=True)[0] == (Host("https", "a", 1), Host("https", "b", 443))
+
+
+@pytest.mark.parametrize(
+    ("text", "tls", "message"),
+    [
+        ("a,http://b:1", True, "'http://b:1' in --target-hosts contradicts use_ssl:true"),
+        ("https://a", False, "'https://a:443' in --target-hosts contradicts use_ssl:false"),
+        ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts holds several credentials"),
+    ],
+)
+def test_contradictions(text: str, tls: bool | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        parse_hosts(text, tls=tls)
+    assert "s3cret" not in caught.value.message
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from pacenote.cluster.cluster import Cluster, existing_cluster
 from pacenote.cluster.hosts import Host, parse_hosts
 from pacenote.cluster.rest import RestClient
-from pacenote.cluster.wire import Access, is_loopback, proxy_for
+from pacenote.cluster.wire import Access, Proxy, is_loopback, proxy_for
 from pacenote.errors import EngineError
 
 from .conftest import Server
@@ -59,8 +59,8 @@ def test_refused_credentials_are_not_shown(server: Server) -> None:
     server.put("/", b"Unauthorized", 401)
     with pytest.raises(EngineError, match="status 401: Unauthorized") as caught:
         client(server, Access.basic("bob", "s3cret")).get("/")
-    assert "http://user:password@host:port" in caught.value.hint
-    assert "s3cret" not in f"{caught.value}{caught.value.hint}{Access.api_key('s3cret')!r}"
+    assert "credentials of --client-options or --target-hosts are wrong" in caught.value.hint
+    assert "s3cret" not in f"{caught.value}{caught.value.hint}{Access.basic('bob', 's3cret')!r}"
     assert server.seen[0][2]["authorization"] == "Basic Ym9iOnMzY3JldA=="
 
 
@@ -122,7 +122,7 @@ def test_tls_against_a_plain_port_says_so(server: Server) -> None:
 def test_loopback_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
     monkeypatch.delenv("no_proxy", raising=False)
-    assert proxy_for("http", "engine.example") == "http://proxy.example:3128"
+    assert proxy_for("http", "engine.example") == Proxy("http", "proxy.example", 3128)
     assert [proxy_for("http", host.host) for host in parse_hosts("127.0.0.1,[::1],localhost")[0]] == [
         None
     ] * 3

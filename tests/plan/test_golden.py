@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pacenote.model.client_options import Tls
 from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import (
     ActionInFile,
@@ -44,7 +45,7 @@ from pacenote.model.work import (
     Work,
 )
 from pacenote.plan.build import PlanContext, build_plan
-from pacenote.plan.document import Allocation, NamedTarget, Plan, Proxy, Scheduled, Slot, Step, Tls, Uniform
+from pacenote.plan.document import Allocation, NamedTarget, Plan, Proxy, Scheduled, Slot, Step, Uniform
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import find_track

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from pacenote.cli import values
+from pacenote.cli.client_options import HELP, client_options
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import watch
@@ -29,14 +30,14 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--target-hosts",
         type=values.hosts,
-        default=("127.0.0.1:9200",),
+        default={values.DEFAULT_CLUSTER: ("127.0.0.1:9200",)},
         help="the cluster: host:port,host2:port (default: 127.0.0.1:9200)",
     )
     parser.add_argument(
         "--client-options",
-        type=values.client_options,
+        type=client_options,
         default="",
-        help="k:v,k2:v2 or JSON: timeout in seconds (60), basic_auth_user, basic_auth_password, api_key",
+        help=HELP,
     )
     parser.add_argument(
         "--output-path",
@@ -65,7 +66,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     )
     try:
         with watch(console) as listener:
-            folder = create.create_track(wanted, _client(options), listener.preparing, console.warning)
+            folder = create.create_track(
+                wanted, _client(options, console), listener.preparing, console.warning
+            )
     except KeyboardInterrupt as cause:
         raise Interrupted("interrupted", hint="the same command goes on where it stood") from cause
     console.result(f"track '{options.track}' is in {folder}; race it with --track-path={folder}\n")
@@ -79,12 +82,14 @@ def _names(text: str | None, option: str) -> tuple[str, ...]:
     return names
 
 
-def _client(options: argparse.Namespace) -> object:
-    from pacenote.cluster.cluster import existing_cluster
-    from pacenote.cluster.wire import Access
+def _client(options: argparse.Namespace, console: Console) -> object:
+    from pacenote.cluster.cluster import known_cluster
 
-    given = options.client_options
-    access = Access.basic(*given["basic_auth"]) if "basic_auth" in given else None
-    if "api_key" in given:
-        access = Access.api_key(given["api_key"])
-    return existing_cluster(options.target_hosts, given["timeout_s"], access=access).rest()
+    if len(options.target_hosts) > 1:
+        raise UsageError("--target-hosts must be one cluster", hint="a track is made from the indices of one")
+    client = options.client_options.of(options.target_hosts)[values.DEFAULT_CLUSTER]
+    hosts = options.target_hosts[values.DEFAULT_CLUSTER]
+    cluster = known_cluster(hosts, client, client.timeout_s)
+    for text in (*client.remarks, *cluster.cautions()):
+        console.warning(text)
+    return cluster.rest()

@@ -6,10 +6,12 @@ import argparse
 import importlib
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, cast
 
 from pacenote.cli import values
+from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
+from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
 from pacenote.cli.output import add_report_options, check_report_file, show_report
 from pacenote.cli.parser import Parser, one_of
@@ -23,6 +25,7 @@ from pacenote.cli.track_options import (
     track_fields,
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
+from pacenote.model.client_options import OtherCluster, Tls
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
 from pacenote.store.home import default_home
@@ -77,6 +80,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
         if getattr(options, name):
             console.warning(f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only")
+    for text in _remarks(request):
+        console.warning(text)
     if options.kill_running_processes:
         console.warning("--kill-running-processes has no effect: races do not disturb each other's processes")
     running = importlib.import_module("pacenote.race.run")
@@ -121,11 +126,11 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
     home = default_home()
     if (RaceStore(home).races / race_id).exists():
         raise UsageError(f"there is a race '{race_id}' already", hint="choose another --race-id")
+    pipeline = _pipeline(options)
     return RaceRequest(
         race_id=race_id,
         home=home,
-        pipeline=_pipeline(options),
-        target_hosts=options.target_hosts,
+        pipeline=pipeline,
         on_error=options.on_error,
         user_tags=options.user_tags,
         max_error_rate=options.max_error_rate,
@@ -143,8 +148,38 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
         **track,
         **_engine(options),
-        **options.client_options,
+        **_clusters(options, pipeline),
     )
+
+
+def _clusters(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]:
+    """The clusters that run already, each with the options of its client. Raises UsageError."""
+    hosts = options.target_hosts
+    clients = options.client_options.of(hosts or (values.DEFAULT_CLUSTER,))
+    if pipeline != "benchmark-only" and clients[values.DEFAULT_CLUSTER].use_ssl:
+        raise UsageError(
+            "--client-options: use_ssl needs a cluster that runs already: engines of ours speak plain HTTP",
+            hint="name it with --target-hosts",
+        )
+    return {
+        "target_hosts": hosts.get(values.DEFAULT_CLUSTER, ()),
+        "client": clients[values.DEFAULT_CLUSTER],
+        "others": tuple(
+            OtherCluster(name, hosts[name], clients[name]) for name in hosts if name != values.DEFAULT_CLUSTER
+        ),
+    }
+
+
+def _remarks(request: RaceRequest) -> Iterator[str]:
+    """What was asked for and has no effect."""
+    yield from dict.fromkeys(
+        text
+        for client in (request.client, *(each.client for each in request.others))
+        for text in client.remarks
+    )
+    client = request.client
+    if request.pipeline != "benchmark-only" and (client.tls != Tls() or client.authorization):
+        yield "--client-options: an engine that the race starts speaks plain HTTP and asks for no credentials"
 
 
 def _pipeline(options: argparse.Namespace) -> Pipeline:
@@ -264,13 +299,16 @@ def _add_cluster_options(parser: Parser) -> None:
         help="keep the folder of the engine and its data afterwards; it is stopped all the same",
     )
     parser.add_argument(
-        "--target-hosts", type=values.hosts, default=(), help="cluster to race against: host:port,host2:port"
+        "--target-hosts",
+        type=values.hosts,
+        default={},
+        help="cluster to race against: host:port,host2:port, URLs, or JSON for several clusters",
     )
     parser.add_argument(
         "--client-options",
-        type=values.client_options,
+        type=client_options,
         default="",
-        help="k:v,k2:v2 or JSON: timeout in seconds (60), basic_auth_user, basic_auth_password, api_key",
+        help=CLIENT_OPTIONS_HELP,
     )
     parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
 

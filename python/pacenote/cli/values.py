@@ -4,62 +4,60 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from pacenote.errors import UsageError
 from pacenote.track.params import parse_dict, parse_list
 
+DEFAULT_CLUSTER = "default"
+"""Rally's name for the cluster that is raced against."""
+
 _LARGEST_SEED = 2**64 - 1
 
 
-def hosts(text: str) -> tuple[str, ...]:
-    """`--target-hosts`: `host:port,…`, a JSON list, or Rally's object with the one cluster `default`.
+def hosts(text: str) -> dict[str, tuple[str, ...]]:
+    """`--target-hosts` by cluster: `host:port,…` or a JSON list for the one called `default`, or an object.
 
     Raises UsageError. Messages never show a host: it may hold a password.
     """
     text = text.strip()
     is_json = text.startswith(("[", "{")) or text.endswith(".json")
     found = _json_hosts(text) if is_json else [host.strip() for host in text.split(",") if host.strip()]
-    if not isinstance(found, list) or not found or not all(isinstance(host, str) for host in found):
+    clusters = found if isinstance(found, dict) else {DEFAULT_CLUSTER: found}
+    if DEFAULT_CLUSTER not in clusters:
+        raise UsageError(
+            f"--target-hosts names no cluster '{DEFAULT_CLUSTER}'",
+            hint=f"the cluster that is raced against has that name: {', '.join(clusters)} do not",
+        )
+    return {name: tuple(_host(host) for host in _host_list(listed)) for name, listed in clusters.items()}
+
+
+def _host_list(listed: object) -> list[object]:
+    if not isinstance(listed, list) or not listed:
         raise UsageError(
             "--target-hosts must be a list of hosts", hint="for example --target-hosts=127.0.0.1:9200"
         )
-    return tuple(found)
+    return listed
 
 
-_CLIENT_OPTIONS = ("timeout", "basic_auth_user", "basic_auth_password", "api_key")
-
-
-def client_options(text: str) -> dict[str, Any]:
-    """`--client-options`: timeout (seconds) and credentials, by the fields of a race request.
-
-    Raises UsageError, also for what comes later. Messages show no value: it may be a password.
-    """
-    option = "--client-options"
-    given = parse_dict(text, option)
-    if isinstance(given.get("default"), Mapping):
-        given = dict(given["default"])
-    for name in given:
-        if name not in _CLIENT_OPTIONS:
-            raise UsageError(
-                f"{option}: '{name}' is not available yet", hint=f"there is {', '.join(_CLIENT_OPTIONS)}"
-            )
-    seconds = given.get("timeout", 60)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
-        raise UsageError(f"{option}: timeout must be a number of seconds above 0")
-    fields: dict[str, Any] = {"timeout_s": float(seconds)}
-    if ("basic_auth_user" in given) != ("basic_auth_password" in given):
-        raise UsageError(f"{option}: basic_auth_user and basic_auth_password go together")
-    if "basic_auth_user" in given:
-        fields["basic_auth"] = (str(given["basic_auth_user"]), str(given["basic_auth_password"]))
-    if "api_key" in given:
-        if "basic_auth" in fields:
-            raise UsageError(f"{option}: give either basic_auth_user or api_key, not both")
-        fields["api_key"] = str(given["api_key"])
-    return fields
+def _host(given: object) -> str:
+    """A host as text; Rally's JSON files have objects."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict) or not isinstance(given.get("host"), str):
+        raise UsageError(
+            "--target-hosts must be a list of hosts",
+            hint='write them as "host:port" or {"host": …, "port": …}',
+        )
+    if unknown := sorted(set(given) - {"host", "port", "url_prefix", "use_ssl"}):
+        raise UsageError(
+            f"--target-hosts: a host has no '{unknown[0]}'", hint="host, port, url_prefix, use_ssl"
+        )
+    name = f"[{given['host']}]" if ":" in given["host"] else given["host"]
+    port = f":{given['port']}" if "port" in given else ""
+    prefix = f"/{str(given['url_prefix']).strip('/')}" if given.get("url_prefix") else ""
+    return f"{'https://' if given.get('use_ssl') else ''}{name}{port}{prefix}"
 
 
 def tags(text: str) -> dict[str, str]:
@@ -143,15 +141,9 @@ def path(text: str) -> Path:
 
 def _json_hosts(text: str) -> object:
     try:
-        found = json.loads(path(text).read_text("utf-8") if text.endswith(".json") else text)
+        found: object = json.loads(path(text).read_text("utf-8") if text.endswith(".json") else text)
     except OSError as error:
         raise UsageError(f"--target-hosts: {text} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError("--target-hosts is no valid JSON") from error
-    if not isinstance(found, dict):
-        return found
-    if set(found) != {"default"}:
-        raise UsageError(
-            "--target-hosts: races against several clusters come later", hint="name one cluster 'default'"
-        )
-    return found["default"]
+    return found

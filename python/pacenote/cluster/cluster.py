@@ -24,8 +24,10 @@ from pacenote.cluster.place import Place, find_place, planned_place
 from pacenote.cluster.progress import Progress, silent
 from pacenote.cluster.relock import Source, make_lock
 from pacenote.cluster.rest import RestClient
-from pacenote.cluster.wire import Access
-from pacenote.errors import EngineError
+from pacenote.cluster.trust import tls_context
+from pacenote.cluster.wire import Access, proxy_for
+from pacenote.errors import EngineError, UsageError
+from pacenote.model.client_options import ClientOptions, Tls
 
 LOG_NAME = "engine.log"
 
@@ -65,12 +67,31 @@ class Cluster(Protocol):
 
 
 class ExistingCluster:
-    """A cluster somebody else runs (`--pipeline=benchmark-only`). Made by `existing_cluster`."""
+    """A cluster somebody else runs (`--pipeline=benchmark-only`). Made by `known_cluster`."""
 
     def __init__(self, hosts: tuple[Host, ...], access: Access, timeout: float) -> None:
         self.hosts = hosts
         self.access = access
         self._rest = RestClient(hosts, timeout, access)
+
+    def cautions(self) -> tuple[str, ...]:
+        """What the user should know of the way to it, a sentence each: no trust, proxies."""
+        tls, found = self.access.tls, list[str]()
+        if tls != Tls() and all(host.scheme == "http" for host in self.hosts):
+            found.append(
+                "TLS options have no effect: no host is https, say so in its address or by use_ssl:true"
+            )
+        for host in self.hosts:
+            if host.scheme == "https" and not tls.verify:
+                found.append(f"the TLS certificate of {host.address} is not verified (verify_certs:false)")
+            elif host.scheme == "https" and not tls.verify_host:
+                found.append(
+                    f"that the TLS certificate of {host.address} is for that name is not verified "
+                    "(ssl_assert_hostname:false)"
+                )
+            if proxy := proxy_for(host.scheme, host.host, host.port):
+                found.append(f"requests to {host.address} go through the proxy {proxy} of the environment")
+        return tuple(found)
 
     def info(self) -> ClusterInfo:
         """See `Cluster`."""
@@ -158,21 +179,37 @@ class EmbeddedRequest:
     offline: bool = False
 
 
+def known_cluster(
+    target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout: float = 10.0
+) -> ExistingCluster:
+    """A cluster that runs already, which is not asked yet. `timeout` in seconds for control traffic.
+
+    Raises UsageError for what is no host, for credentials said twice, and for files of certificates that
+    cannot be used.
+    """
+    hosts, own = parse_hosts(target_hosts, tls=client.use_ssl)
+    headers = client.headers
+    if client.authorization:
+        if own.authorized:
+            raise UsageError(
+                "there are credentials in --target-hosts and in --client-options",
+                hint="leave one of them out",
+            )
+        headers = (("authorization", client.authorization), *headers)
+    access = Access(own.headers + headers, client.tls)
+    if any(host.scheme == "https" for host in hosts):
+        tls_context(client.tls)
+    return ExistingCluster(hosts, access, timeout)
+
+
 def existing_cluster(
-    target_hosts: str | Sequence[str],
-    timeout: float = 10.0,
-    *,
-    access: Access | None = None,
-    tls: bool = False,
+    target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout: float = 10.0
 ) -> ExistingCluster:
     """A cluster that runs already. Asks it once, so that a wrong address shows now and not in the race.
 
-    `target_hosts` as `--target-hosts`; `timeout` in seconds for control traffic; `tls` for hosts without a
-    scheme. Raises UsageError for what is no host, EngineError naming the addresses when nobody answers, or
-    refuses us.
+    Raises as `known_cluster`, and EngineError naming the addresses when nobody answers, or refuses us.
     """
-    hosts, own = parse_hosts(target_hosts, tls=tls)
-    cluster = ExistingCluster(hosts, access if access is not None else own, timeout)
+    cluster = known_cluster(target_hosts, client, timeout)
     cluster.info()
     return cluster
 

@@ -11,6 +11,9 @@ from pacenote.errors import UsageError
 
 DEFAULT_PORT = 9200
 
+HTTPS_PORT = 443
+"""What a URL with https means, also to Rally."""
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -30,20 +33,33 @@ class Host:
         return f"{self.scheme}://{self.address}{self.path}"
 
 
-def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool = False) -> tuple[tuple[Host, ...], Access]:
+def parse_hosts(
+    target_hosts: str | Sequence[str], *, tls: bool | None = None
+) -> tuple[tuple[Host, ...], Access]:
     """The hosts of `--target-hosts` (`host:port,host2:port/path`, URLs, `[::1]:9200`), and credentials found
     in URLs.
 
-    Without a scheme it is http, or https when `tls` is set. The port is 9200 unless
-    given, also for https: that is where engines listen. Raises UsageError naming the entry that is wrong.
+    Without a scheme it is http, or https when `tls` is set; a scheme that `tls` contradicts is an error. The
+    port is 9200 unless given, or that of a URL with https: 443. Raises UsageError naming the entry that is
+    wrong.
     """
     text = target_hosts.split(",") if isinstance(target_hosts, str) else list(target_hosts)
     entries = [entry.strip() for entry in text if entry.strip()]
     if not entries:
         raise UsageError("--target-hosts names no host", hint="for example --target-hosts=127.0.0.1:9200")
     parsed = [_parse(entry, "https" if tls else "http") for entry in entries]
-    access = next((access for _, access in parsed if access.headers), Access())
-    return tuple(dict.fromkeys(host for host, _ in parsed)), access
+    for host, _ in parsed:
+        if tls is not None and (host.scheme == "https") != tls:
+            raise UsageError(
+                f"'{host}' in --target-hosts contradicts use_ssl:{str(tls).lower()} in --client-options",
+                hint="leave one of them out",
+            )
+    found = {access for _, access in parsed if access.headers}
+    if len(found) > 1:
+        raise UsageError(
+            "--target-hosts holds several credentials", hint="a cluster is talked to with the same everywhere"
+        )
+    return tuple(dict.fromkeys(host for host, _ in parsed)), next(iter(found), Access())
 
 
 def _parse(entry: str, scheme: str) -> tuple[Host, Access]:
@@ -58,5 +74,6 @@ def _parse(entry: str, scheme: str) -> tuple[Host, Access]:
             f"'{shown}' in --target-hosts is not a host",
             hint="write it as host:port, host:port/path, [IPv6]:port or an http(s) URL",
         ) from None
-    port = parts.port if parts.port is not None else DEFAULT_PORT
+    usual = HTTPS_PORT if entry.startswith("https://") else DEFAULT_PORT
+    port = parts.port if parts.port is not None else usual
     return Host(parts.scheme, parts.hostname or "", port, parts.path.rstrip("/")), access

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from pacenote.cluster.hosts import Host
-from pacenote.cluster.wire import Access, open_pool, plain_reason
+from pacenote.cluster.wire import Access, advice, open_pool, plain_reason, proxy_for
 from pacenote.errors import EngineError
+from pacenote.model.secrets import hide
 
 if TYPE_CHECKING:
     from urllib3 import PoolManager
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Params = Mapping[str, str | int | float | bool]
 
 _CONNECTIONS = 4
+_PROXY_WANTS_CREDENTIALS = 407
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +65,40 @@ class RestClient:
         reply = self.exchange(method, path, body, params)
         if reply.ok:
             return reply.body
-        hint = "see the log of the engine"
-        if reply.status in (401, 403):
-            hint = "give the credentials as http://user:password@host:port in --target-hosts"
+        secrets = [value for name, value in self._access.headers if name == "authorization"]
+        reason = hide(_reason(reply.body), secrets)
         raise EngineError(
-            f"{method} {path} failed with status {reply.status}: {_reason(reply.body)}", hint=hint
+            f"{method} {path} failed with status {reply.status}: {reason}", hint=self._advice(reply.status)
+        )
+
+    def _advice(self, status: int) -> str:
+        if status == _PROXY_WANTS_CREDENTIALS:
+            return "give the proxy's credentials in its URL: http://user:password@host:port"
+        if status not in (401, 403):
+            return "see the log of the engine"
+        if self._access.authorized:
+            return (
+                "the credentials of --client-options or --target-hosts are wrong, expired or not allowed this"
+            )
+        return (
+            "give basic_auth_user and basic_auth_password, api_key or bearer_auth in --client-options, or in "
+            "PACENOTE_CLIENT_OPTIONS"
         )
 
     def exchange(self, method: str, path: str, body: object = None, params: Params | None = None) -> Reply:
         """Like `request`, but an HTTP error is a reply as any other."""
-        failures: list[str] = []
+        failures: list[_Unreachable] = []
         for host in self.hosts:
             try:
                 return self._send(host, method, path, body, params)
             except _Unreachable as failure:
-                failures.append(f"{host.address}: {failure}")
+                failures.append(failure)
         raise EngineError(
-            f"the cluster cannot be reached at {'; '.join(failures)}",
-            hint="check that it runs, and --target-hosts",
+            f"the cluster cannot be reached at {'; '.join(str(failure) for failure in failures)}",
+            hint=next(
+                (failure.hint for failure in failures if failure.hint),
+                "check that it runs, and --target-hosts",
+            ),
         )
 
     def close(self) -> None:
@@ -93,7 +111,9 @@ class RestClient:
 
         pool = self._pools.get(host)
         if pool is None:
-            pool = self._pools[host] = open_pool(host.scheme, host.host, self._access, _CONNECTIONS)
+            pool = self._pools[host] = open_pool(
+                host.scheme, host.host, self._access, _CONNECTIONS, host.port
+            )
         content, headers = _encode(path, body)
         url = f"{host}/{path.lstrip('/')}" + (f"?{urlencode(_plain(params))}" if params else "")
         try:
@@ -107,12 +127,18 @@ class RestClient:
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as failure:
-            raise _Unreachable(plain_reason(failure)) from None
+            raise _Unreachable(host, failure) from None
         return Reply(reply.status, _decode(reply.data), reply.data)
 
 
 class _Unreachable(Exception):
-    """This host did not answer; another one may."""
+    """This host did not answer; another one may. `hint` is empty where the reason says it all."""
+
+    def __init__(self, host: Host, failure: BaseException) -> None:
+        proxy = proxy_for(host.scheme, host.host, host.port)
+        through = f" through the proxy {proxy}" if proxy else ""
+        super().__init__(f"{host.address}{through}: {plain_reason(failure)}")
+        self.hint = advice(failure)
 
 
 def _encode(path: str, body: object) -> tuple[bytes | None, dict[str, str]]:

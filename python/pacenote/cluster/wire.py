@@ -7,37 +7,51 @@ Nothing here is on the measured path; the load driver has its own client.
 from __future__ import annotations
 
 import base64
+import contextlib
 import ipaddress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from pacenote.errors import EngineError, UsageError
+from pacenote.cluster.trust import tls_context, tls_failure
+from pacenote.errors import UsageError
+from pacenote.model.client_options import Tls
 
 if TYPE_CHECKING:
     from urllib3 import PoolManager
+    from urllib3.exceptions import ProxyError
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to be let in: credentials as ready headers (never shown), and what to trust.
-
-    `verify=False` accepts any certificate; `ca_certs` is a PEM file to trust instead of the system's.
-    """
+    """How to be let in: credentials as ready headers (never shown), and whom to trust."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    verify: bool = True
-    ca_certs: str | None = None
+    tls: Tls = Tls()
 
     @classmethod
     def basic(cls, user: str, password: str) -> Access:
         """Access with a user name and a password."""
         return cls(headers=(("authorization", basic_header(user, password)),))
 
-    @classmethod
-    def api_key(cls, key: str) -> Access:
-        """Access with an API key in its encoded form (base64 of id:key)."""
-        return cls(headers=(("authorization", f"ApiKey {key}"),))
+    @property
+    def authorized(self) -> bool:
+        """Whether there are credentials."""
+        return any(name == "authorization" for name, _ in self.headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """An HTTP proxy of the environment; `authorization` is the value of its own header, and secret."""
+
+    scheme: str
+    host: str
+    port: int
+    authorization: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{name}:{self.port}"
 
 
 def basic_header(user: str, password: str) -> str:
@@ -74,54 +88,69 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def proxy_for(scheme: str, host: str) -> str | None:
-    """The proxy the environment asks for, or None. Loopback never goes through a proxy."""
+def proxy_for(scheme: str, host: str, port: int | None = None) -> Proxy | None:
+    """The proxy that the environment asks for (`https_proxy`, `http_proxy`, `all_proxy`, `no_proxy`, also in
+    capitals), None if none. Loopback never goes through one: the proxy's would be another.
+
+    `no_proxy` holds names, beginnings of domains, addresses, networks as `10.0.0.0/8`, or `*`. Raises
+    UsageError for a proxy that is no http or https URL.
+    """
     if is_loopback(host):
         return None
-    from urllib.request import getproxies, proxy_bypass
+    from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
-    if proxy_bypass(host):
+    proxies = getproxies_environment()
+    name = host if ":" in host or port is None else f"{host}:{port}"
+    if proxy_bypass_environment(name, proxies) or _in_networks(host, proxies.get("no", "")):
         return None
-    proxies = getproxies()
-    return proxies.get(scheme) or proxies.get("all")
+    found = proxies.get(scheme) or proxies.get("all")
+    return _proxy(found, f"{scheme}_proxy or all_proxy in the environment") if found else None
 
 
-def open_pool(scheme: str, host: str, access: Access, connections: int) -> PoolManager:
-    """A pool for one host that keeps up to `connections` open.
+def _in_networks(host: str, no_proxy: str) -> bool:
+    """Whether an address lies in one of the networks that need no proxy."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    for entry in no_proxy.split(","):
+        with contextlib.suppress(ValueError):
+            if "/" in entry and address in ipaddress.ip_network(entry.strip(), strict=False):
+                return True
+    return False
 
-    Raises EngineError when the CA file cannot be read.
+
+def _proxy(url: str, what: str) -> Proxy:
+    parts, access = split_url(url if "://" in url else f"http://{url}", what)
+    authorization = dict(access.headers).get("authorization")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return Proxy(parts.scheme, parts.hostname or "", port, authorization)
+
+
+def open_pool(
+    scheme: str, host: str, access: Access, connections: int, port: int | None = None
+) -> PoolManager:
+    """A pool for one host that keeps up to `connections` open. `port` only decides about proxies.
+
+    Raises UsageError when files of certificates cannot be used.
     """
-    import ssl
-
     import urllib3
 
-    context: ssl.SSLContext | None = None
+    options: dict[str, Any] = {"maxsize": connections, "retries": False}
     if scheme == "https":
-        try:
-            context = ssl.create_default_context(cafile=access.ca_certs)
-        except OSError:
-            raise EngineError(
-                f"the CA file {access.ca_certs} cannot be read as PEM certificates",
-                hint="check that the file exists and holds certificates in PEM format",
-            ) from None
-        if not access.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-    proxy = proxy_for(scheme, host)
+        tls = access.tls
+        options |= {"ssl_context": tls_context(tls), "server_hostname": tls.server_name}
+        if not (tls.verify and tls.verify_host):
+            options["assert_hostname"] = False
+        if not tls.verify:
+            # Said once in our words, at the start; the library would say it again and again.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    proxy = proxy_for(scheme, host, port)
     if proxy is None:
-        return urllib3.PoolManager(maxsize=connections, ssl_context=context, retries=False)
-    return _proxied(proxy, connections, context)
-
-
-def _proxied(proxy: str, connections: int, context: object) -> PoolManager:
-    import urllib3
-
-    parts, access = split_url(proxy if "://" in proxy else f"http://{proxy}", "the proxy in the environment")
+        return urllib3.PoolManager(**options)
     # The proxy's own credentials travel in its own header, never in the request's.
-    headers = {f"proxy-{name}": value for name, value in access.headers}
-    return urllib3.ProxyManager(
-        parts.geturl(), proxy_headers=headers, maxsize=connections, ssl_context=context, retries=False
-    )
+    headers = {"proxy-authorization": proxy.authorization} if proxy.authorization else {}
+    return urllib3.ProxyManager(str(proxy), proxy_headers=headers, **options)
 
 
 def plain_reason(failure: BaseException) -> str:
@@ -131,18 +160,36 @@ def plain_reason(failure: BaseException) -> str:
     exceptions = urllib3.exceptions
     if isinstance(failure, exceptions.MaxRetryError) and failure.reason is not None:
         return plain_reason(failure.reason)
+    if (refused := tls_failure(failure)) is not None:
+        return refused[0]
+    if isinstance(failure, exceptions.ProxyError) and (said := _tunnel_reason(failure)):
+        return said
     # The order matters: a failed look-up is a failed connection, which is a connect time-out to urllib3.
     known: tuple[tuple[type[Exception], str | None], ...] = (
         (exceptions.NameResolutionError, "the host name cannot be resolved"),
         (exceptions.NewConnectionError, None),
         (exceptions.ConnectTimeoutError, "no answer while connecting"),
         (exceptions.ReadTimeoutError, "no answer in time"),
-        (exceptions.SSLError, "the TLS certificate is not trusted, or the port does not speak TLS"),
         (exceptions.ProxyError, "the proxy does not answer"),
         (exceptions.IncompleteRead, "the reply ended early"),
     )
     words = next((words for kind, words in known if isinstance(failure, kind)), None)
     return words or _root_reason(failure)
+
+
+def advice(failure: BaseException) -> str:
+    """What to do about a network failure; empty where the reason says it all."""
+    if (refused := tls_failure(failure)) is not None:
+        return refused[1]
+    if "407" in str(failure):
+        return "give the proxy's credentials in its URL: http://user:password@host:port"
+    return ""
+
+
+def _tunnel_reason(failure: ProxyError) -> str:
+    """What a proxy said that did not open a tunnel."""
+    _, mark, said = str(failure.original_error).partition("Tunnel connection failed: ")
+    return f"the proxy opens no tunnel: {said}" if mark else ""
 
 
 def _root_reason(failure: BaseException) -> str:

@@ -29,6 +29,9 @@ Origin = Literal["declared", "excerpt", "as-is", "generated"]
 they are, or our seeded generator.
 """
 
+Authentication = Literal["none", "basic", "api-key", "bearer", "other"]
+"""Which kind of credentials the driver sent."""
+
 State = Literal["valid", "suspect", "void"]
 
 
@@ -77,6 +80,24 @@ class Environment:
     memory_bytes: int | None = None
     python: str | None = None
     pacenote: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUsed:
+    """How the driver talked to the cluster; no secret. `hosts` are URLs, `proxies` those between, by the
+    address of the host. What is verified of certificates is None without TLS. `timeout_s` is that of requests
+    without their own.
+    """
+
+    hosts: tuple[str, ...] = ()
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    tls: bool = False
+    certificates_verified: bool | None = None
+    host_names_verified: bool | None = None
+    client_certificate: bool = False
+    authentication: Authentication = "none"
+    compress: bool = False
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +213,7 @@ class RaceRecord:
     user_tags: Mapping[str, str] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=Cluster)
     environment: Environment = field(default_factory=Environment)
+    client: ClientUsed = field(default_factory=ClientUsed)
     seed: int = 42
     max_error_rate: float = 0.01
     corpora: tuple[CorpusUsed, ...] = ()
@@ -275,6 +297,7 @@ _OURS = (
     ("car", "car"),
     ("car-params", "car_params"),
     ("environment", "environment"),
+    ("client", "client"),
     ("seed", "seed"),
     ("max-error-rate", "max_error_rate"),
     ("corpora", "corpora"),

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
+from pacenote.model.client_options import ClientOptions, OtherCluster
 from pacenote.model.race import RaceRecord
 from pacenote.model.result import Progress, TaskResult
 from pacenote.model.track_request import BuildFlavor, TrackRequest
@@ -24,11 +25,11 @@ class RaceRequest:
     `track` is a name, or else `track_path` is set. `track_repository` None looks among the tracks that come
     along first, then in the repository `default`; `repository_urls` says where repositories are, by name.
     `challenge` None means the track's default. At most one of `include_tasks` and `exclude_tasks` is set.
-    `target_hosts` is empty unless given; they may hold credentials, so they are never printed or stored, as
-    little as `basic_auth` (user, password) and `api_key`. `runtime_jdk` None leaves the choice to the
-    provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the race decides;
-    `corpus_documents` is how many documents of a corpus are generated at most; `corpus_mirrors` are tried
-    before the track's own addresses.
+    `target_hosts` is empty unless given; they may hold credentials, so they are never printed or stored.
+    `client` says how they are talked to; `others` are clusters beside them. `runtime_jdk` None leaves the
+    choice to the provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the
+    race decides; `corpus_documents` is how many documents of a corpus are generated at most;
+    `corpus_mirrors` are tried before the track's own addresses.
     `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is Pacenote's home
     folder, `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing.
     `maven_mirror` is where artifacts are downloaded from in place of Maven Central; the address may hold
@@ -58,10 +59,9 @@ class RaceRequest:
     car: tuple[str, ...] = ("defaults",)
     car_params: Mapping[str, object] = field(default_factory=dict)
     runtime_jdk: int | Literal["bundled"] | None = None
-    target_hosts: tuple[str, ...] = ()
-    timeout_s: float = 60.0
-    basic_auth: tuple[str, str] | None = field(default=None, repr=False)
-    api_key: str | None = field(default=None, repr=False)
+    target_hosts: tuple[str, ...] = field(default=(), repr=False)
+    client: ClientOptions = ClientOptions()
+    others: tuple[OtherCluster, ...] = ()
     on_error: OnError = "continue"
     user_tags: Mapping[str, str] = field(default_factory=dict)
     max_error_rate: float = 0.01

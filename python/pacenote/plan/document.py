@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pacenote.model.client_options import Tls
 from pacenote.model.secrets import HIDDEN, hide_in
 from pacenote.model.work import Headers, Lane, Supplied, Work, document_data
 
@@ -56,20 +57,6 @@ class Host:
     port: int
     path: str = ""
     proxy: Proxy | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """How hosts are trusted over TLS, and what they are shown. Files are PEM; None is what the system trusts,
-    no certificate, the key beside the certificate, and the host's own name.
-    """
-
-    ca_file: str | None = None
-    client_cert: str | None = None
-    client_key: str | None = None
-    verify: bool = True
-    verify_host: bool = True
-    server_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,7 @@ from pacenote.cluster.cluster import (
     EmbeddedRequest,
     check_request,
     embedded_cluster,
-    existing_cluster,
 )
-from pacenote.cluster.hosts import parse_hosts
-from pacenote.cluster.wire import Access
 from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
@@ -39,8 +36,9 @@ from pacenote.model.verdict import judge
 from pacenote.operations.base import Context, Engine, included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import Host, OnError, Plan
+from pacenote.plan.document import OnError, Plan
 from pacenote.plan.explain import StepLines, explain
+from pacenote.race.aim import aimed, client_used, found, known
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
 from pacenote.race.documents import check_documents
@@ -71,8 +69,7 @@ def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
 
     Raises TrackError, and UsageError for hosts or cars that the race itself would refuse.
     """
-    if request.target_hosts:
-        parse_hosts(request.target_hosts)
+    known(request)
     if request.pipeline != "benchmark-only":
         compose_car(request.car, request.car_params)
     prepared = _load(request, None, lambda _: None)
@@ -96,7 +93,7 @@ def stage(request: RaceRequest, listener: RaceListener, course: Course) -> RaceR
     Raises as `race` does.
     """
     with _stoppable():
-        existing = _existing(request)
+        existing = found(request, listener.warning)
         prepared = _load(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
         track = prepared.track
@@ -143,9 +140,11 @@ class Stage:
         # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
         alive = self.cluster.alive if self.record.pipeline != "benchmark-only" else None
         lookup = self._context.data_file
-        known = Context(self.prepared.track, lookup, _engine_of(self.cluster), self.request.enable_assertions)
-        program = program_of(plan, self.prepared, self._plugins, known, self.listener.warning)
-        return drive(_aim(plan, self.cluster).to_json(), folder, alive, self.listener, program)
+        engine = _engine_of(self.cluster)
+        context = Context(self.prepared.track, lookup, engine, self.request.enable_assertions)
+        plan = aimed(plan, self.cluster, self.request)
+        program = program_of(plan, self.prepared, self._plugins, context, self.listener.warning)
+        return drive(plan.to_json(), folder, alive, self.listener, program)
 
 
 Course = Callable[[Stage], RaceRecord]
@@ -169,7 +168,9 @@ def _race(crew: _Crew, prepared: Prepared, course: Course) -> RaceRecord:
     folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
     try:
         with existing or embedded_cluster(provision, listener.preparing) as cluster:
-            record = _set_out(folder, plan, cluster, secret_values(request.track_params))
+            record = _set_out(
+                folder, aimed(plan, cluster, request), cluster, secret_values(request.track_params)
+            )
             listener.started(record)
             if isinstance(cluster, EmbeddedCluster):
                 listener.note(f"{cluster.info().distribution} answers at {cluster.hosts[0]}")
@@ -221,7 +222,6 @@ def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: Pla
         race_id=request.race_id,
         seed=request.seed,
         hosts=(),
-        timeout_ms=round(request.timeout_s * 1000),
         threads=request.driver_threads,
         on_error=OnError(request.on_error),
     )
@@ -234,16 +234,6 @@ def _engine(request: RaceRequest, existing: Cluster | None) -> Engine:
         return Engine(request.distribution, request.distribution_version)
     info = existing.info()
     return Engine(info.distribution, info.version, info.flavor)
-
-
-def _existing(request: RaceRequest) -> Cluster | None:
-    """The cluster that somebody else runs; asked first of all, since it may not be there."""
-    if request.pipeline != "benchmark-only":
-        return None
-    access = Access.basic(*request.basic_auth) if request.basic_auth else None
-    if request.api_key:
-        access = Access.api_key(request.api_key)
-    return existing_cluster(request.target_hosts or ("127.0.0.1:9200",), access=access)
 
 
 def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
@@ -295,22 +285,17 @@ def _begin(request: RaceRequest, prepared: Prepared, corpora: PreparedCorpora) -
 def _set_out(folder: RaceFolder, plan: Plan, cluster: Cluster, secrets: frozenset[str]) -> RaceRecord:
     """Stores the plan as it will be driven; what is secret in it is left out."""
     record = folder.read()
-    public = _aim(plan, cluster).to_public_json(secrets)
+    public = plan.to_public_json(secrets)
     folder.write_plan(public)
     info = cluster.info()
     record = dataclasses.replace(
         record,
         cluster=cluster_used(info),
+        client=client_used(plan.target),
         plan=PlanFile(folder.plan_json.name, sha256_of(public)),
     )
     folder.write(record)
     return record
-
-
-def _aim(plan: Plan, cluster: Cluster) -> Plan:
-    hosts = tuple(Host(host.scheme, host.host, host.port, host.path) for host in cluster.hosts)
-    target = dataclasses.replace(plan.target, hosts=hosts, headers=cluster.access.headers)
-    return dataclasses.replace(plan, target=target)
 
 
 def _engine_of(cluster: Cluster) -> Engine:

@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,11 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     return value
 
 
-def parse_dict(text: str, option: str, read: Callable[[str], str] = _read_file) -> dict[str, Any]:
-    """Reads a dictionary; `option` names it in messages, such as `--track-params`.
+def parse_dict(
+    text: str, option: str, read: Callable[[str], str] = _read_file, texts: Collection[str] = ()
+) -> dict[str, Any]:
+    """Reads a dictionary; `option` names it in messages, such as `--track-params`. The values of keys in
+    `texts` are texts whatever they look like: `007` is a password.
 
     Raises `UsageError` when the text is no dictionary.
     """
@@ -61,27 +64,36 @@ def parse_dict(text: str, option: str, read: Callable[[str], str] = _read_file) 
         value = _json_file(text, option, read)
     else:
         items = enumerate(_ITEM.findall(text), start=1)
-        return dict(_pair(item, position, option) for position, item in items if item.strip())
+        pairs = dict(_pair(item, position, option) for position, item in items if item.strip())
+        return {key: _unquoted(value) if key in texts else typed(value) for key, value in pairs.items()}
     if not isinstance(value, dict):
         raise UsageError(f"{option}: is {shown(value)}, must be an object")
     return value
 
 
-def _pair(item: str, position: int, option: str) -> tuple[str, Any]:
-    """A key and its value. Messages tell the position only: the item may be a piece of a secret value."""
+def _pair(item: str, position: int, option: str) -> tuple[str, str]:
+    """A key and the text of its value. Messages tell the position only: the item may be a piece of a secret
+    value.
+    """
     key, colon, value = item.partition(":")
     if not colon or not key.strip():
         raise UsageError(
             f"{option}: item {position} is no key:value pair",
             hint="a value that holds a comma stands in single quotes: key:'a,b'",
         )
-    return key.strip(), typed(value.strip())
+    return key.strip(), value.strip()
+
+
+def _unquoted(text: str) -> str:
+    if not text.startswith("'"):
+        return text
+    return text[1:-1] if len(text) > 1 and text.endswith("'") else text[1:]
 
 
 def typed(text: str) -> Any:
     """The value a text looks like."""
     if text.startswith("'"):
-        return text[1:-1] if len(text) > 1 and text.endswith("'") else text[1:]
+        return _unquoted(text)
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     for kind in (int, float):
