@@ -126,8 +126,17 @@ impl Link {
                 return Outcome { done, free: done, ..failed(sent, verdict, sent_off) };
             }
         };
+        let came = Traffic { bytes_in: reply.bytes_in, ..sent_off };
+        // Decompressing is no part of the service.
+        let reply = match connection.decode(reply) {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.connection = None;
+                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), came) };
+            }
+        };
         let content = connection.body(&reply);
-        let (status, bytes_in, content_in) = (reply.status, reply.bytes_in, content.len() as u64);
+        let (status, content_in) = (reply.status, content.len() as u64);
         let verdict = judge(status, content);
         self.reply = Some(reply);
         Outcome {
@@ -138,7 +147,7 @@ impl Link {
             verdict,
             status,
             retries: 0,
-            traffic: Traffic { bytes_in, content_in, ..sent_off },
+            traffic: Traffic { content_in, ..came },
             parts: Vec::new(),
         }
     }
@@ -156,8 +165,8 @@ fn connect_failure(error: Option<std::io::Error>) -> Verdict {
 
 fn exchange_failure(error: &ExchangeError) -> Verdict {
     let class = match error {
-        ExchangeError::Malformed(_) => ErrorClass::Protocol,
-        _ => ErrorClass::Reset,
+        ExchangeError::Io(_) | ExchangeError::Closed => ErrorClass::Reset,
+        _ => ErrorClass::Protocol,
     };
     Verdict::failure(class, 0, "", error.to_string())
 }

@@ -1,55 +1,23 @@
 //! One connection: a request goes out, a reply comes in.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::chunked::{Chunked, Progress};
+use super::error::{ExchangeError, FOLLOWED};
 use super::head::Head;
-use super::reply::{self, Framing, ReplyHead};
-
-/// A reply head longer than this is refused.
-const LONGEST_HEAD: usize = 64 * 1024;
-/// A reply body longer than this is refused, so that no reply can fill the memory.
-const LONGEST_BODY: usize = 512 * 1024 * 1024;
-/// A buffer that has grown beyond this is given back.
-const LARGE: usize = 4 << 20;
-/// Free room offered to each read.
-const READ_ROOM: usize = 32 * 1024;
-
-/// Why no whole reply came. The connection cannot be used again.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExchangeError {
-    /// The socket failed.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// The peer closed the connection before the reply was whole.
-    #[error("the connection was closed before the reply was complete")]
-    Closed,
-    /// The reply is not what HTTP/1.1 allows.
-    #[error("{0}")]
-    Malformed(&'static str),
-}
-
-/// A whole reply; its body lies in the connection's buffer until the next exchange.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// HTTP status.
-    pub status: u16,
-    /// Bytes read, head and framing included.
-    pub bytes_in: u64,
-    body: Range<usize>,
-}
+use super::receiver::{Receiver, Reply};
 
 /// A connection to one host.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
-    buffer: Vec<u8>,
+    receiver: Receiver,
     spent: bool,
 }
 
@@ -62,7 +30,7 @@ impl Connection {
     pub async fn open(addresses: &[SocketAddr]) -> io::Result<Self> {
         let stream = TcpStream::connect(addresses).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, buffer: Vec::with_capacity(READ_ROOM), spent: false })
+        Ok(Self { stream, receiver: Receiver::default(), spent: false })
     }
 
     /// Whether another request can be sent: the peer has neither announced nor carried out the end.
@@ -81,143 +49,119 @@ impl Connection {
     /// [`ExchangeError`]; the connection is then not [`Connection::usable`] any more.
     pub async fn exchange(&mut self, head: &mut Head, body: &[u8]) -> Result<Reply, ExchangeError> {
         self.spent = true;
-        self.buffer.clear();
-        if self.buffer.capacity() > LARGE {
-            // One large reply must not cost its memory for the rest of the race.
-            self.buffer = Vec::with_capacity(READ_ROOM);
-        }
-        let bodiless = head.bodiless_reply();
-        let written = write_all(&mut self.stream, head.for_body(body.len()), body).await;
-        // A server that refuses a large body may answer and close before it has read it all: its answer says more than
-        // the broken pipe.
-        let reply = match (self.read_reply(bodiless).await, written) {
-            (Ok(reply), _) => Ok(reply),
-            (Err(_), Err(error)) => Err(error.into()),
-            (Err(error), Ok(())) => Err(error),
+        self.receiver.begin(head.bodiless_reply());
+        let (reply, all_sent) = match self.send(head.for_body(body.len()), body).await {
+            Ok(Sent { early: Some(reply), all }) => (reply, all),
+            Ok(Sent { early: None, .. }) => (self.receive().await?, true),
+            // A server that refuses a large body may answer and close before it has read it all: its answer says more
+            // than the broken pipe.
+            Err(ExchangeError::Io(error)) => (self.receive().await.map_err(|_| error)?, false),
+            Err(error) => return Err(error),
         };
-        reply.map(|(head, reply)| {
-            self.spent = head.close;
-            reply
-        })
+        self.spent = reply.close || !all_sent;
+        Ok(reply)
+    }
+
+    /// Decompresses the body of the last reply, if it is compressed: work to be done when the clock has stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError`] when it is coded otherwise, or broken, or longer than any body may be.
+    pub fn decode(&mut self, reply: Reply) -> Result<Reply, ExchangeError> {
+        self.receiver.decode(reply)
     }
 
     /// The headers of the last reply, as the server wrote them; none while there is no whole reply.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
-        reply::headers(&self.buffer)
+        self.receiver.headers()
     }
 
-    /// The body of the last reply.
+    /// The body of the last reply: as it came until [`Connection::decode`] has seen it.
     #[must_use]
     pub fn body(&self, reply: &Reply) -> &[u8] {
-        &self.buffer[reply.body.clone()]
+        self.receiver.body(reply)
     }
 
-    async fn read_reply(&mut self, bodiless: bool) -> Result<(ReplyHead, Reply), ExchangeError> {
-        let mut interim = 0;
-        loop {
-            let head = self.read_head(bodiless).await?;
-            if (100..200).contains(&head.status) {
-                self.buffer.drain(..head.length);
-                interim += head.length;
-                continue;
+    /// Sends head and body, in one system call as long as the socket takes them. While it takes no more, the peer is
+    /// listened to: it may answer before it has read everything. If it then closes the connection the rest is not sent
+    /// (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
+    async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<Sent, ExchangeError> {
+        let mut early: Option<Reply> = None;
+        while !(head.is_empty() && body.is_empty()) {
+            match poll_fn(|context| self.poll_step(head, body, context)).await {
+                Ok(Step::Wrote(written)) => {
+                    let of_head = written.min(head.len());
+                    head = &head[of_head..];
+                    body = &body[written - of_head..];
+                }
+                Ok(Step::Came(1..)) if early.is_none() => early = self.receiver.advance()?,
+                stopped => return Ok(Sent { early: Some(self.last_words(early, stopped)?), all: false }),
             }
-            let (body, end) = match head.framing {
-                Framing::Length(length) => self.read_length(head.length, length).await?,
-                Framing::Chunked => self.read_chunked(head.length).await?,
-                Framing::Close => self.read_to_end(head.length).await?,
-            };
-            if self.buffer.len() > end {
-                return Err(ExchangeError::Malformed("bytes follow the reply that nobody asked for"));
+            if early.as_ref().is_some_and(|reply| reply.close) {
+                return Ok(Sent { early, all: false });
             }
-            let bytes_in = (interim + end) as u64;
-            return Ok((head, Reply { status: head.status, bytes_in, body }));
+        }
+        Ok(Sent { early, all: true })
+    }
+
+    /// Writes some of the request; if the socket takes none of it, reads some of the reply.
+    fn poll_step(&mut self, head: &[u8], body: &[u8], context: &mut Context<'_>) -> Poll<io::Result<Step>> {
+        let stream = Pin::new(&mut self.stream);
+        let written = match (head, body) {
+            (head, []) => stream.poll_write(context, head),
+            ([], body) => stream.poll_write(context, body),
+            (head, body) => stream.poll_write_vectored(context, &[IoSlice::new(head), IoSlice::new(body)]),
+        };
+        match written {
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            Poll::Ready(written) => Poll::Ready(written.map(Step::Wrote)),
+            Poll::Pending => {
+                pin!(self.stream.read_buf(self.receiver.room())).poll(context).map_ok(Step::Came)
+            }
         }
     }
 
-    async fn read_head(&mut self, bodiless: bool) -> Result<ReplyHead, ExchangeError> {
-        loop {
-            if !self.buffer.is_empty()
-                && let Some(head) = reply::parse(&self.buffer, bodiless).map_err(ExchangeError::Malformed)?
-            {
-                return Ok(head);
-            }
-            if self.buffer.len() > LONGEST_HEAD {
-                return Err(ExchangeError::Malformed("the reply's head is longer than 64 KiB"));
-            }
-            self.read_more(READ_ROOM).await?;
-        }
-    }
-
-    async fn read_length(
+    /// What became of a request that could not be sent to its end.
+    fn last_words(
         &mut self,
-        start: usize,
-        length: usize,
-    ) -> Result<(Range<usize>, usize), ExchangeError> {
-        if length > LONGEST_BODY {
-            return Err(ExchangeError::Malformed("the reply's body is longer than 512 MiB"));
+        early: Option<Reply>,
+        stopped: io::Result<Step>,
+    ) -> Result<Reply, ExchangeError> {
+        match (stopped, early) {
+            (Ok(Step::Came(1..)), _) => Err(FOLLOWED),
+            (_, Some(reply)) => Ok(reply),
+            (Ok(_), None) => self.receiver.end(),
+            (Err(error), None) => Err(error.into()),
         }
-        let end = start + length;
-        while self.buffer.len() < end {
-            self.read_more(end - self.buffer.len()).await?;
-        }
-        Ok((start..end, end))
     }
 
-    async fn read_chunked(&mut self, start: usize) -> Result<(Range<usize>, usize), ExchangeError> {
-        let mut chunked = Chunked::default();
+    async fn receive(&mut self) -> Result<Reply, ExchangeError> {
         loop {
-            match chunked.advance(&mut self.buffer[start..]) {
-                Progress::Complete { decoded, consumed } => {
-                    return Ok((start..start + decoded, start + consumed));
-                }
-                Progress::Malformed => {
-                    return Err(ExchangeError::Malformed("the reply's chunks are malformed"));
-                }
-                Progress::Partial => {}
+            if let Some(reply) = self.receiver.advance()? {
+                return Ok(reply);
             }
-            self.limit()?;
-            self.read_more(READ_ROOM).await?;
-        }
-    }
-
-    async fn read_to_end(&mut self, start: usize) -> Result<(Range<usize>, usize), ExchangeError> {
-        loop {
-            match self.read_more(READ_ROOM).await {
-                Ok(()) => self.limit()?,
-                Err(ExchangeError::Closed) => return Ok((start..self.buffer.len(), self.buffer.len())),
-                Err(error) => return Err(error),
+            if self.stream.read_buf(self.receiver.room()).await? == 0 {
+                return self.receiver.end();
             }
         }
-    }
-
-    fn limit(&self) -> Result<(), ExchangeError> {
-        if self.buffer.len() > LONGEST_BODY {
-            return Err(ExchangeError::Malformed("the reply's body is longer than 512 MiB"));
-        }
-        Ok(())
-    }
-
-    async fn read_more(&mut self, room: usize) -> Result<(), ExchangeError> {
-        // At least a full read's room, at most what one read brings: a declared length alone claims no memory.
-        self.buffer.reserve(room.clamp(READ_ROOM, 1 << 20));
-        if self.stream.read_buf(&mut self.buffer).await? == 0 {
-            return Err(ExchangeError::Closed);
-        }
-        Ok(())
     }
 }
 
-/// Head and body leave in one system call as long as the socket takes them.
-async fn write_all(stream: &mut TcpStream, mut head: &[u8], mut body: &[u8]) -> io::Result<()> {
-    while !head.is_empty() {
-        let written = stream.write_vectored(&[IoSlice::new(head), IoSlice::new(body)]).await?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        let of_head = written.min(head.len());
-        head = &head[of_head..];
-        body = &body[written - of_head..];
-    }
-    stream.write_all(body).await
+/// How far a request was sent.
+#[derive(Debug)]
+struct Sent {
+    /// The reply, if it came before everything was sent.
+    early: Option<Reply>,
+    /// Everything was sent.
+    all: bool,
+}
+
+/// What was done next while a request is sent.
+#[derive(Debug)]
+enum Step {
+    /// So many bytes of the request have left.
+    Wrote(usize),
+    /// So many bytes of the reply have come; none: the peer has closed its side.
+    Came(usize),
 }
