@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.model.race import CorpusUsed, DocumentCheck, SystemMetrics, Verdict
+from pacenote.model.race import ClientUsed, CorpusUsed, DocumentCheck, SystemMetrics, Verdict
 from pacenote.model.result import ErrorCount
 from pacenote.report.model import Note
 from pacenote.report.summary import summarise
@@ -22,6 +22,21 @@ def value(report, metric, task_name=""):
 
 def notes(report, label):
     return [(note.task, note.text) for note in report.notes if note.label == label]
+
+
+def test_the_way_to_the_cluster_is_told_where_it_matters():
+    def said(**client):
+        return [text for _, text in notes(summarise(record(client=ClientUsed(**client))), "Client")]
+
+    assert said(tls=True, certificates_verified=True, host_names_verified=True) == []
+    assert said(tls=True, certificates_verified=False, host_names_verified=False, compress=True) == [
+        "TLS certificates were not verified",
+        "bodies were compressed, and compressed replies asked for",
+    ]
+    assert said(host_names_verified=False, certificates_verified=True, proxies={"a:1": "http://b:2"}) == [
+        "requests to a:1 went through the proxy http://b:2",
+        "the names in TLS certificates were not verified",
+    ]
 
 
 def test_rows_without_a_value_are_left_out_zeros_are_not():

@@ -32,7 +32,12 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     if tls.ca_file:
         _readable("ca_certs", tls.ca_file, _CERTIFICATE)
     try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
+        # Reading all that the system trusts takes time.
+        context = (
+            ssl.create_default_context(cafile=tls.ca_file)
+            if tls.verify
+            else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        )
     except OSError:
         raise _unusable("ca_certs", tls.ca_file or "", "its certificates cannot be read") from None
     # In this order: a context that looks at names insists on looking at certificates.
@@ -86,7 +91,10 @@ def tls_failure(failure: BaseException) -> tuple[str, str] | None:
         return "it does not accept our client certificate", _CLIENT_HINT
     if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
         return "the port does not speak TLS", "write http:// in --target-hosts, or leave use_ssl out"
-    return f"the TLS handshake failed: {reason or 'it was cut off'}", "check that the port speaks TLS"
+    if isinstance(found, ssl.SSLEOFError):
+        # A server that refuses us may have gone before its reason was read.
+        return "it cut the TLS connection off", f"if it wants a certificate of ours, {_CLIENT_HINT}"
+    return f"the TLS handshake failed: {reason or 'no reason given'}", "check that the port speaks TLS"
 
 
 def _distrust(error: ssl.SSLCertVerificationError) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pacenote.model.printable import clean
-from pacenote.model.race import TIMESTAMP, CorpusUsed, RaceRecord
+from pacenote.model.race import TIMESTAMP, ClientUsed, CorpusUsed, RaceRecord
 from pacenote.model.result import ErrorCount, TaskResult
 from pacenote.report.model import MARK, SHORT, Note, Row
 from pacenote.units import format_count
@@ -35,9 +35,10 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
 
 
 def notes(record: RaceRecord) -> tuple[Note, ...]:
-    """Warnings, top errors, where the data came from, and what could not be read."""
+    """Warnings, top errors, the way to the cluster, where the data came from, and what could not be read."""
     found = [
         *(note for task in record.tasks for note in _task_notes(task, record)),
+        *(Note("Client", text) for text in _client_texts(record.client)),
         *(_corpus_note(corpus) for corpus in record.corpora),
         *(
             Note("Documents", f"index '{check.index}' may differ: {check.difference_expected}")
@@ -73,6 +74,18 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
             "Neither contains failed requests."
         )
     return tuple(found)
+
+
+def _client_texts(client: ClientUsed) -> Iterator[str]:
+    """What of the way to the cluster a reader of the figures should know."""
+    for host, proxy in client.proxies.items():
+        yield f"requests to {host} went through the proxy {proxy}"
+    if client.certificates_verified is False:
+        yield "TLS certificates were not verified"
+    elif client.host_names_verified is False:
+        yield "the names in TLS certificates were not verified"
+    if client.compress:
+        yield "bodies were compressed, and compressed replies asked for"
 
 
 def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:

@@ -1,0 +1,210 @@
+"""`--client-options` and `--target-hosts` of several clusters, in every form that people write."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from pacenote.cli.client_options import VARIABLE, GivenOptions, client_options
+from pacenote.cli.values import hosts
+from pacenote.errors import UsageError
+from pacenote.model.client_options import ClientOptions, Tls
+from support.records import record
+
+
+@pytest.fixture(autouse=True)
+def no_variable(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def one(text: str) -> ClientOptions:
+    return client_options(text).of(["default"])["default"]
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+def test_nothing_said_is_ours():
+    assert one("") == ClientOptions()
+    assert one("timeout:5") == ClientOptions(timeout_s=5.0)
+    assert one('{"verify_certs": true}').timeout_s == 60.0
+
+
+def test_everything_about_tls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = one("use_ssl:true,ca_certs:ca.pem,client_cert:/c.pem,client_key:'/k,.pem'")
+    assert given.use_ssl is True
+    assert given.tls == Tls(str(tmp_path / "ca.pem"), "/c.pem", "/k,.pem")
+    assert one("verify_certs:false").tls == Tls(verify=False, verify_host=False)
+    assert one("ssl_assert_hostname:false").tls == Tls(verify_host=False)
+    assert one("ssl_assert_hostname:es.example").tls == Tls(server_name="es.example")
+    assert one('{"use_ssl": "False", "ssl_assert_hostname": true}') == ClientOptions(use_ssl=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("basic_auth_user:me,basic_auth_password:'hunter2,:x'", basic("me:hunter2,:x")),
+        ("basic_auth_user:me,basic_auth_password:007", basic("me:007")),
+        ("basic_auth_user:me,basic_auth_password:true", basic("me:true")),
+        ("basic_auth_user:me,basic_auth_password:@@at", basic("me:@at")),
+        ('{"basic_auth_user": "me", "basic_auth_password": 7}', basic("me:7")),
+        ("basic_auth:me:a:b", basic("me:a:b")),
+        ('{"basic_auth": ["me", "ünï"]}', basic("me:ünï")),
+        ("http_auth:me:b", basic("me:b")),
+        ("api_key:aWQ6a2V5", "ApiKey aWQ6a2V5"),
+        ("api_key:id:key", "ApiKey aWQ6a2V5"),
+        ('{"default": {"api_key": ["id", "key"]}}', "ApiKey aWQ6a2V5"),
+        ("bearer_auth:t0ken", "Bearer t0ken"),
+        ("bearer_token:t0ken", "Bearer t0ken"),
+        ('{"headers": {"Authorization": "Negotiate abc"}}', "Negotiate abc"),
+    ],
+)
+def test_credentials(text, expected):
+    given = one(text)
+    assert given.authorization == expected
+    assert given.headers == ()
+    assert expected not in repr(given)
+
+
+def test_secrets_from_files(tmp_path):
+    (tmp_path / "secret").write_text("hunter2\n")
+    secret = f"@{tmp_path / 'secret'}"
+    assert one(f"basic_auth_user:me,basic_auth_password:{secret}").authorization == basic("me:hunter2")
+    assert one(f"api_key:{secret}").authorization == "ApiKey hunter2"
+    (tmp_path / "secret").write_text("me:@hunter2")
+    assert one(f"basic_auth:{secret}").authorization == basic("me:@hunter2")
+    (tmp_path / "all.json").write_text(json.dumps({"headers": {"x-key": secret}, "timeout": 5}))
+    assert one(str(tmp_path / "all.json")).headers == (("x-key", "me:@hunter2"),)
+
+
+def test_the_environment_is_read_too_and_the_option_wins(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "basic_auth_user:me,basic_auth_password:hunter2,timeout:5")
+    assert one("") == ClientOptions(timeout_s=5.0, authorization=basic("me:hunter2"))
+    assert one("request_timeout:7,http_compress:true") == ClientOptions(
+        timeout_s=7.0, authorization=basic("me:hunter2"), compress=True
+    )
+    assert one("api_key:abc").authorization == "ApiKey abc"
+    monkeypatch.setenv(VARIABLE, "basic_auth_user:me")
+    with pytest.raises(UsageError, match=f"{VARIABLE}: basic_auth_user and basic_auth_password go together"):
+        one("")
+
+
+def test_headers_and_compression():
+    given = one('{"headers": {"X-Team": "a b", "x-n": 1}, "opaque_id": "race-7", "compressed": true}')
+    assert given.headers == (("x-team", "a b"), ("x-n", "1"), ("x-opaque-id", "race-7"))
+    assert given.compress
+
+
+def test_what_has_no_effect_is_accepted_and_retries_are_told():
+    assert one("max_connections:512,enable_cleanup_closed:true,ssl_show_warn:false") == ClientOptions()
+    assert one("max_retries:0,retry_on_timeout:false") == ClientOptions()
+    off = "create_api_key_per_client:false,static_responses:none"
+    assert one(off) == ClientOptions()
+    assert one('{"retry_on_status": [503], "max_retries": 3}').remarks == (
+        "--client-options: max_retries, retry_on_status has no effect: nothing is retried unseen",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("verify_cert:false", "there is no client option 'verify_cert'", "did you mean verify_certs"),
+        ("ssl_version:3", "there is no client option 'ssl_version'", "there are timeout, use_ssl"),
+        ("basic_auth_user:me,basic_auth_password:a,B4:c", "there is an item that is no option", ""),
+        ("verify_certs:no", "verify_certs must be true or false", ""),
+        ("timeout:0", "timeout must be a number of seconds above 0", ""),
+        ("timeout:true", "timeout must be a number of seconds above 0", ""),
+        ("timeout:5,request_timeout:6", "request_timeout and timeout are the same option", ""),
+        ("basic_auth_user:me", "basic_auth_user and basic_auth_password go together", ""),
+        ("basic_auth:hunter2", "basic_auth must be two texts", ""),
+        ('{"api_key": ["hunter2"]}', "api_key must be two texts", ""),
+        ('{"api_key": true}', "api_key must be a text", ""),
+        ("api_key:hunter2,bearer_auth:hunter2", "give one of basic_auth_user, basic_auth, api_key", ""),
+        ("bearer_auth:'hunter2\n'", "bearer_auth is empty or holds characters", ""),
+        ("api_key:@/no/such/hunter2", "api_key is a file that cannot be read: No such file", "written @@…"),
+        ("client_key:/k.pem", "client_key needs client_cert", ""),
+        ('{"ca_certs": 1}', "ca_certs must be the name of a file", ""),
+        ('{"headers": {"a b": "c"}}', "headers has a name that no header can have", ""),
+        ('{"headers": {"Host": "c"}}', "headers cannot set host, which the driver does", ""),
+        ("headers:hunter2", "headers must be an object", "in JSON"),
+        ('{"headers": {"authorization": "x"}, "api_key": "y"}', "give credentials or an authorization", ""),
+        ("create_api_key_per_client:true", "create_api_key_per_client is not available", "as api_key"),
+        ("static_responses:a.json", "static_responses is not available", "make bench"),
+        ("ssl_assert_fingerprint:ab", "ssl_assert_fingerprint is not available", "ca_certs"),
+        ('{"default": {}, "other": 1}', "the options of a cluster must be an object", ""),
+    ],
+)
+def test_what_is_refused(text, message, hint):
+    with pytest.raises(UsageError) as caught:
+        client_options(text)
+    assert caught.value.message.startswith(f"--client-options: {message}")
+    assert hint in caught.value.hint
+    assert "hunter2" not in caught.value.message + caught.value.hint
+
+
+def test_options_are_for_the_clusters_of_the_hosts():
+    given = client_options('{"default": {"timeout": 5}, "other": {}}')
+    assert given.of(["other", "default"])["default"].timeout_s == 5.0
+    assert client_options("").of(["default", "other"]) == dict.fromkeys(("default", "other"), ClientOptions())
+    for wrong in (given.of, client_options("api_key:abc").of):
+        with pytest.raises(
+            UsageError, match=r"--client-options are for .*, --target-hosts for default, third"
+        ):
+            wrong(["default", "third"])
+    assert isinstance(given, GivenOptions)
+
+
+def test_hosts_by_cluster(tmp_path: Path):
+    several = {"default": ["a:1", {"host": "::1", "port": 2}], "far": [{"host": "b", "url_prefix": "/x/"}]}
+    expected = {"default": ("a:1", "[::1]:2"), "far": ("b/x",)}
+    assert hosts(json.dumps(several)) == expected
+    (tmp_path / "h.json").write_text(json.dumps(several))
+    assert hosts(str(tmp_path / "h.json")) == expected
+    assert hosts('[{"host": "a", "use_ssl": true}]') == {"default": ("https://a",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": ["h"]}', "--target-hosts names no cluster 'default'"),
+        ('{"default": []}', "--target-hosts must be a list of hosts"),
+        ('{"default": "h"}', "--target-hosts must be a list of hosts"),
+        ('[{"port": 1}]', "--target-hosts must be a list of hosts"),
+        ('[{"host": "h", "http_auth": "me:hunter2"}]', "--target-hosts: a host has no 'http_auth'"),
+    ],
+)
+def test_hosts_that_are_none(text, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        hosts(text)
+    assert "hunter2" not in caught.value.message
+
+
+def test_a_race_gets_all_of_it_and_shows_no_secret(run, fake_race):
+    requests = fake_race(lambda request, listener: record(request.race_id))
+    code, _, err = run(
+        *("race", "--track=x", '--target-hosts={"default": ["https://u:hunter2@a"], "far": ["b"]}'),
+        '--client-options={"default": {"max_retries": 3}, "far": {"api_key": "hunter2"}}',
+    )
+    assert (code, err) == (
+        0,
+        "warning: --client-options: max_retries has no effect: nothing is retried unseen\n",
+    )
+    (request,) = requests
+    assert request.pipeline == "benchmark-only"
+    assert [(other.name, other.client.authorization) for other in request.others] == [
+        ("far", "ApiKey hunter2")
+    ]
+    assert "hunter2" not in repr(request)
+
+
+def test_an_engine_of_ours_has_no_tls(run, fake_race):
+    fake_race(lambda request, listener: record(request.race_id))
+    code, _, err = run("race", "--track=x", "--client-options=use_ssl:true")
+    assert (code, "use_ssl needs a cluster that runs already" in err) == (2, True), err
+    code, _, err = run("race", "--track=x", "--client-options=verify_certs:false")
+    assert (code, "speaks plain HTTP and asks for no credentials" in err) == (0, True), err

@@ -1,0 +1,128 @@
+"""Where requests go, with what, and what the record keeps of it: whole races against real servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.cluster.wire import basic_header
+from pacenote.errors import EngineError
+from pacenote.model.client_options import ClientOptions, OtherCluster, Tls
+from pacenote.model.race import ClientUsed, RaceRecord
+from pacenote.model.race_request import RaceRequest
+from pacenote.plan.document import Host, Proxy, Target
+from pacenote.race.aim import client_used
+from pacenote.race.run import race
+from support.secure import engine
+
+ME = basic_header("me", "hunter2hunter2")
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+class Listener:
+    """Remembers what it was warned of."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warning(self, text: str) -> None:
+        self.warnings.append(text)
+
+    def ignore(self, *_: object) -> None:
+        """All else."""
+
+    preparing = started = progress = task_finished = note = finished = ignore
+
+
+def raced(
+    tmp_path: Path, client: ClientOptions, *hosts: str, **more: Any
+) -> tuple[RaceRecord, list[str], str]:
+    """The record of a race of one task by four clients, the warnings, and all that it left on the disk."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    task = {"operation": {"operation-type": "raw-request", "path": "/hit"}, "clients": 4, "iterations": 4}
+    (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
+    listener = Listener()
+    asked = RaceRequest(
+        race_id="r",
+        home=tmp_path / "home",
+        track_path=folder,
+        pipeline="benchmark-only",
+        target_hosts=hosts,
+        client=client,
+        **more,
+    )
+    record = race(asked, listener)
+    kept = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    return record, listener.warnings, b"\n".join(kept).decode("latin-1")
+
+
+def test_credentials_and_headers_go_with_every_request_and_are_not_kept(tmp_path: Path) -> None:
+    client = ClientOptions(timeout_s=7.0, authorization=ME, headers=(("x-key", "sesame-sesame"),))
+    with engine(None, authorization=ME) as one, engine(None, authorization=ME) as two:
+        record, warnings, kept = raced(tmp_path, client, one.address, two.address)
+        assert (record.tasks[0].error_rate, warnings) == (0.0, [])
+        # Clients are dealt out over the hosts.
+        assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
+        assert {headers["x-key"] for _, headers in one.seen + two.seen} == {"sesame-sesame"}
+        hosts = (f"http://{one.address}", f"http://{two.address}")
+    assert record.client == ClientUsed(hosts=hosts, authentication="basic", timeout_s=7.0)
+    assert '"x-key","<hidden>"' in kept
+    assert ME not in kept
+    assert "sesame-sesame" not in kept
+
+
+def test_every_cluster_is_asked_and_named_in_the_plan(tmp_path: Path) -> None:
+    with engine(None) as main, engine(None, authorization=ME) as far:
+        own = OtherCluster("far", (far.address,), ClientOptions(authorization=ME))
+        _, _, kept = raced(tmp_path, ClientOptions(), main.address, others=(own,))
+        assert far.count("GET /") == 1
+    assert '"others":[{"name":"far","target":{"hosts":[{"scheme":"http","host":"127.0.0.1"' in kept
+    assert ME not in kept
+
+
+def test_another_cluster_that_refuses_us_ends_the_race_before_it_begins(tmp_path: Path) -> None:
+    with engine(None) as main, engine(None, authorization=ME) as far:
+        others = (OtherCluster("far", (far.address,)),)
+        with pytest.raises(EngineError, match="status 401"):
+            raced(tmp_path, ClientOptions(), main.address, others=others)
+        assert main.count("GET /hit") == 0
+    assert not (tmp_path / "home" / "races").exists()
+
+
+def test_a_cluster_that_is_not_trusted_ends_the_race_before_it_begins(tmp_path: Path) -> None:
+    with engine() as secure, pytest.raises(EngineError, match="its TLS certificate is not trusted") as caught:
+        raced(tmp_path, ClientOptions(), f"https://{secure.address}")
+    assert "ca_certs:FILE" in caught.value.hint
+    assert not (tmp_path / "home" / "races").exists()
+
+
+def test_what_the_record_keeps_of_tls_and_proxies() -> None:
+    through = Proxy("http", "proxy.example", 3128, ME)
+    target = Target(
+        hosts=(Host("https", "es.example", 9200, "/x", through), Host("https", "::1", 9200)),
+        headers=(("authorization", "ApiKey abc"),),
+        timeout_ms=60_000,
+        compress=True,
+        tls=Tls(client_cert="/c.pem", verify_host=False),
+    )
+    assert client_used(target) == ClientUsed(
+        hosts=("https://es.example:9200/x", "https://[::1]:9200"),
+        proxies={"es.example:9200": "http://proxy.example:3128"},
+        tls=True,
+        certificates_verified=True,
+        host_names_verified=False,
+        client_certificate=True,
+        authentication="api-key",
+        compress=True,
+        timeout_s=60.0,
+    )
