@@ -147,6 +147,12 @@ def test_what_is_refused(text, message, hint):
     assert "hunter2" not in caught.value.message + caught.value.hint
 
 
+def test_a_file_of_another_kind_is_not_shown(tmp_path):
+    (tmp_path / "secret.json").write_text('["hunter2"]')
+    with pytest.raises(UsageError, match="--client-options: is something else, must be an object"):
+        client_options(str(tmp_path / "secret.json"))
+
+
 def test_options_are_for_the_clusters_of_the_hosts():
     given = client_options('{"default": {"timeout": 5}, "other": {}}')
     assert given.of(["other", "default"])["default"].timeout_s == 5.0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,12 @@ from pacenote.race.run import race
 from support.secure import engine
 
 ME = basic_header("me", "hunter2hunter2")
+
+
+def _speaks_ipv6() -> bool:
+    with contextlib.suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
+        return True
+    return False
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +87,16 @@ def test_credentials_and_headers_go_with_every_request_and_are_not_kept(tmp_path
     assert '"x-key","<hidden>"' in kept
     assert ME not in kept
     assert "sesame-sesame" not in kept
+
+
+@pytest.mark.skipif(not _speaks_ipv6(), reason="this machine has no IPv6 loopback")
+def test_addresses_of_version_6(tmp_path: Path) -> None:
+    with engine(None, host="::1") as running:
+        record, _, _ = raced(tmp_path, ClientOptions(), running.address)
+        assert (record.tasks[0].error_rate, running.count("GET /hit")) == (0.0, 16)
+        sent = {headers["host"] for line, headers in running.seen if line == "GET /hit"}
+        assert sent == {running.address}
+    assert record.client.hosts == (f"http://[::1]:{running.port}",)
 
 
 def test_every_cluster_is_asked_and_named_in_the_plan(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ CA = CERTIFICATES / "ca.pem"
 class Running:
     """A server, how it behaves, and what it has seen: methods and paths, with headers."""
 
+    host: str = "127.0.0.1"
     port: int = 0
     authorization: str | None = None
     target: int = 0
@@ -31,7 +32,8 @@ class Running:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{name}:{self.port}"
 
     def count(self, line: str) -> int:
         return sum(1 for seen, _ in self.seen if seen == line)
@@ -141,7 +143,11 @@ class _Proxy(_Handler):
 
 @contextmanager
 def engine(
-    certificate: str | None = "server.pem", *, client: bool = False, authorization: str | None = None
+    certificate: str | None = "server.pem",
+    *,
+    client: bool = False,
+    authorization: str | None = None,
+    host: str = "127.0.0.1",
 ) -> Iterator[Running]:
     """An engine that shows a certificate (None: plain HTTP), and may ask for the client's."""
     context = None
@@ -151,7 +157,7 @@ def engine(
         if client:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(CA)
-    with _serving(_Engine, Running(authorization=authorization), context) as running:
+    with _serving(_Engine, Running(host, authorization=authorization), context) as running:
         yield running
 
 
@@ -165,7 +171,8 @@ def proxy(target: Running, authorization: str | None = None) -> Iterator[Running
 
 @contextmanager
 def _serving(handler: type[_Handler], running: Running, context: ssl.SSLContext | None) -> Iterator[Running]:
-    with _Server(("127.0.0.1", 0), handler) as server:
+    family = socket.AF_INET6 if ":" in running.host else socket.AF_INET
+    with type("Server", (_Server,), {"address_family": family})((running.host, 0), handler) as server:
         server.running = running
         running.port = server.server_address[1]
         if context:

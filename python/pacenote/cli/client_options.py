@@ -12,14 +12,16 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacenote.cli.parser import similar
 from pacenote.cli.values import DEFAULT_CLUSTER
 from pacenote.errors import UsageError
 from pacenote.model.client_options import ClientOptions, Tls
-from pacenote.model.work import Headers
 from pacenote.track.params import parse_dict
+
+if TYPE_CHECKING:
+    from pacenote.model.work import Headers
 
 OPTION = "--client-options"
 
@@ -61,7 +63,7 @@ _REFUSED = {
     ),
     "ssl_assert_fingerprint": (
         "fingerprints are not compared",
-        "give the certificate itself, or that of its authority, as ca_certs",
+        "give the certificate of its authority as ca_certs",
     ),
 }
 """What Rally or elasticsearch-py have and we do not: why, and what to do instead."""

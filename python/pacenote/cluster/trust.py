@@ -40,6 +40,10 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         )
     except OSError:
         raise _unusable("ca_certs", tls.ca_file or "", "its certificates cannot be read") from None
+    # As the driver does, whatever the version of Python: any certificate given is trusted, not roots only,
+    # and what makes no difference to trust is not insisted on.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     # In this order: a context that looks at names insists on looking at certificates.
     context.check_hostname = tls.verify and tls.verify_host
     context.verify_mode = ssl.CERT_REQUIRED if tls.verify else ssl.CERT_NONE

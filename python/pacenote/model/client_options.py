@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pacenote.model.work import Headers
+if TYPE_CHECKING:
+    from pacenote.model.work import Headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def parse_dict(
         pairs = dict(_pair(item, position, option) for position, item in items if item.strip())
         return {key: _unquoted(value) if key in texts else typed(value) for key, value in pairs.items()}
     if not isinstance(value, dict):
-        raise UsageError(f"{option}: is {shown(value)}, must be an object")
+        # Where there are texts, some of them are secret.
+        raise UsageError(f"{option}: is {'something else' if texts else shown(value)}, must be an object")
     return value
 
 
