@@ -1,4 +1,4 @@
-//! When a task ends, for one of its clients.
+//! When a task ends, for one of its clients or for those that share a schedule.
 
 use std::time::Duration;
 
@@ -9,13 +9,15 @@ use pacenote_record::{EndedBy, MeasuredWindow, SampleType};
 #[derive(Debug, Clone)]
 pub struct Gate {
     bound: Bound,
+    /// Clients that share the gate, and with it their iterations.
+    clients: u64,
     admitted: u64,
 }
 
 impl Gate {
-    /// A gate that has admitted nothing.
-    pub fn new(bound: Bound) -> Self {
-        Self { bound, admitted: 0 }
+    /// A gate for so many clients that has admitted nothing.
+    pub fn new(bound: Bound, clients: u64) -> Self {
+        Self { bound, clients, admitted: 0 }
     }
 
     /// When the task's time is over, in nanoseconds since it began.
@@ -30,7 +32,8 @@ impl Gate {
     pub fn closed(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             Bound::Iterations { warmup, measured } => {
-                (self.admitted >= warmup.saturating_add(measured)).then_some(EndedBy::Iterations)
+                let all = warmup.saturating_add(measured).saturating_mul(self.clients);
+                (self.admitted >= all).then_some(EndedBy::Iterations)
             }
             Bound::Time { .. } => self.end_ns().filter(|end| now_ns >= *end).map(|_| EndedBy::Time),
         }
@@ -48,7 +51,7 @@ impl Gate {
             return Err(end);
         }
         let warming_up = match self.bound {
-            Bound::Iterations { warmup, .. } => self.admitted < warmup,
+            Bound::Iterations { warmup, .. } => self.admitted < warmup.saturating_mul(self.clients),
             Bound::Time { warmup_s, .. } => due_ns < ns(warmup_s),
         };
         self.admitted += 1;
@@ -83,22 +86,32 @@ mod tests {
 
     #[test]
     fn iterations_are_counted_warm_up_first() {
-        let mut gate = Gate::new(Bound::Iterations { warmup: 1, measured: 2 });
+        let mut gate = Gate::new(Bound::Iterations { warmup: 1, measured: 2 }, 1);
         let answers: Vec<_> = (0..4).map(|_| gate.admit(0, 0)).collect();
         let (warmup, normal) = (Ok(SampleType::Warmup), Ok(SampleType::Normal));
         assert_eq!(answers, [warmup, normal, normal, Err(EndedBy::Iterations)]);
     }
 
     #[test]
+    fn clients_that_share_a_gate_share_their_iterations() {
+        let mut gate = Gate::new(Bound::Iterations { warmup: 1, measured: 1 }, 3);
+        let warmups = (0..3).filter(|_| gate.admit(0, 0) == Ok(SampleType::Warmup)).count();
+        let measured = (0..9).filter(|_| gate.admit(0, 0) == Ok(SampleType::Normal)).count();
+        assert_eq!((warmups, measured), (3, 3));
+        let endless = Bound::Iterations { warmup: 0, measured: u64::MAX };
+        assert_eq!(Gate::new(endless, 3).admit(0, 0), Ok(SampleType::Normal));
+    }
+
+    #[test]
     fn time_is_told_by_the_schedule_and_ends_by_the_clock() {
-        let mut gate = Gate::new(Bound::Time { warmup_s: 1.0, measured_s: Some(2.0) });
+        let mut gate = Gate::new(Bound::Time { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
         let second = 1_000_000_000;
         assert_eq!(gate.admit(second - 1, second + 1), Ok(SampleType::Warmup));
         assert_eq!(gate.admit(second, 0), Ok(SampleType::Normal));
         assert_eq!(gate.admit(3 * second - 1, 0), Ok(SampleType::Normal));
         assert_eq!(gate.admit(3 * second, 0), Err(EndedBy::Time));
         assert_eq!(gate.admit(2 * second, 3 * second), Err(EndedBy::Time));
-        let mut endless = Gate::new(Bound::Time { warmup_s: 0.0, measured_s: None });
+        let mut endless = Gate::new(Bound::Time { warmup_s: 0.0, measured_s: None }, 1);
         assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Normal));
     }
 }

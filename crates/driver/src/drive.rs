@@ -1,5 +1,6 @@
 //! The measured loop of one client.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{OnError, Task};
@@ -11,6 +12,7 @@ use crate::book::Book;
 use crate::bound::Gate;
 use crate::lane::Hand;
 use crate::link::Links;
+use crate::open_loop::{OpenLoop, Over};
 use crate::outcome::{Outcome, Part, Verdict};
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
@@ -27,29 +29,23 @@ pub struct Share {
     pub task: u32,
     /// Which of the task's clients this is.
     pub client: u32,
-    /// When its operations are due.
-    pub pacer: Pacer,
-    /// When it ends.
-    pub gate: Gate,
+    /// When it begins with the task, nanoseconds since that began: only later than 0 while ramping up.
+    pub start_ns: u64,
+    /// When its operations are due, and when it ends.
+    pub schedule: Schedule,
     /// What it sends.
     pub source: Source,
     /// Python's hand in it, if it has one.
     pub hand: Option<Hand>,
 }
 
-impl Share {
-    /// A scheduler in Python, if one says when operations are due.
-    fn scheduler(&self) -> Option<&Hand> {
-        self.hand.as_ref().filter(|hand| hand.seat().is_scheduled())
-    }
-
-    /// Operations of the schedule that were due within the task's time, from the one due now on, and are never sent.
-    fn unsent(&self, due_ns: Option<u64>) -> u64 {
-        match (due_ns, self.gate.end_ns()) {
-            (Some(due), Some(end)) if due < end => 1 + self.pacer.due_before(end),
-            _ => 0,
-        }
-    }
+/// The schedule that a client works to.
+#[derive(Debug)]
+pub enum Schedule {
+    /// Closed loop: its own.
+    Own(Pacer, Gate),
+    /// Open loop: that of the task's clients on its thread.
+    Shared(Rc<OpenLoop>),
 }
 
 /// What a client looks at while it works.
@@ -87,48 +83,42 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// Runs a share to its end.
-    pub async fn drive(&mut self, share: &mut Share, run: &TaskRun, task: &Task) -> EndedBy {
+    /// Runs a share to its end; `late` when the client comes to it from another task.
+    pub async fn drive(&mut self, share: &mut Share, run: &TaskRun, task: &Task, late: bool) -> EndedBy {
         let origin = run.origin();
-        // A client that comes late, from another task of its slot, owes this one nothing.
-        let mut free_ns = since(origin, Instant::now());
-        share.pacer.skip_to(free_ns);
-        if !self.wait_until(origin, share.pacer.start_ns()).await {
-            return self.desk.stopped().unwrap_or(EndedBy::Stopped);
+        // It owes the task nothing from before it came.
+        let late_ns = late.then(|| since(origin, Instant::now()));
+        match &mut share.schedule {
+            Schedule::Own(pacer, _) => late_ns.into_iter().for_each(|now_ns| pacer.skip_to(now_ns)),
+            Schedule::Shared(open) => open.begin(late_ns),
+        }
+        let mut free_ns = share.start_ns.max(late_ns.unwrap_or(0));
+        if !self.wait_until(origin, share.start_ns).await {
+            return self.stopped_by();
         }
         loop {
             if let Some(by) = self.desk.stopped() {
                 return by;
             }
-            let due_ns = match share.scheduler() {
-                None => share.pacer.next_due_ns(),
-                Some(hand) => match self.ask(hand, &share.gate, origin).await {
-                    Ok(Some(due_ns)) => Some(due_ns),
-                    Ok(None) => return self.exhausted(share, origin, task),
-                    Err(by) => return by,
-                },
-            };
-            let (begun, sample_type) = loop {
-                match self.admit(share, origin, due_ns) {
-                    Err(by) => return by,
-                    Ok(admitted) if !share.source.is_dry() => break admitted,
-                    Ok(_) => share.gate.withdraw(),
-                }
-                if let Err(by) = self.await_supply(share, origin, due_ns).await {
-                    return by;
+            let next = match &share.schedule {
+                Schedule::Own(..) => self.next_of_own(share, origin, task).await,
+                Schedule::Shared(open) => {
+                    let open = Rc::clone(open);
+                    self.next_of_all(&open, share, origin, task).await
                 }
             };
-            if !share.source.prepare(sample_type) {
-                return self.exhausted(share, origin, task);
-            }
+            let Next { due_ns, begun, sample_type } = match next {
+                Ok(next) => next,
+                Err(by) => return by,
+            };
             if let Some(due_ns) = due_ns
                 && !self.wait_until(origin, due_ns).await
             {
-                return self.desk.stopped().unwrap_or(EndedBy::Stopped);
+                return self.stopped_by();
             }
             self.book.begin_operation(share.task);
             let started = if due_ns.is_some() { Instant::now() } else { begun };
-            let Some(outcome) = share.source.execute(self.links, &self.desk).await else {
+            let Some(outcome) = share.source.execute(self.links, &self.desk, sample_type).await else {
                 return self.cut_short(share, origin, task);
             };
             let ended = share.source.ended();
@@ -147,19 +137,80 @@ impl Client<'_> {
         }
     }
 
-    fn admit(
-        &self,
+    /// The next operation of the client's own schedule, prepared.
+    async fn next_of_own(
+        &mut self,
         share: &mut Share,
         origin: Instant,
-        due_ns: Option<u64>,
-    ) -> Result<(Instant, SampleType), EndedBy> {
-        let begun = Instant::now();
-        let now_ns = since(origin, begun);
-        let admitted = share.gate.admit(due_ns.unwrap_or(now_ns), now_ns);
-        if admitted.is_err() {
-            self.book.leave_unsent(share.task, share.unsent(due_ns));
+        task: &Task,
+    ) -> Result<Next, EndedBy> {
+        let Schedule::Own(pacer, gate) = &mut share.schedule else { return Err(EndedBy::Source) };
+        let scheduler = share.hand.as_ref().filter(|hand| hand.seat().is_scheduled());
+        let due_ns = match scheduler {
+            None => pacer.next_due_ns(),
+            Some(hand) => match self.ask(hand, gate, origin).await? {
+                Some(due_ns) => Some(due_ns),
+                None => return Err(self.exhausted(share, origin, task)),
+            },
+        };
+        let (begun, sample_type) = loop {
+            let begun = Instant::now();
+            let now_ns = since(origin, begun);
+            match gate.admit(due_ns.unwrap_or(now_ns), now_ns) {
+                Ok(sample_type) if !share.source.is_dry() => break (begun, sample_type),
+                Ok(_) => gate.withdraw(),
+                Err(by) => {
+                    let end_ns = gate.end_ns().unwrap_or(0);
+                    if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
+                        self.book.leave_unsent(share.task, 1 + pacer.due_before(end_ns));
+                    }
+                    return Err(by);
+                }
+            }
+            let waited = self.await_supply(&share.source, origin, gate.end_ns()).await;
+            self.note_underrun(share.task, &share.source, due_at(origin, due_ns).max(begun));
+            waited?;
+        };
+        if share.source.prepare() {
+            Ok(Next { due_ns, begun, sample_type })
+        } else {
+            Err(self.exhausted(share, origin, task))
         }
-        admitted.map(|sample_type| (begun, sample_type))
+    }
+
+    /// The operation that is due next in an open loop. It is prepared before it is known which one it is: a client whose
+    /// source is exhausted must not take one away from the others.
+    async fn next_of_all(
+        &mut self,
+        open: &OpenLoop,
+        share: &mut Share,
+        origin: Instant,
+        task: &Task,
+    ) -> Result<Next, EndedBy> {
+        let begun = Instant::now();
+        let mut now_ns = since(origin, begun);
+        if share.source.is_dry() && open.over(now_ns).is_none() {
+            let waited = self.await_supply(&share.source, origin, open.end_ns()).await;
+            if let Some(due_ns) = open.next_due_ns() {
+                self.note_underrun(share.task, &share.source, due_at(origin, Some(due_ns)).max(begun));
+            }
+            waited?;
+            now_ns = since(origin, Instant::now());
+        }
+        if let Some(over) = open.over(now_ns) {
+            return Err(self.leave(share.task, over));
+        }
+        if !share.source.prepare() {
+            return Err(self.exhausted(share, origin, task));
+        }
+        let (due_ns, sample_type) = open.take(now_ns).map_err(|over| self.leave(share.task, over))?;
+        Ok(Next { due_ns: Some(due_ns), begun, sample_type })
+    }
+
+    /// The end of an open loop.
+    fn leave(&self, task: u32, over: Over) -> EndedBy {
+        self.book.leave_unsent(task, over.unsent);
+        over.by
     }
 
     /// Asks a scheduler in Python when the next operation is due; `None`: never. It is not asked for more operations
@@ -173,19 +224,17 @@ impl Client<'_> {
         answer.ok_or_else(|| self.stopped_by())
     }
 
-    /// Waits for a source in Python to hand over the next operation, or to end, or for the task's time to be over. What
-    /// the operation waits beyond the time at which it was wanted is taken down.
+    /// Waits for a source in Python to hand over the next operation, or to end, or for the task's time to be over.
     async fn await_supply(
         &mut self,
-        share: &Share,
+        source: &Source,
         origin: Instant,
-        due_ns: Option<u64>,
+        end_ns: Option<u64>,
     ) -> Result<(), EndedBy> {
-        let Source::Supplied(supplied) = &share.source else { return Ok(()) };
-        let (desk, now) = (self.desk, Instant::now());
-        let needed = due_ns.map_or(now, |due_ns| now.max(origin + Duration::from_nanos(due_ns)));
+        let Source::Supplied(supplied) = source else { return Ok(()) };
+        let desk = self.desk;
         let time_is_over = async {
-            match share.gate.end_ns() {
+            match end_ns {
                 Some(end_ns) => drop(self.wait_until(origin, end_ns).await),
                 None => std::future::pending().await,
             }
@@ -198,12 +247,17 @@ impl Client<'_> {
             }
         };
         let waited = unless_stopped(either, desk.waker, || desk.stopped().is_some()).await;
+        waited.ok_or_else(|| self.stopped_by())
+    }
+
+    /// Takes down how long an operation that was wanted at `needed` has waited for its source.
+    fn note_underrun(&self, task: u32, source: &Source, needed: Instant) {
+        let Source::Supplied(supplied) = source else { return };
         let late = Instant::now().saturating_duration_since(needed);
         // Who waits for nothing but the end of the source has missed no operation.
         if !late.is_zero() && (supplied.has_some() || supplied.is_dry()) {
-            self.book.underrun(share.task, late);
+            self.book.underrun(task, late);
         }
-        waited.ok_or_else(|| self.stopped_by())
     }
 
     fn stopped_by(&self) -> EndedBy {
@@ -368,6 +422,15 @@ impl Client<'_> {
     }
 }
 
+/// An operation that is about to begin.
+struct Next {
+    /// `None`: at once.
+    due_ns: Option<u64>,
+    /// When the client turned to it.
+    begun: Instant,
+    sample_type: SampleType,
+}
+
 /// The times of one operation that its outcome does not know.
 struct Times {
     origin: Instant,
@@ -376,6 +439,11 @@ struct Times {
     started: Instant,
     /// When it ended as a whole, if that is not now.
     ended: Option<Instant>,
+}
+
+/// When an operation is due; what has no schedule was due ever since.
+fn due_at(origin: Instant, due_ns: Option<u64>) -> Instant {
+    origin + Duration::from_nanos(due_ns.unwrap_or(0))
 }
 
 fn since(origin: Instant, instant: Instant) -> u64 {

@@ -45,6 +45,7 @@ pub mod http;
 mod judge;
 mod lane;
 mod link;
+mod open_loop;
 mod outcome;
 mod pacer;
 mod race;

@@ -201,7 +201,6 @@ fn supported(plan: &Plan) -> Result<(), DriveError> {
     match &plan.target {
         target if target.compress => refuse("compression"),
         target if target.hosts.iter().any(|host| host.proxy.is_some()) => refuse("a proxy"),
-        _ if plan.tasks.iter().any(|task| task.open_loop) => refuse("an open loop"),
         _ => Ok(()),
     }
 }

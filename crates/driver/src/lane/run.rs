@@ -16,7 +16,6 @@ use crate::shared::StopLevel;
 #[derive(Debug)]
 pub struct LaneSource {
     hand: Hand,
-    measured: bool,
     /// When the runner was done with its last operation.
     ended: Option<Instant>,
     last: bool,
@@ -26,12 +25,11 @@ pub struct LaneSource {
 impl LaneSource {
     /// The way of one client.
     pub fn new(hand: &Hand) -> Self {
-        Self { hand: hand.clone(), measured: false, ended: None, last: false, unit: None }
+        Self { hand: hand.clone(), ended: None, last: false, unit: None }
     }
 
     /// Whether there may be another operation.
-    pub fn prepare(&mut self, sample_type: SampleType) -> bool {
-        self.measured = sample_type == SampleType::Normal;
+    pub fn prepare(&self) -> bool {
         !self.last && !self.hand.seat().is_over()
     }
 
@@ -39,9 +37,9 @@ impl LaneSource {
     /// race was stopped.
     ///
     /// Whoever drops this future abandons the operation: what the runner says later is not heard.
-    pub async fn execute(&mut self, desk: &Desk<'_>) -> Option<Outcome> {
+    pub async fn execute(&mut self, desk: &Desk<'_>, sample_type: SampleType) -> Option<Outcome> {
         let seat = self.hand.seat();
-        let (task, client, measured) = (seat.task, seat.client, self.measured);
+        let (task, client, measured) = (seat.task, seat.client, sample_type == SampleType::Normal);
         let token = seat.ask();
         let started = Instant::now();
         self.hand.post(LaneEvent::Run { token, task, client, measured });

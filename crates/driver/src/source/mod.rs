@@ -62,12 +62,12 @@ impl Source {
     }
 
     /// Prepares the next operation. Returns `false` when there is none.
-    pub fn prepare(&mut self, sample_type: SampleType) -> bool {
+    pub fn prepare(&mut self) -> bool {
         match self {
             Self::Bulk(bulk) => bulk.prepare(),
             Self::Calls(_) | Self::Sleep(_) => true,
             Self::Supplied(supplied) => supplied.prepare(),
-            Self::Lane(lane) => lane.prepare(sample_type),
+            Self::Lane(lane) => lane.prepare(),
         }
     }
 
@@ -86,7 +86,12 @@ impl Source {
 
     /// Carries the prepared operation out; `None` when the race or the step ended while it waited. Such an operation
     /// has neither succeeded nor failed.
-    pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
+    pub async fn execute(
+        &mut self,
+        links: &Links,
+        desk: &Desk<'_>,
+        sample_type: SampleType,
+    ) -> Option<Outcome> {
         match self {
             Self::Bulk(bulk) => {
                 let mut link = links.take();
@@ -97,7 +102,7 @@ impl Source {
             Self::Calls(calls) => calls.execute(links, desk).await,
             Self::Sleep(duration) => sleep(*duration, desk).await,
             Self::Supplied(supplied) => supplied.execute(links, desk).await,
-            Self::Lane(lane) => lane.execute(desk).await,
+            Self::Lane(lane) => lane.execute(desk, sample_type).await,
         }
     }
 }
