@@ -236,6 +236,14 @@ def test_texts_of_the_engine_cannot_steer_a_terminal():
             {"underruns": 1_200, "underrun_s": 3.14159},
             "the parameter source could not keep up: 1,200 operations waited 3.14 s",
         ),
+        (
+            {"open_loop": True, "clients": 8, "accounting": _accounting(1)},
+            "1 operation waited for a free connection: the ceiling is 8 connections",
+        ),
+        (
+            {"accounting": _accounting(11)},
+            "11 of 1,000 operations were sent late: their client still had no reply to the one before",
+        ),
     ],
 )
 def test_what_is_odd_about_a_task_is_told(changes, text):

@@ -86,6 +86,7 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             unit: task.unit.clone(),
             clients: task.clients,
             paced: !matches!(task.pace, Pace::Unpaced {}),
+            open_loop: task.open_loop,
             warmup_ns,
             end_ns,
             interval_ns: match task.pace {

@@ -117,10 +117,12 @@ impl Client<'_> {
                 return self.stopped_by();
             }
             self.book.begin_operation(share.task);
+            self.alarm.stir();
             let started = if due_ns.is_some() { Instant::now() } else { begun };
             let Some(outcome) = share.source.execute(self.links, &self.desk, sample_type).await else {
                 return self.cut_short(share, origin, task);
             };
+            self.alarm.stir();
             let ended = share.source.ended();
             let times = Times { origin, due_ns, free_ns, started, ended };
             free_ns = since(origin, outcome.free);

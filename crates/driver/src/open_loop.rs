@@ -143,7 +143,10 @@ mod tests {
         open.begin(None);
         open.begin(Some(1000 * MS));
         let all = taken(&open);
-        assert_eq!(all.iter().map(|one| one.0).collect::<Vec<_>>(), (0..20).map(|n| n * 10 * MS).collect::<Vec<_>>());
+        assert_eq!(
+            all.iter().map(|one| one.0).collect::<Vec<_>>(),
+            (0..20).map(|n| n * 10 * MS).collect::<Vec<_>>()
+        );
         let warmup = |one: &&(u64, SampleType)| one.1 == SampleType::Warmup;
         assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
         assert_eq!(open.take(0), Err(Over { by: EndedBy::Iterations, unsent: 0 }));

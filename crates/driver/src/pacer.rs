@@ -41,7 +41,9 @@ impl Pacer {
         let random = || SplitMix64(seed ^ u64::from(client) << 32);
         let (phase_s, interval_s, arrivals) = match task.pace {
             Pace::Unpaced {} | Pace::Scheduled {} => (0.0, 0.0, Arrivals::Unpaced),
-            Pace::Deterministic { interval_s } => (interval_s * number, interval_s, Arrivals::Even { next: 0 }),
+            Pace::Deterministic { interval_s } => {
+                (interval_s * number, interval_s, Arrivals::Even { next: 0 })
+            }
             Pace::Uniform { interval_s } => {
                 (interval_s * number, interval_s, Arrivals::Uniform { next: 0, random: random() })
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -12,13 +13,14 @@ use serde::Serialize;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::alarm::{Alarm, unless_stopped};
+use crate::alarm::{Alarm, Watch, unless_stopped};
 use crate::book::Book;
 use crate::bound::Gate;
-use crate::drive::{Client, Desk, Share};
+use crate::drive::{Client, Desk, Schedule, Share};
 use crate::error::DriveError;
 use crate::lane::Lane;
 use crate::link::Links;
+use crate::open_loop::OpenLoop;
 use crate::pacer::Pacer;
 use crate::shared::{Shared, StopLevel, nanos};
 use crate::source::{DataFiles, Site, Source};
@@ -105,10 +107,20 @@ impl Meter {
         Self { began: Instant::now(), cpu_ns: thread_cpu_ns() }
     }
 
-    /// How busy the thread was, by now, in a step that began with the meter; `None` when it was too short to tell.
-    pub fn read(&self, step: &Step) -> Option<Busiest> {
-        Busiest::of(step, self.began.elapsed(), thread_cpu_ns().saturating_sub(self.cpu_ns))
+    /// How busy the thread was, by now, in a step that began with the meter; `None` when it was too short to tell. So
+    /// much of its CPU time went into watching the clock and would have been there for work.
+    pub fn read(&self, step: &Step, watched_ns: u64) -> Option<Busiest> {
+        let used_ns = thread_cpu_ns().saturating_sub(self.cpu_ns);
+        Busiest::of(step, self.began.elapsed(), used_ns.saturating_sub(watched_ns))
     }
+}
+
+/// What the shares of a step are made with.
+struct Making<'a> {
+    files: &'a DataFiles,
+    book: &'a Book,
+    /// Schedules of open-loop tasks, by position of the task.
+    open: BTreeMap<u32, Rc<OpenLoop>>,
 }
 
 /// A client with what it keeps from step to step.
@@ -128,7 +140,9 @@ impl Worker {
         while let Some(order) = self.orders.recv().await {
             let Order::Prepare(step, files) = order else { break };
             let book = Book::new(self.outgoing.clone(), Arc::clone(&self.shared));
-            let seats = self.prepare(&step, &files, &book, &mut kept).await;
+            let watch = Rc::new(Watch::new(Duration::from_micros(self.plan.driver.spin_us.into())));
+            let making = Making { files: &files, book: &book, open: self.open_loops(&step) };
+            let seats = self.prepare(&step, &making, &watch, &mut kept).await;
             let (seats, answer) = match seats {
                 Ok(seats) => (seats, Ok(())),
                 Err(error) => (Vec::new(), Err(error)),
@@ -140,7 +154,7 @@ impl Worker {
             }
             let meter = Meter::start();
             self.run_step(&step, book, seats, &mut kept).await;
-            busiest = Busiest::busier(busiest, meter.read(step.step()));
+            busiest = Busiest::busier(busiest, meter.read(step.step(), watch.idle_ns()));
             let _ = self.reports.send(Report::Done);
         }
         busiest
@@ -149,16 +163,16 @@ impl Worker {
     async fn prepare(
         &self,
         step: &Arc<StepRun>,
-        files: &DataFiles,
-        book: &Book,
+        making: &Making<'_>,
+        watch: &Rc<Watch>,
         kept: &mut BTreeMap<u32, Links>,
     ) -> Result<Vec<Seat>, DriveError> {
         let mut seats = Vec::new();
         for slot in step.slots_of(self.place.0, self.place.1) {
             let host = slot.client as usize % self.plan.target.hosts.len();
             let links = kept.remove(&slot.client).unwrap_or_else(|| self.links(host));
-            let alarm = Alarm::new();
-            let shares = self.shares(slot, (host, files), book)?;
+            let alarm = Alarm::new(Rc::clone(watch));
+            let shares = self.shares(slot, host, making)?;
             seats.push(Seat { slot: slot.clone(), links, alarm, shares });
         }
         self.connect(seats).await
@@ -168,23 +182,39 @@ impl Worker {
         Links::new(self.plan.target.hosts[host].clone(), Arc::clone(&self.addresses[host]))
     }
 
-    fn shares(&self, slot: &Slot, place: (usize, &DataFiles), book: &Book) -> Result<Vec<Share>, DriveError> {
+    /// The schedule of one client of a task.
+    fn pacer(&self, task: u32, client: u32) -> Pacer {
+        let seed = self.plan.seed.wrapping_add(u64::from(task).wrapping_mul(0x9e37_79b9));
+        Pacer::new(&self.plan.tasks[task as usize], client, seed)
+    }
+
+    /// The schedules that clients of this thread share in a step.
+    fn open_loops(&self, step: &StepRun) -> BTreeMap<u32, Rc<OpenLoop>> {
+        let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
+        for share in step.slots_of(self.place.0, self.place.1).flat_map(|slot| &slot.allocations) {
+            if self.plan.tasks[share.task as usize].open_loop {
+                pacers.entry(share.task).or_default().push(self.pacer(share.task, share.client));
+            }
+        }
+        let open =
+            |(task, pacers)| (task, Rc::new(OpenLoop::new(self.plan.tasks[task as usize].bound, pacers)));
+        pacers.into_iter().map(open).collect()
+    }
+
+    fn shares(&self, slot: &Slot, host: usize, making: &Making<'_>) -> Result<Vec<Share>, DriveError> {
         let share = |allocation: &pacenote_plan::Allocation| {
-            let task = &self.plan.tasks[allocation.task as usize];
-            let seed = self.plan.seed.wrapping_add(u64::from(allocation.task).wrapping_mul(0x9e37_79b9));
-            let pacer = Pacer::new(task, allocation.client, seed);
-            book.expect_client(allocation.task, task)?;
-            let hand = self.lane.as_ref().and_then(|lane| lane.hand((allocation.task, allocation.client)));
-            let site = Site { host: place.0, files: place.1, hand: hand.as_ref() };
-            let source = Source::new(&self.plan, task, allocation.client, site)?;
-            Ok(Share {
-                task: allocation.task,
-                client: allocation.client,
-                pacer,
-                gate: Gate::new(task.bound),
-                source,
-                hand,
-            })
+            let (index, client) = (allocation.task, allocation.client);
+            let task = &self.plan.tasks[index as usize];
+            making.book.expect_client(index, task)?;
+            let hand = self.lane.as_ref().and_then(|lane| lane.hand((index, client)));
+            let site = Site { host, files: making.files, hand: hand.as_ref() };
+            let source = Source::new(&self.plan, task, client, site)?;
+            let schedule = match making.open.get(&index) {
+                Some(open) => Schedule::Shared(Rc::clone(open)),
+                None => Schedule::Own(self.pacer(index, client), Gate::new(task.bound, 1)),
+            };
+            let start_ns = Pacer::client_starts_ns(task, client);
+            Ok(Share { task: index, client, start_ns, schedule, source, hand })
         };
         slot.allocations.iter().map(share).collect()
     }
@@ -230,12 +260,12 @@ impl Worker {
         seats: Vec<Seat>,
         kept: &mut BTreeMap<u32, Links>,
     ) {
-        let book = std::rc::Rc::new(book);
+        let book = Rc::new(book);
         let waker = self.shared.waker(self.place.0);
         let mut clients = JoinSet::new();
         for mut seat in seats {
             let (step, shared) = (Arc::clone(step), Arc::clone(&self.shared));
-            let (book, waker) = (std::rc::Rc::clone(&book), Arc::clone(&waker));
+            let (book, waker) = (Rc::clone(&book), Arc::clone(&waker));
             clients.spawn_local(async move {
                 let desk = Desk { step: &step, shared: &shared, waker: &waker };
                 work(&mut seat, &book, desk).await;
@@ -268,13 +298,13 @@ impl Worker {
 /// A client's work in a step: its shares one after another.
 async fn work(seat: &mut Seat, book: &Book, desk: Desk<'_>) {
     let mut over = None;
-    for share in &mut seat.shares {
+    for (place, share) in seat.shares.iter_mut().enumerate() {
         let Some((run, task)) = desk.step.task(share.task) else { continue };
         let by = if let Some(by) = over {
             by
         } else {
             let mut client = Client { links: &seat.links, alarm: &mut seat.alarm, book, desk };
-            client.drive(share, run, task).await
+            client.drive(share, run, task, place > 0).await
         };
         over = desk.stopped();
         if let Some(hand) = &share.hand {

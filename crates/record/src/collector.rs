@@ -31,6 +31,8 @@ pub struct TaskInfo {
     pub clients: u32,
     /// Whether it has a schedule.
     pub paced: bool,
+    /// Whether its clients share their schedule.
+    pub open_loop: bool,
     /// Length of the warm-up of a time-based task, `None` when operations are counted instead.
     pub warmup_ns: Option<u64>,
     /// Planned end of a time-based task.

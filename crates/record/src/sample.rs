@@ -15,7 +15,8 @@ pub struct Sample {
     pub paced: bool,
     /// When the schedule wanted the operation to start.
     pub due_ns: u64,
-    /// When the client became free: the end of its previous operation, 0 for the first.
+    /// When the client became free for the operation: the end of its previous one; of the first, when the client begins
+    /// with the task.
     pub free_ns: u64,
     /// When the operation's first request was handed to the kernel, in its first attempt.
     pub first_sent_ns: u64,
@@ -71,6 +72,12 @@ impl Sample {
     #[must_use]
     pub fn lateness_ns(&self) -> u64 {
         self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
+    }
+
+    /// Whether it was due while no client was free for it.
+    #[must_use]
+    pub fn waited(&self) -> bool {
+        self.paced && self.due_ns < self.free_ns
     }
 }
 

@@ -31,6 +31,8 @@ pub struct TaskResult {
     pub window_s: f64,
     /// Whether the task has a schedule.
     pub paced: bool,
+    /// Whether its clients share their schedule: they are the most connections that may be in use.
+    pub open_loop: bool,
     /// `null` when no work was done in the window.
     pub throughput: Option<Throughput>,
     /// Of successes.
@@ -148,8 +150,10 @@ pub struct Accounting {
     pub failed: u64,
     /// Begun, but the race ended before the reply came.
     pub unanswered: u64,
-    /// Due within the task's time, but its client was still waiting for the reply before.
+    /// Due within the task's time, but no client was free before it was over.
     pub unsent: u64,
+    /// Sent late because no client was free when they were due.
+    pub waited: u64,
     /// Attempts after the first.
     pub retried: u64,
     /// Ended during warm-up's share of the schedule.

@@ -82,6 +82,8 @@ pub struct Counts {
     pub window_weight: u64,
     /// Attempts after the first.
     pub retries: u64,
+    /// Those that were due while no client was free.
+    pub waited: u64,
     /// Earliest start of an operation, nanoseconds since the task began; `u64::MAX` when there is none.
     pub first_sent_ns: u64,
     /// Latest end of an operation, likewise; 0 when there is none.
@@ -103,6 +105,7 @@ impl Default for Counts {
             reconnects: 0,
             window_weight: 0,
             retries: 0,
+            waited: 0,
             first_sent_ns: u64::MAX,
             last_done_ns: 0,
         }
@@ -122,6 +125,7 @@ impl Counts {
         self.content_in += sample.content_in;
         self.reconnects += u64::from(sample.reconnects);
         self.retries += u64::from(sample.retries);
+        self.waited += u64::from(sample.waited());
         self.first_sent_ns = self.first_sent_ns.min(sample.first_sent_ns);
         self.last_done_ns = self.last_done_ns.max(sample.done_ns);
     }
@@ -140,6 +144,7 @@ impl Counts {
         self.reconnects += other.reconnects;
         self.window_weight += other.window_weight;
         self.retries += other.retries;
+        self.waited += other.waited;
         self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
         self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
     }

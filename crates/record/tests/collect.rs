@@ -24,6 +24,7 @@ fn info() -> TaskInfo {
         unit: "docs".into(),
         clients: 2,
         paced: false,
+        open_loop: false,
         warmup_ns: None,
         end_ns: None,
         interval_ns: None,
@@ -256,6 +257,19 @@ fn an_even_schedule_that_is_kept_reads_as_its_rate() {
     // 100 operations at 200 a second fill half a second, although the last one was sent after 0.495 s.
     assert!((result.throughput.unwrap().mean - 200.0).abs() < 1e-9, "{:?}", result.throughput);
     assert!((result.window_s - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn operations_that_were_due_before_a_client_was_free_have_waited() {
+    let mut race = Race::new(TaskInfo { paced: true, open_loop: true, ..info() }, 1);
+    let mut recorder = race.recorder(true);
+    for (due, free) in [(0, 0), (1, 0), (2, 3), (3, 3), (4, 9)] {
+        let one = sample(10 * MS, 11 * MS);
+        recorder.note(Sample { paced: true, due_ns: due * MS, free_ns: free * MS, ..one });
+    }
+    recorder.end(ended(EndedBy::Iterations, 0));
+    let result = race.result();
+    assert_eq!((result.accounting.waited, result.accounting.operations, result.open_loop), (2, 5, true));
 }
 
 #[test]

@@ -63,7 +63,8 @@ class Accounting:
     """Where every operation of a task went: `operations` = `succeeded` + `failed` + `unanswered`.
 
     Unanswered ones were begun, but the race ended before their reply. `unsent` ones were due within the
-    task's time, but their client still waited for the reply before. `requests` are those on the wire;
+    task's time, but no client was free before it was over; `waited` ones were sent late because none was free
+    when they were due. `requests` are those on the wire;
     `reconnects` are connections that were opened again while the task ran.
     """
 
@@ -76,6 +77,7 @@ class Accounting:
     normal: int
     requests: int
     unsent: int = 0
+    waited: int = 0
     reconnects: int = 0
 
 
@@ -140,7 +142,8 @@ class TaskResult:
     `latency` is None for unpaced tasks, where it equals the service time. Failed operations are only in
     `failed_service_time`, never in the other distributions. `error_rate` (0 to 1) is over measured
     operations. `started_s` counts from the race's first task; `duration_s` includes the warm-up, `window_s`
-    does not. `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
+    does not. `open_loop`: its clients shared their schedule, and were the most connections in use at a time.
+    `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
     written in Python. `bytes_*` are what crossed the sockets for requests, TLS included; `content_*` are the
     bodies within, as they were before compression. `parts` are the operations within a composite one; they
     count for nothing else here. `values` are what a runner written in Python returned with measured operations.
@@ -169,6 +172,7 @@ class TaskResult:
     error_rate: float
     errors: tuple[ErrorCount, ...]
     ended_by: EndedBy
+    open_loop: bool = False
     underruns: int = 0
     underrun_s: float = 0.0
     content_out: int = 0

@@ -16,6 +16,9 @@ from pacenote.units import format_count
 
 _TOP_ERRORS = 3
 
+_WAITED_SHARE = 0.01
+"""In a closed loop, more than this share of a schedule sent late is told."""
+
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
     """What the race was, one line each; what is not known is left out."""
@@ -98,6 +101,8 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
         yield Note("Warning", f"{count} had no answer when the race ended", name)
+    if text := _waited_text(task):
+        yield Note("Warning", text, name)
     if task.underruns:
         count = format_count(task.underruns, "operation")
         waited = f"{count} waited {task.underrun_s:.3g} s"
@@ -110,6 +115,18 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if rest := by_count[_TOP_ERRORS:]:
         others = sum(error.count for error in rest)
         yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in all", name)
+
+
+def _waited_text(task: TaskResult) -> str:
+    """What no client was free for in time. Where each has a schedule of its own, a few are nothing odd."""
+    waited, operations = task.accounting.waited, task.accounting.operations
+    if task.open_loop and waited:
+        ceiling = format_count(task.clients, "connection")
+        return f"{format_count(waited, 'operation')} waited for a free connection: the ceiling is {ceiling}"
+    if waited > _WAITED_SHARE * operations:
+        late = f"{waited:,} of {operations:,} operations were sent late"
+        return f"{late}: their client still had no reply to the one before"
+    return ""
 
 
 def _error_text(error: ErrorCount) -> str:

@@ -103,7 +103,7 @@ pub async fn serve(
             }
             Command::Begin => meter = Some(Meter::start()),
             Command::End(step) => {
-                let seen = meter.take().and_then(|meter| meter.read(step.step()));
+                let seen = meter.take().and_then(|meter| meter.read(step.step(), 0));
                 busiest = Busiest::busier(busiest, seen);
             }
             Command::Quit => break,

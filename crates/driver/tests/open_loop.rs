@@ -1,0 +1,247 @@
+//! Schedules that several clients share, and what is late of them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use pacenote_driver::LaneEvent;
+use pacenote_record::EndedBy;
+use serde_json::{Value, json};
+use support::lane::{prepared, race, search, supplied_task};
+use support::server::Answer;
+use support::{Finished, Sample, Server, bulk_task, good, plan, reply, request_task, run, run_with, step};
+
+const MS: i64 = 1_000_000;
+
+/// So many operations a second by so many clients that share their schedule, each with so many to send.
+fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
+    let mut task = request_task(name, clients, each);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
+    task["open_loop"] = true.into();
+    task
+}
+
+/// A plan whose clients are all on one thread.
+fn on_one_thread(server: &Server, task: Value) -> Value {
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["threads"] = 1.into();
+    plan
+}
+
+/// How many operations were due before their client's previous one had ended.
+fn waited(samples: &[Sample]) -> u64 {
+    let mut of_client: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        of_client.entry(sample.client).or_default().push(sample);
+    }
+    let late = |own: &mut Vec<&Sample>| {
+        own.sort_by_key(|sample| sample.sent);
+        own.windows(2).filter(|pair| pair[1].due < pair[0].done).count()
+    };
+    of_client.values_mut().map(late).sum::<usize>() as u64
+}
+
+#[test]
+fn a_slow_client_holds_back_no_other() {
+    let slow: Arc<Mutex<Option<usize>>> = Arc::default();
+    let theirs = Arc::clone(&slow);
+    let server = Server::start(move |seen, _| {
+        let is_slow = *theirs.lock().unwrap().get_or_insert(seen.connection) == seen.connection;
+        Answer::from(good()).after(Duration::from_millis(if is_slow { 400 } else { 0 }))
+    });
+    let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
+    let slow = slow.lock().unwrap().unwrap();
+    let by_slow = server.seen().iter().filter(|seen| seen.connection == slow).count();
+    // 0.8 s are room for two; a schedule of its own would have given it 50.
+    assert!((1..=10).contains(&by_slow), "{by_slow}");
+    assert_eq!((server.seen().len(), finished.task("search").accounting.succeeded), (200, 200));
+    let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
+    due.sort_unstable();
+    assert_eq!(due, (0..200).map(|number| number * 4 * MS).collect::<Vec<_>>());
+    assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
+}
+
+/// Of 100/s nothing is answered for 0.3 s: each of two clients holds one, the other 28 wait.
+fn stalled(open_loop: bool) -> Finished {
+    let stall = Duration::ZERO..Duration::from_millis(300);
+    let server = Server::stalling(&[stall], |_, _| good());
+    let mut task = open("search", 2, 100.0, 20);
+    task["open_loop"] = open_loop.into();
+    run(&on_one_thread(&server, task))
+}
+
+#[test]
+fn what_waits_for_a_free_client_is_counted_and_no_fault_of_the_driver() {
+    for open_loop in [true, false] {
+        let finished = stalled(open_loop);
+        let result = finished.task("search");
+        let accounting = result.accounting;
+        assert_eq!((accounting.succeeded, accounting.unsent), (40, 0));
+        assert_eq!(accounting.waited, waited(&finished.samples), "{open_loop}");
+        assert!((28..=40).contains(&accounting.waited), "{open_loop} {accounting:?}");
+        // The ramp of those that waited: due at 20, 30, … ms, sent from 300 ms on.
+        assert!(result.latency.as_ref().unwrap().max_ms >= 275.0);
+        assert!(result.lateness.as_ref().unwrap().percentiles[0].ms < 100.0, "the driver was blamed");
+    }
+}
+
+#[test]
+fn a_task_without_a_schedule_makes_nothing_wait() {
+    let server = Server::start(|_, _| good());
+    assert_eq!(run(&plan(server.port, &[request_task("search", 2, 20)])).task("search").accounting.waited, 0);
+}
+
+#[test]
+fn what_the_ceiling_leaves_over_at_the_end_is_counted() {
+    let server = Server::start(|_, _| Answer::from(good()).after(Duration::from_millis(100)));
+    for threads in [1, 2] {
+        let mut task = open("search", 4, 100.0, 1);
+        task["bound"] = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 0.4});
+        let mut plan = plan(server.port, &[task]);
+        plan["driver"]["threads"] = threads.into();
+        let result = run(&plan).task("search").clone();
+        let accounting = result.accounting;
+        assert_eq!(accounting.operations + accounting.unsent, 50, "{accounting:?}");
+        assert!((4..=20).contains(&accounting.operations), "{accounting:?}");
+        assert_eq!(result.ended_by, EndedBy::Time);
+    }
+}
+
+#[test]
+fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
+    let server = Server::start(|_, _| good());
+    for threads in [1, 2] {
+        let mut task = open("search", 4, 1000.0, 1);
+        task["bound"] = json!({"kind": "iterations", "warmup": 5, "measured": 10});
+        let mut plan = plan(server.port, &[task]);
+        plan["driver"]["threads"] = threads.into();
+        let finished = run(&plan);
+        let accounting = finished.task("search").accounting;
+        assert_eq!((accounting.warmup, accounting.normal), (20, 40));
+        let (warmup, measured): (Vec<&Sample>, Vec<&Sample>) =
+            finished.samples.iter().partition(|sample| sample.warmup);
+        let last = warmup.iter().map(|sample| sample.due).max();
+        assert!(last < measured.iter().map(|sample| sample.due).min());
+        assert_eq!(finished.task("search").ended_by, EndedBy::Iterations);
+    }
+}
+
+#[test]
+fn clients_that_wait_for_their_operations_are_stopped_aborted_and_completed() {
+    let slow = |name| open(name, 3, 0.01, 5);
+    let server = Server::start(|_, _| good());
+    let race = run_with(&plan(server.port, &[slow("search")]), |race| {
+        while server.seen().is_empty() {
+            thread::sleep(Duration::from_millis(2));
+        }
+        race.stop(false);
+    });
+    let result = race.task("search");
+    assert_eq!((result.accounting.succeeded, result.accounting.unanswered), (1, 0));
+    assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
+
+    let failing = Server::start(|_, _| reply(500, &json!({})));
+    let mut strict = plan(failing.port, &[slow("search")]);
+    strict["driver"]["on_error"] = "abort".into();
+    let race = run(&strict);
+    assert_eq!((race.task("search").accounting.failed, race.task("search").ended_by), (1, EndedBy::Aborted));
+
+    let tasks = [slow("search"), request_task("other", 1, 10)];
+    let mut both = plan(server.port, &tasks);
+    both["steps"] = json!([step(&tasks, &[0, 1])]);
+    both["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
+    let race = run(&both);
+    assert_eq!(race.task("search").ended_by, EndedBy::CompletedBy);
+    assert!(race.task("search").accounting.operations <= 1);
+}
+
+#[test]
+fn documents_are_posted_once_also_by_clients_that_share_a_schedule() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    let lines: Vec<String> = (0..700).map(|number| format!("{{\"n\": {number}}}")).collect();
+    fs::write(&file, lines.join("\n")).unwrap();
+    let server = Server::start(|seen, _| {
+        Answer::from(good()).after(Duration::from_millis(if seen.connection == 0 { 10 } else { 0 }))
+    });
+    let mut task = bulk_task("index", 3, &file, 700);
+    task["pace"] = json!({"kind": "uniform", "interval_s": 0.002});
+    task["open_loop"] = true.into();
+    let finished = run(&on_one_thread(&server, task));
+    let bodies: Vec<u8> = server.seen().into_iter().flat_map(|seen| seen.body).collect();
+    let posted: Vec<String> =
+        String::from_utf8(bodies).unwrap().lines().skip(1).step_by(2).map(str::to_owned).collect();
+    assert_eq!(posted.len(), 700);
+    assert_eq!(posted.into_iter().collect::<BTreeSet<_>>(), lines.into_iter().collect());
+    let result = finished.task("index");
+    assert_eq!((result.work.done, result.ended_by, result.accounting.unsent), (700, EndedBy::Source, 0));
+}
+
+#[test]
+fn a_client_whose_source_has_nothing_yet_takes_no_operation_from_the_others() {
+    let server = Server::start(|_, _| good());
+    let mut task = supplied_task("search", 32);
+    task["clients"] = 2.into();
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["open_loop"] = true.into();
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["threads"] = 1.into();
+    let finished = race(&plan, |lane, event| match event {
+        LaneEvent::Prepare { .. } => {
+            for number in 0..20 {
+                lane.supply((0, 0), &search(&format!("/{number}")), None).unwrap();
+            }
+            lane.end((0, 0), None).unwrap();
+            prepared(lane, event);
+        }
+        LaneEvent::Ended { task: 0, client: 0 } => {
+            lane.supply((0, 1), &search("/last"), None).unwrap();
+            lane.end((0, 1), None).unwrap();
+        }
+        _ => {}
+    });
+    let result = finished.task("search");
+    assert_eq!((result.accounting.succeeded, result.accounting.operations), (21, 21));
+    let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
+    due.sort_unstable();
+    assert_eq!(due, (0..21).map(|number| number * 5 * MS).collect::<Vec<_>>());
+}
+
+#[test]
+fn clients_that_all_come_to_a_task_late_are_owed_nothing() {
+    let server = Server::start(|_, _| good());
+    let mut first = request_task("first", 1, 1);
+    first["work"] = json!({"kind": "sleep", "seconds": 0.3});
+    let tasks = [first, open("second", 2, 100.0, 10)];
+    let mut plan = plan(server.port, &tasks);
+    // Each on a thread of its own: the schedule of the second begins when it comes.
+    plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
+        {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+        {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
+    let finished = run(&plan);
+    let second: Vec<Sample> =
+        finished.samples.iter().filter(|sample| sample.task == "second").cloned().collect();
+    let late: Vec<&Sample> = second.iter().filter(|sample| sample.client == 1).collect();
+    assert_eq!((second.len(), late.len()), (20, 10));
+    assert!(late.iter().all(|sample| sample.due >= 290 * MS), "the late client fired a backlog");
+    assert_eq!(finished.task("second").accounting.waited, waited(&second));
+}
+
+#[test]
+fn watching_the_clock_sends_nothing_early_and_serves_the_others() {
+    let server = Server::start(|_, _| Answer::from(good()).after(Duration::from_millis(2)));
+    for open_loop in [true, false] {
+        let mut task = open("search", 3, 300.0, 20);
+        task["open_loop"] = open_loop.into();
+        let mut plan = on_one_thread(&server, task);
+        plan["driver"]["spin_us"] = 3000.into();
+        let finished = run(&plan);
+        assert_eq!(finished.task("search").accounting.succeeded, 60);
+        assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
+    }
+}
