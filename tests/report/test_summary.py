@@ -237,17 +237,22 @@ def test_texts_of_the_engine_cannot_steer_a_terminal():
             "the parameter source could not keep up: 1,200 operations waited 3.14 s",
         ),
         (
-            {"open_loop": True, "clients": 8, "accounting": _accounting(1)},
+            {"open_loop": True, "clients": 8, "accounting": replace(task().accounting, waited=1)},
             "1 operation waited for a free connection: the ceiling is 8 connections",
         ),
         (
-            {"accounting": _accounting(11)},
-            "11 of 1,000 operations were sent late: their client still had no reply to the one before",
+            {"accounting": replace(task().accounting, waited=581)},
+            "581 of 58,000 operations were sent late: their client still had no reply to the one before",
         ),
     ],
 )
 def test_what_is_odd_about_a_task_is_told(changes, text):
     assert ("search", text) in notes(summarise(record(tasks=(task(**changes),))), "Warning")
+
+
+def test_a_few_late_operations_of_a_closed_loop_are_nothing_odd():
+    few = task(accounting=replace(task().accounting, waited=580))
+    assert not any("sent late" in text for _, text in notes(summarise(record(tasks=(few,))), "Warning"))
 
 
 def test_where_the_data_came_from_is_told():
