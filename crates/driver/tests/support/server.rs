@@ -280,14 +280,14 @@ impl Stage {
         for (index, piece) in reply.chunks(size).enumerate() {
             let gap = answer.over * u32::try_from(index).unwrap() / u32::try_from(last.max(1)).unwrap();
             self.wait_until(arrived + answer.after + gap);
-            let now = self.now();
+            {
+                // Written down first: who has read the reply may look into the log at once.
+                let seen = &mut self.log.lock().unwrap()[number];
+                seen.bytes_back += piece.len();
+                seen.replied = (index == last).then(|| self.now());
+            }
             if stream.write_all(piece).is_err() {
                 return false;
-            }
-            let mut log = self.log.lock().unwrap();
-            log[number].bytes_back += piece.len();
-            if index == last {
-                log[number].replied = Some(now);
             }
         }
         true

@@ -12,12 +12,21 @@
 //! | `wire.rs` | what is on the wire is what is recorded |
 //! | `accounts.rs` | no operation is lost, whatever becomes of connections and races |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-#![allow(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "counts are small")]
+#![allow(
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are small"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounts;
+mod failures;
+mod rates;
 mod stalls;
+mod wire;
 
 use serde_json::{Value, json};
 use support::request_task;

@@ -47,6 +47,8 @@ impl Stall {
             rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
         assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
         // The line: no latency lies below it, and their median lies on it.
+        // Nobody was free to send them, and that is said of each.
+        assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
         for sample in &late {
             assert!(sample.latency() >= end - sample.due, "{sample:?}");
         }
@@ -68,11 +70,43 @@ impl Stall {
 /// [1, 11] 100/s and 2 s of standing still: 200 are due in it, 4 are in the engine's hands, 196 are sent late.
 #[test]
 fn a_stall_of_two_seconds_at_100_per_second_delays_200_requests_along_a_straight_line() {
-    Stall { clients: 4, rate: 100, each: 75, from: 500, to: 2500, open_loop: false }.prove();
+    Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: false }.prove();
 }
 
 /// The same 200 in 0.4 s.
 #[test]
 fn a_stall_of_400_ms_at_500_per_second_delays_as_many() {
-    Stall { clients: 10, rate: 500, each: 50, from: 300, to: 700, open_loop: false }.prove();
+    Stall { clients: 10, rate: 500, each: 30, from: 100, to: 500, open_loop: false }.prove();
+}
+
+/// An open loop of as few connections queues in the same way: the straight line does not depend on who sends.
+#[test]
+fn in_an_open_loop_a_stall_beyond_the_ceiling_is_the_same_straight_line() {
+    Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: true }.prove();
+}
+
+/// 500/s, 0.2 s of standing still, and connections for all of the 100 that are due in it: nobody waits for a connection, so
+/// that they are sent when they are due, and their service time is the line.
+#[test]
+fn in_an_open_loop_with_connections_enough_nobody_waits_for_one() {
+    let server = Server::stalling(&[Duration::from_millis(100)..Duration::from_millis(300)], |_, before| {
+        numbered(before)
+    });
+    let mut task = counted("search", 150, 500.0, 2);
+    task["open_loop"] = true.into();
+    let race = run(&plan(server.port, &[task]));
+    let (result, seen) = (race.task("search"), server.seen());
+    assert_eq!((seen.len(), result.accounting.succeeded, result.accounting.waited), (300, 300, 0));
+    let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
+    due.sort_unstable();
+    assert_eq!(due, (0..300).map(|number| number * 2 * MS).collect::<Vec<_>>());
+    let begin = beginning(&race.samples, &seen);
+    let end = seen[0].arrived.cast_signed() - begin.end() + 300 * MS;
+    let from = seen[0].arrived.cast_signed() - begin.start() + 100 * MS;
+    let held = race.samples.iter().filter(|sample| (from..end).contains(&sample.sent));
+    assert!(held.clone().all(|sample| sample.service() >= end - sample.sent));
+    // Those that a hiccup of the machine kept back were late, and are called so.
+    let due = race.samples.iter().filter(|sample| (from..end).contains(&sample.due)).count();
+    let late = race.samples.iter().filter(|sample| sample.sent - sample.due > 10 * MS).count();
+    assert!(held.count() + late + 5 >= due, "{late} of {due} were late");
 }

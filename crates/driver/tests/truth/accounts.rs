@@ -1,0 +1,199 @@
+//! No operation is lost, whatever becomes of connections and races: sent = succeeded + failed + unanswered, and what a
+//! schedule planned is sent or said not to be.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
+
+use pacenote_record::EndedBy;
+use serde_json::{Value, json};
+
+use crate::support::samples::beginning;
+use crate::support::server::{Answer, End, framed, numbered};
+use crate::support::{Finished, Seen, Server, plan, request_task, run, run_with};
+use crate::{counted, paced};
+
+fn long() -> Duration {
+    Duration::from_mins(1)
+}
+
+/// Every operation is a sample or unanswered, every sample a success or a failure.
+fn adds_up(race: &Finished, task: &str) {
+    let accounting = race.task(task).accounting;
+    assert_eq!(accounting.operations, accounting.succeeded + accounting.failed + accounting.unanswered);
+    assert_eq!(accounting.warmup + accounting.normal, accounting.succeeded + accounting.failed);
+    let of_task = || race.samples.iter().filter(|sample| sample.task == task);
+    assert_eq!(of_task().count() as u64, accounting.succeeded + accounting.failed);
+    assert_eq!(of_task().filter(|sample| sample.success).count() as u64, accounting.succeeded);
+    let counted: u64 = race.task(task).errors.iter().map(|error| error.count).sum();
+    assert_eq!(counted, accounting.failed, "every failure has a reason");
+}
+
+fn classes(race: &Finished) -> BTreeSet<&str> {
+    race.samples.iter().filter(|sample| !sample.success).map(|sample| sample.error_class.as_str()).collect()
+}
+
+/// 300/s for half a second over 3 clients whose replies take 20 ms: 150 are planned, of which each client can send some
+/// 25. What is not sent is said.
+#[test]
+fn what_was_planned_was_sent_or_is_called_unsent() {
+    let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(20)));
+    let race = run(&plan(server.port, &[paced("search", 3, 300.0, (0.1, 0.4))]));
+    let accounting = race.task("search").accounting;
+    assert_eq!(accounting.operations + accounting.unsent, 150, "{accounting:?}");
+    assert_eq!(accounting.operations, server.seen().len() as u64);
+    // A client sends again when it has its reply: no more than 25 in its half second, and the one under way at its end.
+    assert!(accounting.operations <= 3 * 26, "{accounting:?}");
+    adds_up(&race, "search");
+    beginning(&race.samples, &server.seen());
+}
+
+/// Connections with an odd number are torn down with the first request that comes on them: as many failures as
+/// requests arrived there, and nothing is sent a second time.
+#[test]
+fn with_half_the_connections_reset_every_operation_is_accounted_for() {
+    let server = Server::start(|seen, before| match seen.connection % 2 {
+        0 => Answer::from(numbered(before)),
+        _ => Answer::silence().then(End::Reset),
+    });
+    let race = run(&plan(server.port, &[request_task("search", 4, 25)]));
+    let (accounting, seen) = (race.task("search").accounting, server.seen());
+    let torn = seen.iter().filter(|seen| seen.connection % 2 == 1).count() as u64;
+    assert_eq!((seen.len(), accounting.operations, accounting.requests), (100, 100, 100));
+    assert!(torn >= 2, "half of the first four connections");
+    assert_eq!((accounting.failed, accounting.retried), (torn, 0));
+    assert_eq!(classes(&race), BTreeSet::from(["reset"]));
+    adds_up(&race, "search");
+    beginning(&race.samples, &seen);
+}
+
+/// A third of the requests is answered by closing, a third by half a reply, a third well; each is one operation.
+#[test]
+fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
+    let half = |before| {
+        let whole = numbered(before);
+        whole[..whole.len() - 5].to_vec()
+    };
+    let server = Server::start(move |seen, before| match (seen.line.contains("/half"), before % 3) {
+        (_, 0) => Answer::from(numbered(before)),
+        (false, 1) => Answer::silence().then(End::Close),
+        (false, _) => Answer::from(half(before)).then(End::Close),
+        (true, 1) => Answer::silence().then(End::HalfClose),
+        (true, _) => Answer::from(half(before)).then(End::HalfClose),
+    });
+    let mut second = request_task("second", 3, 20);
+    second["work"]["calls"][0]["path"] = "/half".into();
+    let race = run(&plan(server.port, &[request_task("first", 3, 20), second]));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 120);
+    for name in ["first", "second"] {
+        let accounting = race.task(name).accounting;
+        assert_eq!((accounting.operations, accounting.requests, accounting.failed), (60, 60, 40), "{name}");
+        adds_up(&race, name);
+    }
+    assert_eq!(classes(&race), BTreeSet::from(["reset"]));
+}
+
+/// A server that closes after a good reply without saying so. Either the client has seen it and connects anew, or what
+/// it sends is lost: what arrived was answered, the others are failures.
+#[test]
+fn a_connection_that_closes_without_a_word_costs_at_most_what_was_sent_into_it() {
+    let server = Server::start(|_, before| Answer::from(numbered(before)).then(End::Close));
+    let race = run(&plan(server.port, &[counted("search", 2, 200.0, 20)]));
+    let (accounting, seen) = (race.task("search").accounting, server.seen());
+    assert_eq!(accounting.operations, 40);
+    assert_eq!(accounting.succeeded, seen.len() as u64);
+    assert!(classes(&race).is_subset(&BTreeSet::from(["reset"])));
+    adds_up(&race, "search");
+}
+
+/// The requests that wait for a reply.
+fn held(seen: &[Seen]) -> usize {
+    seen.iter().filter(|seen| seen.replied.is_none()).count()
+}
+
+/// 100/s over 4 clients, and an engine that stands still for ever after 0.2 s. When all 4 wait, the race is stopped: they
+/// are the unanswered ones, everything before them is kept.
+#[test]
+fn a_race_that_is_stopped_keeps_what_was_measured_and_counts_what_was_under_way() {
+    let server = Server::stalling(&[Duration::from_millis(200)..long()], |_, before| numbered(before));
+    let race = run_with(&plan(server.port, &[paced("search", 4, 100.0, (0.0, 60.0))]), |race| {
+        while held(&server.seen()) < 4 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        race.stop(false);
+        race.stop(true);
+    });
+    let (result, seen) = (race.task("search"), server.seen());
+    let accounting = result.accounting;
+    assert_eq!((accounting.operations as usize, accounting.unanswered), (seen.len(), 4));
+    assert_eq!(accounting.succeeded as usize, seen.len() - 4);
+    assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
+    adds_up(&race, "search");
+    let whole = result.service_time.as_ref().map_or(0, |service| service.count);
+    assert_eq!(whole, accounting.succeeded);
+}
+
+/// The same race, but what is under way may end: 3 requests are held for 0.3 s when the race is stopped, and are answered.
+#[test]
+fn a_race_that_may_finish_waits_for_what_is_under_way() {
+    let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(300)));
+    let race = run_with(&plan(server.port, &[request_task("search", 3, 1000)]), |race| {
+        while server.seen().len() < 3 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        race.stop(false);
+    });
+    let accounting = race.task("search").accounting;
+    assert_eq!(accounting.operations, server.seen().len() as u64);
+    assert_eq!(
+        (accounting.unanswered, accounting.failed, accounting.succeeded),
+        (0, 0, accounting.operations)
+    );
+    adds_up(&race, "search");
+}
+
+/// The engine dies under 4 clients: the race ends by itself with a sentence that names the engine, and every request is
+/// either answered or a failure with its reason.
+#[test]
+fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
+    let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(5)));
+    let mut task = request_task("search", 4, 1);
+    task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 60.0});
+    let race = run_with(&plan(server.port, &[task, request_task("never", 1, 1)]), |_| {
+        while server.seen().len() < 40 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        server.kill();
+    });
+    let aborted = race.summary.aborted.as_ref().expect("the race was aborted");
+    assert!(aborted.contains(&format!("127.0.0.1:{}", server.port)), "{aborted}");
+    assert_eq!((race.tasks.len(), race.task("search").ended_by), (1, EndedBy::Aborted));
+    let accounting = race.task("search").accounting;
+    assert!(accounting.succeeded >= 36 && accounting.failed >= 1, "{accounting:?}");
+    adds_up(&race, "search");
+}
+
+/// Operations of several parts, refused ones among them, add up to the requests that the server saw.
+#[test]
+fn requests_of_sequences_are_those_on_the_wire() {
+    let server = Server::start(|seen, before| {
+        let refused = seen.line.contains("/second") && before % 2 == 1;
+        if refused { framed(500, "", b"{}") } else { numbered(before) }
+    });
+    let mut task = request_task("both", 3, 10);
+    let calls: Vec<Value> = ["/first", "/second", "/third"]
+        .map(|path| {
+            let mut call = task["work"]["calls"][0].clone();
+            call["path"] = path.into();
+            call
+        })
+        .into();
+    task["work"]["calls"] = calls.into();
+    let race = run(&plan(server.port, &[task]));
+    let (accounting, seen) = (race.task("both").accounting, server.seen());
+    let third = seen.iter().filter(|seen| seen.line.contains("/third")).count() as u64;
+    assert_eq!(accounting.requests, seen.len() as u64);
+    assert_eq!((accounting.operations, accounting.succeeded), (30, third));
+    adds_up(&race, "both");
+}

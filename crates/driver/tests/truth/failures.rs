@@ -1,0 +1,157 @@
+//! What is a failure, and what it must not improve.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::MS;
+use crate::percentile;
+use crate::support::server::{Answer, framed, numbered};
+use crate::support::{Finished, Server, bulk_task, good, plan, reply, request, request_task, run};
+
+/// The reply to a bulk of 10 documents of which so many found no room.
+fn rejecting(rejected: u64) -> Vec<u8> {
+    let item = |number: u64| match number {
+        number if number < rejected => {
+            json!({"index": {"status": 429, "error": {"type": "es_rejected", "reason": "queue is full"}}})
+        }
+        _ => json!({"index": {"status": 201}}),
+    };
+    let items: Vec<Value> = (0..10).map(item).collect();
+    reply(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
+}
+
+/// [3, 22] 20 bulks of 10 documents; every second one loses 4: 200 sent, 40 rejected, 160 are throughput. Half of the
+/// requests failed, and their times are in a histogram of their own.
+#[test]
+fn rejected_documents_are_not_throughput() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    fs::write(&file, "{}\n".repeat(200)).unwrap();
+    let server = Server::start(|_, before| rejecting(if before % 2 == 0 { 4 } else { 0 }));
+    let mut task = bulk_task("index", 2, &file, 200);
+    task["work"]["bulk_size"] = 10.into();
+    let race = run(&plan(server.port, &[task]));
+    let result = race.task("index");
+    assert_eq!((server.seen().len(), result.work.done, result.work.failed), (20, 160, 40));
+    assert!((result.error_rate - 0.5).abs() < f64::EPSILON);
+    let all = result.throughput.unwrap().mean * result.window_s;
+    assert!((all - 160.0).abs() < 1e-6, "{all}");
+    assert_eq!(result.service_time.as_ref().unwrap().count, 10);
+    assert_eq!(result.failed_service_time.as_ref().unwrap().count, 10);
+    let error = &result.errors[0];
+    assert_eq!((error.error_class.as_str(), error.status, error.count), ("bulk-item", Some(429), 40));
+    assert_eq!(error.reason, "es_rejected: queue is full");
+    assert!(error.first_s <= error.last_s);
+}
+
+/// [3] All documents of all bulks rejected: 100 documents sent, error rate 1, and a throughput of 0.
+#[test]
+fn an_index_that_takes_nothing_has_no_throughput() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    fs::write(&file, "{}\n".repeat(100)).unwrap();
+    let server = Server::start(|_, _| rejecting(10));
+    let mut task = bulk_task("index", 1, &file, 100);
+    task["work"]["bulk_size"] = 10.into();
+    let race = run(&plan(server.port, &[task]));
+    let result = race.task("index");
+    assert_eq!((result.work.done, result.work.failed, result.accounting.failed), (0, 100, 10));
+    assert!(result.throughput.unwrap().max.abs() < f64::EPSILON && (result.error_rate - 1.0).abs() < 1e-9);
+}
+
+/// [5] Every second request is refused after 1 ms, the others succeed after 50 ms. The median of what succeeded is 50 ms;
+/// with the failures among them it would be 1 ms.
+#[test]
+fn fast_failures_do_not_improve_percentiles() {
+    let server = Server::start(|_, before| {
+        if before % 2 == 0 {
+            return Answer::from(reply(503, &json!({}))).after(Duration::from_millis(1));
+        }
+        Answer::from(numbered(before)).after(Duration::from_millis(50))
+    });
+    let race = run(&plan(server.port, &[request_task("search", 4, 10)]));
+    let result = race.task("search");
+    let (good, bad) = (result.service_time.as_ref().unwrap(), result.failed_service_time.as_ref().unwrap());
+    assert_eq!((good.count, bad.count), (20, 20));
+    assert!(good.min_ms >= 50.0 && good.percentiles[0].ms >= 50.0, "{good:?}");
+    assert_eq!(result.processing_time.as_ref().unwrap().count, 20);
+    // Each histogram's median is that of the samples of its kind, within its three digits.
+    for (success, median) in [(true, good.percentiles[0].ms), (false, bad.percentiles[0].ms)] {
+        let of = race.samples.iter().filter(|one| one.success == success);
+        let exact = percentile(of.map(|one| one.done - one.sent), 50) as f64 / MS as f64;
+        assert!((median - exact).abs() <= exact / 500.0, "{median} {exact}");
+    }
+}
+
+/// [6, 22] Replies with status 200 that are failures all the same, each with its reason.
+#[test]
+fn a_reply_of_200_can_be_a_failure() {
+    let server = Server::start(|seen, _| {
+        let shards = json!({"failed": 2, "failures": [{"reason": {"type": "oom", "reason": "no heap"}}]});
+        match seen.line.split(' ').nth(1).unwrap() {
+            "/shards" => reply(200, &json!({"took": 1, "timed_out": false, "_shards": shards})),
+            "/late" => reply(200, &json!({"took": 1, "timed_out": true, "_shards": {"failed": 0}})),
+            // As text, for its order: the engine says so before the columns.
+            "/partial" => framed(200, "", br#"{"took":1,"is_partial":true,"columns":[],"values":[]}"#),
+            _ => good(),
+        }
+    });
+    let task = |name: &str, check: &str| {
+        let mut task = request_task(name, 1, 5);
+        task["work"]["calls"] = json!([request("GET", &format!("/{name}"))]);
+        task["work"]["calls"][0]["check"] = json!({"kind": check});
+        task
+    };
+    let tasks =
+        [task("shards", "search"), task("late", "search"), task("partial", "esql"), task("fine", "search")];
+    let race = run(&plan(server.port, &tasks));
+    let said = |name: &str| {
+        let result = race.task(name);
+        let error = result.errors.first().map(|error| (error.error_class.clone(), error.reason.clone()));
+        (result.accounting.failed, result.work.done, error.unwrap_or_default())
+    };
+    let words = |class: &str, reason: &str| (class.to_owned(), reason.to_owned());
+    assert_eq!(said("shards"), (5, 0, words("shard-failure", "oom: 2 shards failed: no heap")));
+    assert_eq!(said("partial"), (5, 0, words("partial", "the reply is partial")));
+    let (failed, done, (class, reason)) = said("late");
+    assert_eq!((failed, done, class.as_str()), (5, 0, "search-timeout"));
+    assert!(reason.contains("timed out in the engine"), "{reason}");
+    assert_eq!(said("fine"), (0, 5, Default::default()));
+    assert!(race.task("late").service_time.is_none() && race.task("late").failed_service_time.is_some());
+}
+
+/// A task that asks again every 20 ms until the value at `path` is `expected`.
+fn until(path: &str, expected: &str) -> Value {
+    let mut task = request_task("until", 1, 1);
+    task["work"]["calls"][0]["check"] = json!({"kind": "condition", "path": path, "expected": expected});
+    task["work"]["calls"][0]["poll"] = json!({"every_s": 0.02});
+    task
+}
+
+fn polled(task: Value, script: impl Fn(usize) -> Value + Send + Sync + 'static) -> (Finished, Server) {
+    let server = Server::start(move |_, before| reply(200, &script(before)));
+    (run(&plan(server.port, &[task])), server)
+}
+
+/// [29] A value that is missing, then 3, then 0, and one that turns from true to false: 0 and false are values. Between a
+/// reply and the next request lie the 20 ms that were asked for.
+#[test]
+fn a_condition_is_asked_again_in_its_time_and_zero_and_false_are_values() {
+    let zero = |before: usize| match before {
+        0 => json!({}),
+        1 => json!({"merges": {"current": 3}}),
+        _ => json!({"merges": {"current": 0}}),
+    };
+    let truth = |before: usize| json!({"merges": {"current": before < 2}});
+    for (race, server) in
+        [polled(until("merges.current", "0"), zero), polled(until("merges.current", "false"), truth)]
+    {
+        let (result, seen) = (race.task("until"), server.seen());
+        assert_eq!((seen.len(), result.accounting.requests, result.accounting.failed), (3, 3, 0));
+        for pair in seen.windows(2) {
+            assert!(pair[1].arrived >= pair[0].replied.unwrap() + 20_000_000);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Throughput and schedules.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::samples::beginning;
+use crate::support::server::{Answer, numbered};
+use crate::support::{Sample, Seen, Server, plan, reply, request_task, run, step};
+use crate::{MS, counted, paced};
+
+const SECOND: i64 = 1_000_000_000;
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Work that ended in each whole second.
+fn by_second(samples: &[Sample], seconds: std::ops::Range<i64>) -> Vec<i64> {
+    let work = |second| samples.iter().filter(|one| one.done / SECOND == second).map(|one| one.weight).sum();
+    seconds.map(work).collect()
+}
+
+/// Operations that were due before a second began and ended after: what a stall, or a hiccup of the machine, pushed over.
+fn carried(samples: &[Sample], second: i64) -> i64 {
+    let over = |one: &&Sample| one.due < second * SECOND && one.done >= second * SECOND;
+    samples.iter().filter(over).count() as i64
+}
+
+/// No operation was sent before it was due, and at no time had more arrived than was due by then, as far as the server can
+/// tell.
+fn nothing_came_early(samples: &[Sample], seen: &[Seen]) {
+    assert!(samples.iter().all(|sample| sample.sent >= sample.due));
+    let begin = *beginning(samples, seen).start();
+    let mut due: Vec<i64> = samples.iter().map(|sample| sample.due).collect();
+    due.sort_unstable();
+    assert_eq!(due.len(), seen.len());
+    for (number, (request, due)) in seen.iter().zip(due).enumerate() {
+        let arrived = request.arrived.cast_signed() - begin;
+        assert!(arrived >= due, "request {number} came {} µs before it was due", (due - arrived) / 1000);
+    }
+}
+
+/// [1] 133/s for 3 s: 133 are due in every second. In warm-up the engine stands still for 0.4 s, so that its rate there is
+/// first 0 and then a burst; a mean over all that was done since the start would move with it.
+#[test]
+fn a_steady_133_per_second_reads_133_whatever_the_warm_up_did() {
+    let server = Server::stalling(&[ms(100)..ms(500)], |_, before| numbered(before));
+    let race = run(&plan(server.port, &[paced("search", 4, 133.0, (1.0, 2.0))]));
+    let (result, samples) = (race.task("search"), &race.samples);
+    let throughput = result.throughput.unwrap();
+    let seconds = by_second(samples, 1..3);
+    let late = result.accounting.unsent as i64;
+    let pushed = [carried(samples, 1), carried(samples, 2), carried(samples, 3) + late];
+    // Every operation is found where it ended, and what was due has ended in its second or been pushed over.
+    assert_eq!((throughput.min, throughput.max), ends(&seconds));
+    assert_eq!(seconds, [133 + pushed[0] - pushed[1], 133 + pushed[1] - pushed[2]]);
+    let hiccup = *pushed.iter().max().unwrap() as f64;
+    for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
+        assert!((value - 133.0).abs() <= 2.0 + hiccup, "{throughput:?}, {pushed:?} were pushed over");
+    }
+    assert!((throughput.mean - (266 + pushed[0] - pushed[2]) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
+}
+
+fn ends(seconds: &[i64]) -> (f64, f64) {
+    (*seconds.iter().min().unwrap() as f64, *seconds.iter().max().unwrap() as f64)
+}
+
+/// [1] The engine stands still from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 of its first 0.4 s,
+/// the next the 80 that were held and its own 133; together they are the 266 that were due.
+#[test]
+fn a_dip_is_in_the_minimum_and_the_mean_stays_true() {
+    let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| numbered(before));
+    let race = run(&plan(server.port, &[paced("search", 4, 133.0, (0.0, 2.0))]));
+    let (result, samples) = (race.task("search"), &race.samples);
+    let throughput = result.throughput.unwrap();
+    let seconds = by_second(samples, 0..2);
+    assert_eq!((throughput.min, throughput.max), ends(&seconds));
+    let (held, after) = (carried(samples, 1), carried(samples, 2) + result.accounting.unsent as i64);
+    // The stall begins with the first request, which comes a little after the task's beginning.
+    let first = server.seen()[0].arrived.cast_signed() - beginning(samples, &server.seen()).start();
+    assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} were held");
+    assert_eq!(seconds, [133 - held, 133 + held - after]);
+    assert!((throughput.mean - (266 - after) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
+}
+
+/// [2] Unpaced, every reply after 30 ms, for 0.1 s of warm-up and 1.25 s: what ended in the window is its work, also
+/// what began in warm-up, also in the quarter of a second at its end; what ended behind it is not.
+#[test]
+fn work_counts_when_it_ends_also_in_the_last_part_of_a_second() {
+    let server = Server::start(|_, before| Answer::from(numbered(before)).after(ms(30)));
+    let mut timed = request_task("timed", 3, 1);
+    timed["bound"] = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 1.25});
+    timed["work"]["calls"][0]["weight"] = 7.into();
+    let mut counted = request_task("counted", 2, 20);
+    counted["bound"] = json!({"kind": "iterations", "warmup": 5, "measured": 20});
+    let tasks = [timed, counted];
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([step(&tasks, &[0, 1])]);
+    let race = run(&plan);
+    let of = |task: &'static str| race.samples.iter().filter(move |sample| sample.task == task);
+    let timed = race.task("timed");
+    let inside: i64 =
+        of("timed").filter(|one| (100 * MS..1350 * MS).contains(&one.done)).map(|one| one.weight).sum();
+    let throughput = timed.throughput.unwrap();
+    assert!((throughput.mean - inside as f64 / 1.25).abs() < 1e-9, "{throughput:?} {inside}");
+    assert_eq!(timed.work.done as i64, of("timed").map(|one| one.weight).sum::<i64>());
+    assert!(of("timed").any(|one| one.warmup && one.done > 100 * MS), "something was under way");
+    // All measured work over the time from its first request to its last reply: nothing is lost at either end.
+    let measured: Vec<&Sample> = of("counted").filter(|one| !one.warmup).collect();
+    let begin = measured.iter().map(|one| one.sent).min().unwrap();
+    let end = measured.iter().map(|one| one.done).max().unwrap();
+    let mean = race.task("counted").throughput.unwrap().mean;
+    assert!((mean - 40.0 * SECOND as f64 / (end - begin) as f64).abs() < 1e-6, "{mean}");
+}
+
+/// [10] 50/s for 0.4 s, and every request is refused at once: 20 requests, none of them early.
+#[test]
+fn a_task_that_fails_keeps_its_rate() {
+    let server = Server::start(|_, before| {
+        // The first and the last say who they are, so that clocks can be compared.
+        if matches!(before, 0 | 19) { numbered(before) } else { reply(503, &json!({})) }
+    });
+    let race = run(&plan(server.port, &[counted("search", 2, 50.0, 10)]));
+    let (result, seen) = (race.task("search"), server.seen());
+    assert_eq!((seen.len(), result.accounting.failed, result.accounting.requests), (20, 18, 20));
+    nothing_came_early(&race.samples, &seen);
+}
+
+/// [8] 40/s over 2 clients that start 0.25 s after one another: the first sends 20/s from 0, the second 20/s from 0.25 s
+/// and one interval. Had it to catch up, 5 of its requests would come at once.
+#[test]
+fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
+    let server = Server::start(|_, before| numbered(before));
+    let mut task = counted("search", 2, 40.0, 8);
+    task["ramp_up_s"] = 0.5.into();
+    let race = run(&plan(server.port, &[task]));
+    for client in 0..2 {
+        let due: Vec<i64> =
+            race.samples.iter().filter(|one| one.client == client).map(|one| one.due).collect();
+        let expected: Vec<i64> = (0..8).map(|number| client * 275 * MS + number * 50 * MS).collect();
+        assert_eq!(due, expected);
+    }
+    let seen = server.seen();
+    nothing_came_early(&race.samples, &seen);
+}
+
+/// [9] 500/s over 5 clients: one request every 2 ms, never two at once, and none early.
+#[test]
+fn clients_never_fire_in_lockstep() {
+    let server = Server::start(|_, before| numbered(before));
+    let race = run(&plan(server.port, &[counted("search", 5, 500.0, 30)]));
+    let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
+    due.sort_unstable();
+    assert_eq!(due, (0..150).map(|number| number * 2 * MS).collect::<Vec<_>>());
+    for client in 0..5 {
+        let first = race.samples.iter().filter(|one| one.client == client).map(|one| one.due).min();
+        assert_eq!(first, Some(client * 2 * MS));
+    }
+    let seen = server.seen();
+    nothing_came_early(&race.samples, &seen);
+}
+
+/// [18] 10 requests, all of them refused: no work in the time it took, which is a throughput of 0 and not none.
+#[test]
+fn no_work_is_a_throughput_of_zero() {
+    let server = Server::start(|_, _| Answer::from(reply(500, &json!({}))).after(ms(1)));
+    let race = run(&plan(server.port, &[request_task("search", 2, 5)]));
+    let result = race.task("search");
+    let throughput = result.throughput.expect("a value");
+    assert!(throughput.max.abs() < f64::EPSILON && throughput.mean.abs() < f64::EPSILON, "{throughput:?}");
+    assert!((result.error_rate - 1.0).abs() < f64::EPSILON && result.service_time.is_none());
+}
+
+/// [12] A wide task, then one of 2 clients that send all the time for a good second: each of the 2 threads has one of them,
+/// and both use about as much CPU time.
+#[test]
+fn two_clients_of_a_small_task_keep_two_threads_busy() {
+    let server = Server::start(|_, before| numbered(before));
+    let mut small = request_task("small", 2, 1);
+    small["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 1.05});
+    let race = run(&plan(server.port, &[request_task("wide", 8, 5), small]));
+    let busiest: Vec<_> =
+        race.summary.threads.iter().map(|thread| thread.busiest.as_ref().unwrap().share).collect();
+    let (least, most) = (busiest[0].min(busiest[1]), busiest[0].max(busiest[1]));
+    assert_eq!(busiest.len(), 2);
+    assert!(least > most / 10.0, "{busiest:?}");
+}
+
+/// [16] With a server whose replies say how many there are at least: paging goes on to the page that is not full.
+#[test]
+fn pages_end_with_the_page_that_is_not_full() {
+    let page = |hits: u64| -> Value {
+        let hits: Vec<Value> = (0..hits).map(|number| json!({"_id": "x", "sort": [number]})).collect();
+        json!({"took": 1, "timed_out": false, "_shards": {"failed": 0},
+               "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}})
+    };
+    // 13 pages of 10 and one of 4: the total of 30 is passed and is no end.
+    let server = Server::start(move |_, before| reply(200, &page(if before < 13 { 10 } else { 4 })));
+    let mut task = request_task("paged", 1, 1);
+    let mut first = task["work"]["calls"][0].take();
+    first["method"] = "POST".into();
+    first["body"] = json!({"size": 10, "sort": ["_doc"]}).to_string().into();
+    first.as_object_mut().unwrap().remove("kind");
+    task["work"]["calls"][0] = json!({"kind": "pages", "first": first, "next": {"kind": "search_after"},
+        "pages": null, "page_size": 10, "strict": false});
+    let race = run(&plan(server.port, &[task]));
+    let result = race.task("paged");
+    assert_eq!((server.seen().len(), result.work.done, result.accounting.failed), (14, 14, 0));
+}

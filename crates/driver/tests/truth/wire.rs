@@ -1,0 +1,185 @@
+//! What is on the wire is what is recorded: requests, bytes, replies in pieces.
+
+use std::collections::BTreeSet;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::MS;
+use crate::support::samples::beginning;
+use crate::support::server::{Answer, chunked, framed, gzipped, numbered};
+use crate::support::{Seen, Server, plan, reply, request_task, run, step};
+
+/// Bytes of all requests and replies of a path as the server counted them.
+fn bytes(seen: &[Seen], path: &str) -> (u64, u64) {
+    let of = || seen.iter().filter(|seen| seen.line.split(' ').nth(1) == Some(path));
+    (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.bytes_back as u64).sum())
+}
+
+/// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, the statuses that clients like to
+/// retry: 90 requests, 90 samples, 60 of them failures.
+#[test]
+fn ninety_requests_on_the_wire_are_ninety_samples() {
+    let server = Server::start(|_, before| match before % 6 {
+        0 | 3 => numbered(before),
+        refused => reply([0, 429, 502, 0, 503, 504][refused], &json!({})),
+    });
+    let race = run(&plan(server.port, &[request_task("search", 3, 30)]));
+    let (result, seen) = (race.task("search"), server.seen());
+    let accounting = result.accounting;
+    assert_eq!((seen.len(), race.samples.len(), accounting.requests, race.summary.samples), (90, 90, 90, 90));
+    assert_eq!((accounting.succeeded, accounting.failed, accounting.retried), (30, 60, 0));
+    let failed = race.samples.iter().filter(|one| !one.success);
+    let statuses: BTreeSet<(i64, &str)> = failed.map(|one| (one.status, one.error_class.as_str())).collect();
+    assert_eq!(statuses, BTreeSet::from([429, 502, 503, 504].map(|status| (status, "http-status"))));
+    assert_eq!(result.errors.iter().map(|error| error.count).collect::<Vec<_>>(), [15; 4]);
+    assert_eq!((result.bytes_out, result.bytes_in), bytes(&seen, "/_search"));
+    beginning(&race.samples, &seen);
+}
+
+/// [4] Retries that the operation asks for: 4 operations, each refused twice with 408 before it succeeds, are 12 requests.
+/// Service time is of the last attempt alone, and no retry begins before its wait is over.
+#[test]
+fn retries_that_are_asked_for_are_on_the_wire_and_counted() {
+    let server =
+        Server::start(|_, before| if before % 3 == 2 { numbered(before) } else { reply(408, &json!({})) });
+    let mut task = request_task("search", 1, 4);
+    task["work"]["retry"]["retries"] = 5.into();
+    task["work"]["retry"]["wait_s"] = 0.03.into();
+    let race = run(&plan(server.port, &[task]));
+    let (accounting, seen) = (race.task("search").accounting, server.seen());
+    assert_eq!((seen.len(), accounting.requests, accounting.retried), (12, 12, 8));
+    assert_eq!((accounting.operations, accounting.failed, race.samples.len()), (4, 0, 4));
+    for attempts in seen.chunks(3).flat_map(|operation| operation.windows(2)) {
+        assert!(attempts[1].arrived >= attempts[0].replied.unwrap() + 30_000_000);
+    }
+    beginning(&race.samples, &seen);
+}
+
+/// [7] 5 clients send 20 each: all of the 100 requests carry every header, and each of 6 that nobody answers fails after
+/// the 40 ms that its operation allows, not after the 5 s of the race.
+#[test]
+fn headers_and_timeout_are_those_of_every_request() {
+    let server =
+        Server::start(
+            |seen, before| {
+                if seen.line.contains("/mute") { Answer::silence() } else { numbered(before).into() }
+            },
+        );
+    let mut task = request_task("search", 5, 20);
+    let request = &mut task["work"]["calls"][0];
+    request["headers"] = json!([["x-opaque-id", "me"], ["x-tag", "a b"]]);
+    request["timeout_ms"] = 4000.into();
+    let mut mute = request_task("mute", 2, 3);
+    mute["work"]["calls"][0]["path"] = "/mute".into();
+    mute["work"]["calls"][0]["timeout_ms"] = 40.into();
+    mute["work"]["calls"][0]["headers"] = json!([["x-opaque-id", "me"], ["x-tag", "a b"]]);
+    let race = run(&plan(server.port, &[task, mute]));
+    let seen = server.seen();
+    assert_eq!(seen.len(), 106);
+    for header in ["x-opaque-id: me", "x-tag: a b", "x-test: yes"] {
+        assert!(seen.iter().all(|seen| seen.headers.iter().any(|line| line == header)), "{header}");
+    }
+    let result = race.task("mute");
+    assert_eq!((result.accounting.failed, result.errors[0].error_class.as_str()), (6, "timeout"));
+    assert!(result.failed_service_time.as_ref().unwrap().min_ms >= 39.0);
+    assert_eq!(race.task("search").accounting.succeeded, 100);
+}
+
+/// [13] A server that is busy when the client comes: its queue of connections is full, so that the kernel lets the client
+/// wait until it asks again after a second. That second lies before the task begins.
+#[test]
+fn setting_up_a_connection_is_in_no_sample() {
+    let server = Server::bind(&[], 0, |_, before| numbered(before));
+    let plug = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let mut task = request_task("search", 1, 5);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
+    let race = std::thread::scope(|scope| {
+        let race = scope.spawn(|| run(&plan(server.port, &[task])));
+        std::thread::sleep(Duration::from_millis(300));
+        server.open();
+        race.join().unwrap()
+    });
+    drop(plug);
+    let seen = server.seen();
+    assert_eq!((seen.len(), server.accepted().len(), race.task("search").accounting.succeeded), (5, 2, 5));
+    beginning(&race.samples, &seen);
+    for sample in &race.samples {
+        assert!(sample.latency() < 500 * MS, "{sample:?}");
+    }
+}
+
+/// Replies compressed with gzip, whole, in chunks and in pieces: they are understood, what is on the wire is what is
+/// counted, and what is in it is counted beside it.
+#[test]
+fn compressed_replies_count_as_they_are_on_the_wire() {
+    let body = |before: usize| {
+        let hits = "a hit like any other ".repeat(200);
+        json!({"hits": hits, "timed_out": false, "took": before, "_shards": {"failed": 0}}).to_string()
+    };
+    let server = Server::start(move |_, before| {
+        let coding = "content-encoding: gzip\r\n";
+        let packed = gzipped(body(before).as_bytes());
+        match before % 3 {
+            0 => framed(200, coding, &packed).into(),
+            1 => chunked(200, coding, &packed, 16).into(),
+            _ => Answer::from(chunked(200, coding, &packed, 7)).trickled(9, Duration::from_millis(9)),
+        }
+    });
+    let race = run(&plan(server.port, &[request_task("search", 2, 6)]));
+    let (result, seen) = (race.task("search"), server.seen());
+    assert_eq!((result.accounting.succeeded, seen.len()), (12, 12));
+    assert_eq!((result.bytes_out, result.bytes_in), bytes(&seen, "/_search"));
+    let unpacked: usize = (0..12).map(|before| body(before).len()).sum();
+    assert_eq!(result.content_in as usize, unpacked);
+    assert!(result.bytes_in < result.content_in / 4);
+    beginning(&race.samples, &seen);
+}
+
+/// Replies in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a reply in 20 writes over 120 ms,
+/// and one whose last byte comes 150 ms after the rest. `done` is when the last byte has come, and every byte of the
+/// frame counts.
+#[test]
+fn a_reply_is_done_with_its_last_byte() {
+    let filler = "x".repeat(2000);
+    let server = Server::start(move |seen, before| {
+        let body =
+            json!({"took": before, "timed_out": false, "_shards": {"failed": 0}, "hits": filler}).to_string();
+        let plain = reply(200, &serde_json::from_str(&body).unwrap());
+        match seen.line.split(' ').nth(1).unwrap() {
+            "/chunked" => chunked(200, "", body.as_bytes(), 100).into(),
+            "/trickled" => Answer::from(plain).trickled(20, Duration::from_millis(120)),
+            "/chunks" => {
+                Answer::from(chunked(200, "", body.as_bytes(), 64)).trickled(50, Duration::from_millis(120))
+            }
+            _ => Answer::from(plain).trickled(2, Duration::from_millis(150)),
+        }
+    });
+    let names = ["chunked", "trickled", "chunks", "halves"];
+    let task = |name: &&str| {
+        let mut task = request_task(name, 1, 2);
+        task["work"]["calls"][0]["path"] = format!("/{name}").into();
+        task
+    };
+    let tasks: Vec<Value> = names.iter().map(task).collect();
+    let mut plan = plan(server.port, &tasks);
+    plan["steps"] = json!([step(&tasks, &[0, 1, 2, 3])]);
+    let race = run(&plan);
+    let seen = server.seen();
+    for (name, least_ms) in names.iter().zip([0.0, 120.0, 120.0, 150.0]) {
+        let result = race.task(name);
+        assert_eq!((result.accounting.succeeded, result.accounting.requests), (2, 2), "{name}");
+        assert!(result.service_time.as_ref().unwrap().min_ms >= least_ms, "{name}");
+        assert_eq!((result.bytes_out, result.bytes_in), bytes(&seen, &format!("/{name}")), "{name}");
+        let of_task: Vec<_> = race.samples.iter().filter(|one| one.task == **name).cloned().collect();
+        beginning(&of_task, &seen);
+    }
+    for sample in &race.samples {
+        let request = &seen[usize::try_from(sample.took).unwrap()];
+        assert_eq!(
+            (sample.bytes_out as usize, sample.bytes_in as usize),
+            (request.bytes, request.bytes_back)
+        );
+    }
+}
