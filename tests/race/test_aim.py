@@ -20,6 +20,19 @@ from pacenote.race.aim import client_used
 from pacenote.race.run import race
 from support.secure import engine
 
+EVERYWHERE = """
+class Everywhere:
+    multi_cluster = True
+    async def __call__(self, multi_es, params):
+        for es in multi_es.values():
+            await es.perform_request(method="GET", path="/hit")
+    def __repr__(self):
+        return "everywhere"
+
+def register(registry):
+    registry.register_runner("everywhere", Everywhere(), async_runner=True)
+"""
+
 ME = basic_header("me", "hunter2hunter2")
 
 
@@ -57,7 +70,10 @@ def raced(
     """The record of a race of one task by four clients, the warnings, and all that it left on the disk."""
     folder = tmp_path / "tiny"
     folder.mkdir()
-    task = {"operation": {"operation-type": "raw-request", "path": "/hit"}, "clients": 4, "iterations": 4}
+    kind = "everywhere" if "others" in more else "raw-request"
+    if kind == "everywhere":
+        (folder / "track.py").write_text(EVERYWHERE)
+    task = {"operation": {"operation-type": kind, "path": "/hit"}, "clients": 4, "iterations": 4}
     (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
     listener = Listener()
     asked = RaceRequest(
@@ -99,11 +115,13 @@ def test_addresses_of_version_6(tmp_path: Path) -> None:
     assert record.client.hosts == (f"http://[::1]:{running.port}",)
 
 
-def test_every_cluster_is_asked_and_named_in_the_plan(tmp_path: Path) -> None:
+def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) -> None:
     with engine(None) as main, engine(None, authorization=ME) as far:
         own = OtherCluster("far", (far.address,), ClientOptions(authorization=ME))
-        _, _, kept = raced(tmp_path, ClientOptions(), main.address, others=(own,))
+        record, _, kept = raced(tmp_path, ClientOptions(), main.address, others=(own,))
+        assert (record.tasks[0].error_rate, main.count("GET /hit"), far.count("GET /hit")) == (0.0, 16, 16)
         assert far.count("GET /") == 1
+        assert not any("authorization" in headers for _, headers in main.seen)
     assert '"others":[{"name":"far","target":{"hosts":[{"scheme":"http","host":"127.0.0.1"' in kept
     assert ME not in kept
 
