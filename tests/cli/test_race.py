@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.model.pacing import Pacing
 from pacenote.model.result import Progress, TaskProgress
 from pacenote.store.local import RaceStore
 from support.records import bulk, record, task
@@ -31,7 +32,15 @@ def test_defaults(run, fake_race, home):
     assert (request.car, request.runtime_jdk, request.target_hosts) == (("defaults",), None, ())
     assert (request.client.timeout_s, request.max_error_rate, request.seed) == (60.0, 0.01, 42)
     assert (request.on_error, request.corpus, request.driver_threads) == ("continue", None, 0)
+    assert (request.pacing, request.track_request().pacing) == (Pacing(), Pacing())
     assert len(request.race_id) == 36
+
+
+def test_pacing(run, fake_race):
+    arguments = ("--open-loop", "--max-connections=64", "--arrivals=poisson", "--spin=50")
+    pacing = Pacing(open_loop=True, max_connections=64, arrivals="poisson", spin_us=50)
+    request = request_of(run, fake_race, *arguments)
+    assert (request.pacing, request.track_request().pacing) == (pacing, pacing)
 
 
 def test_the_maven_mirror_is_an_option_or_in_the_environment(run, fake_race, monkeypatch):
@@ -131,6 +140,13 @@ def test_options_without_effect_are_told(run, fake_race):
         (["--track-path=y", "--track-revision=z"], "give either --track-revision or --track-path"),
         (["--track=x", "--include-tasks=a", "--exclude-tasks=b"], "give either --include-tasks or --exclude"),
         (["--track=x", "--corpus-documents=0"], "--corpus-documents: invalid positive value: '0'"),
+        (["--track=x", "--max-connections=8"], "--max-connections has a meaning only with --open-loop"),
+        (
+            ["--track=x", "--open-loop", "--max-connections=0"],
+            "--max-connections: invalid positive value: '0'",
+        ),
+        (["--track=x", "--spin=1000001"], "--spin: invalid microseconds value: '1000001'"),
+        (["--track=x", "--arrivals=bursty"], "--arrivals: invalid choice: 'bursty'"),
         (["--track=x", "--effective-start-date=now"], "'now' is no time"),
         (
             ["--track=x", "--client-options=basic_auth_user:me"],

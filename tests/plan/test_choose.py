@@ -68,7 +68,7 @@ def test_names_that_nobody_registered() -> None:
         'a.param-source is "wordz", which no plug-in of the track registers (did you mean "words"?)',
         'b of task "b": "put-elsr" is neither an operation of the track nor an operation type'
         ' (did you mean "put-elser" or "put-pipeline"?)',
-        'c.schedule is "dayly", must be deterministic, poisson or a scheduler of a plug-in'
+        'c.schedule is "dayly", must be deterministic, poisson, uniform or a scheduler of a plug-in'
         ' (did you mean "daily"?)',
     )
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pacenote.model.pacing import Pacing
 from pacenote.model.track import Operation, Parallel
+from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.explain import ClientLine, explain
 from pacenote.units import Rate
-from plan.planning import BULK, LOOPED, NAP, plan, task
+from plan.planning import BULK, LOOPED, NAP, SETTINGS, plan, task, track
 
 
 def test_steps_tasks_and_clients() -> None:
@@ -30,6 +33,7 @@ def test_steps_tasks_and_clients() -> None:
             "50/s",
             "100 + 1,000 iterations",
         ),
+        ({"target_throughput": Rate(9.0), "schedule": "uniform"}, "9/s at random (uniform)", "1 iteration"),
         ({"target_interval": 30.0, "time_period": 90.0}, "one every 30 s", "1 min 30 s"),
         (
             {
@@ -46,6 +50,13 @@ def test_steps_tasks_and_clients() -> None:
 def test_paces_and_bounds(fields: dict[str, Any], pace: str, bound: str) -> None:
     (step,) = explain(plan(task("t", **fields)))
     assert (step.tasks[0].pace, step.tasks[0].bound) == (pace, bound)
+
+
+def test_an_open_loop_is_named() -> None:
+    settings = replace(SETTINGS, pacing=Pacing(open_loop=True))
+    built = build_plan(track(task("t", target_throughput=Rate(5.0))), None, settings, PlanContext())
+    (step,) = explain(built)
+    assert step.tasks[0].pace == "5/s, open loop"
 
 
 def test_until_the_source_or_another_task_ends() -> None:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pacenote.errors import TrackError
+from pacenote.model.pacing import Pacing
+from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Parallel
-from pacenote.plan.document import UNTIL_EXHAUSTED, Deterministic, Iterations, Pace, Poisson, Time, Unpaced
+from pacenote.plan.build import PlanContext, build_plan
+from pacenote.plan.document import (
+    UNTIL_EXHAUSTED,
+    Deterministic,
+    Iterations,
+    Pace,
+    Poisson,
+    Time,
+    Uniform,
+    Unpaced,
+)
 from pacenote.units import Rate
-from plan.planning import BULK, LOOPED, NAP, SEARCH, planned, refused, task
+from plan.planning import BULK, LOOPED, NAP, SEARCH, SETTINGS, plan, planned, refused, task, track
 
 FOREVER = {"warmup_time_period": 5.0}
 NEVER = "never ends: it has a warmup-time-period, no time-period, and a source without end"
@@ -23,6 +37,7 @@ NEVER = "never ends: it has a warmup-time-period, no time-period, and a source w
         (SEARCH, {"target_interval": 30.0}, Deterministic(30.0)),
         (SEARCH, {"target_interval": 0.0}, Unpaced()),
         (SEARCH, {"target_throughput": Rate(4), "schedule": "poisson"}, Poisson(0.25)),
+        (SEARCH, {"target_throughput": Rate(4), "schedule": "uniform"}, Uniform(0.25)),
         (SEARCH, {"schedule": "poisson"}, Unpaced()),
         (BULK, {"target_throughput": Rate(1000, "docs")}, Deterministic(0.1)),
         (BULK, {"target_throughput": Rate(10)}, Deterministic(0.1)),
@@ -32,6 +47,26 @@ NEVER = "never ends: it has a warmup-time-period, no time-period, and a source w
 )
 def test_paces(operation: Operation, fields: dict[str, Any], pace: Pace) -> None:
     assert planned(task("t", operation, **fields)).pace == pace
+
+
+def test_open_loop_is_for_tasks_with_a_rate() -> None:
+    settings = replace(SETTINGS, pacing=Pacing(open_loop=True, spin_us=50))
+    subject = track(task("a", target_throughput=Rate(5)), task("b"))
+    built = build_plan(subject, None, settings, PlanContext())
+    assert [one.open_loop for one in built.tasks] == [True, False]
+    assert built.driver.spin_us == 50
+    assert not any(one.open_loop for one in plan(task("a", target_throughput=Rate(5))).tasks)
+
+
+def test_what_python_schedules_cannot_run_open_loop() -> None:
+    settings = replace(SETTINGS, pacing=Pacing(open_loop=True))
+    context = PlanContext(plugins=PluginNames(schedulers=frozenset({"daily"})))
+    with pytest.raises(TrackError) as caught:
+        build_plan(track(task("t", schedule="daily")), None, settings, context)
+    assert caught.value.problems == (
+        "t.schedule cannot run open loop: Python says when each of its clients sends; race without "
+        "--open-loop, or without the task (--exclude-tasks)",
+    )
 
 
 def test_the_unit_must_be_that_of_the_work() -> None:
@@ -46,7 +81,7 @@ def test_the_unit_must_be_that_of_the_work() -> None:
 
 def test_a_schedule_must_be_known() -> None:
     assert refused(task("t", schedule="poison")) == (
-        't.schedule is "poison", must be deterministic, poisson or a scheduler of a plug-in'
+        't.schedule is "poison", must be deterministic, poisson, uniform or a scheduler of a plug-in'
         ' (did you mean "poisson"?)',
     )
 

@@ -113,7 +113,7 @@ def test_a_scheduler_may_end_its_task(tmp_path):
     assert (task.errors, task.accounting.operations) == ((), 3)
 
 
-@pytest.mark.parametrize("spacing", ["deterministic", "poisson"])
+@pytest.mark.parametrize("spacing", ["deterministic", "poisson", "uniform"])
 def test_rates_count_the_work_that_runners_say(tmp_path, spacing):
     operation = {"operation-type": "run", "param-source": "growing"}
     task = {"name": "paced", "operation": operation, "schedule": spacing, "target-throughput": "500 docs/s"}

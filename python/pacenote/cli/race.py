@@ -26,8 +26,10 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import OtherCluster, Tls
+from pacenote.model.pacing import Pacing
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
+from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_dict, parse_list
 
@@ -70,6 +72,7 @@ def add_options(parser: Parser) -> None:
     _add_track_options(parser)
     _add_cluster_options(parser)
     _add_race_options(parser)
+    _add_pacing_options(parser)
     add_report_options(parser)
 
 
@@ -136,6 +139,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         max_error_rate=options.max_error_rate,
         seed=options.seed,
         driver_threads=options.driver_threads,
+        pacing=_pacing(options),
         corpus=options.corpus,
         corpus_documents=options.corpus_documents,
         corpus_mirrors=options.corpus_mirror,
@@ -197,6 +201,21 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
             hint="add --pipeline=benchmark-only to race against a cluster that runs already",
         )
     return pipeline
+
+
+def _pacing(options: argparse.Namespace) -> Pacing:
+    """How tasks with a target rate are driven. Raises UsageError."""
+    if options.max_connections is not None and not options.open_loop:
+        raise UsageError(
+            "--max-connections has a meaning only with --open-loop",
+            hint="without it every client has a connection and a schedule of its own",
+        )
+    return Pacing(
+        open_loop=options.open_loop,
+        max_connections=options.max_connections,
+        arrivals=options.arrivals,
+        spin_us=options.spin,
+    )
 
 
 def _engine(options: argparse.Namespace) -> dict[str, Any]:
@@ -346,3 +365,29 @@ def _add_race_options(parser: Parser) -> None:
     parser.add_flag("--kill-running-processes", help="no effect: races do not disturb each other's processes")
     parser.add_flag("--dry-run", help="show the steps of the race, send nothing")
     parser.add_flag("--quiet", help="show no progress; the report is still printed")
+
+
+def _add_pacing_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--arrivals",
+        choices=BUILT_IN_SCHEDULES,
+        help="when operations of tasks with a target rate are due, in place of what the track says",
+    )
+    parser.add_flag(
+        "--open-loop",
+        help="clients of a task with a target rate share its schedule: a slow one holds back no other",
+    )
+    parser.add_argument(
+        "--max-connections",
+        type=values.positive,
+        metavar="N",
+        help="with --open-loop: connections that such a task may use at most (default: its clients)",
+    )
+    parser.add_argument(
+        "--spin",
+        type=values.microseconds,
+        default=0,
+        metavar="MICROSECONDS",
+        help="watch the clock so long before an operation is due, for less lateness; burns the cores of the "
+        "driver (default: 0)",
+    )

@@ -14,6 +14,7 @@ DEFAULT_CLUSTER = "default"
 """Rally's name for the cluster that is raced against."""
 
 _LARGEST_SEED = 2**64 - 1
+_SECOND_US = 1_000_000
 
 
 def hosts(text: str) -> dict[str, tuple[str, ...]]:
@@ -130,6 +131,14 @@ def positive(text: str) -> int:
     """A whole number above 0. Raises ValueError, which argparse words."""
     number = int(text)
     if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def microseconds(text: str) -> int:
+    """A time of at most a second, in microseconds. Raises ValueError, which argparse words."""
+    number = count(text)
+    if number > _SECOND_US:
         raise ValueError(text)
     return number
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode_value, encode, hints
+from pacenote.model.pacing import Pacing
 from pacenote.model.result import TaskResult
 from pacenote.model.results_document import not_measured, op_metrics
 from pacenote.model.secrets import hide_secrets
@@ -215,6 +216,7 @@ class RaceRecord:
     environment: Environment = field(default_factory=Environment)
     client: ClientUsed = field(default_factory=ClientUsed)
     seed: int = 42
+    pacing: Pacing = field(default_factory=Pacing)
     max_error_rate: float = 0.01
     corpora: tuple[CorpusUsed, ...] = ()
     plan: PlanFile | None = None
@@ -299,6 +301,7 @@ _OURS = (
     ("environment", "environment"),
     ("client", "client"),
     ("seed", "seed"),
+    ("pacing", "pacing"),
     ("max-error-rate", "max_error_rate"),
     ("corpora", "corpora"),
     ("plan", "plan"),

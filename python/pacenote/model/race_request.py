@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from pacenote.model.client_options import ClientOptions, OtherCluster
+from pacenote.model.pacing import Pacing
 from pacenote.model.race import RaceRecord
 from pacenote.model.result import Progress, TaskResult
 from pacenote.model.track_request import BuildFlavor, TrackRequest
@@ -67,6 +68,7 @@ class RaceRequest:
     max_error_rate: float = 0.01
     seed: int = 42
     driver_threads: int = 0
+    pacing: Pacing = field(default_factory=Pacing)
     corpus: CorpusChoice | None = None
     corpus_documents: int | None = None
     corpus_mirrors: tuple[str, ...] = field(default=(), repr=False)

@@ -146,7 +146,8 @@ class TaskResult:
     `underruns` operations waited `underrun_s` in all, before they were sent, for a parameter source
     written in Python. `bytes_*` are what crossed the sockets for requests, TLS included; `content_*` are the
     bodies within, as they were before compression. `parts` are the operations within a composite one; they
-    count for nothing else here. `values` are what a runner written in Python returned with measured operations.
+    count for nothing else here. `values` are what a runner written in Python returned with measured
+    operations.
     """
 
     task: str

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pacenote.errors import TrackError
 from pacenote.model.names import listed, near, quoted
+from pacenote.model.pacing import Arrivals
 from pacenote.model.reader import KeyPath, Problem
 from pacenote.units import Rate, split_by_weight
 
@@ -23,7 +24,7 @@ Json = Mapping[str, Any]
 ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.zst", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
 """Name endings of archives; the data file has the name without it."""
 
-BUILT_IN_SCHEDULES = ("deterministic", "poisson")
+BUILT_IN_SCHEDULES: tuple[str, ...] = get_args(Arrivals)
 """Values of a task's `schedule` that need no scheduler of a plugin."""
 
 ANY_TASK = "any"

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pacenote.model.pacing import Pacing
+
 BuildFlavor = Literal["default", "serverless"]
 
 
@@ -37,3 +39,4 @@ class TrackRequest:
     test_mode: bool = False
     build_flavor: BuildFlavor = "default"
     serverless_operator: bool = False
+    pacing: Pacing = field(default_factory=Pacing)

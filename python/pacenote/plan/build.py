@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.names import quoted
+from pacenote.model.pacing import Pacing
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.reader import Problem, Problems
 from pacenote.model.track import Challenge, Parallel, Task, Track
@@ -25,7 +26,7 @@ from pacenote.operations.base import (
 from pacenote.plan.allocate import allocate
 from pacenote.plan.choose import UnknownName, choose, paced
 from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Target
-from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, pace_of
+from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, is_open, pace_of
 from pacenote.units import format_count
 
 _MAX_SEED = 2**64 - 1
@@ -36,7 +37,8 @@ class PlanSettings:
     """What the user decides about a race beside its track.
 
     `headers` go with every request and may be secret. `timeout_ms` applies to requests without their own.
-    `threads` 0 means one per core. The seed is a 64-bit number.
+    `threads` 0 means one per core. The seed is a 64-bit number. Of `pacing` only what is not in the track yet
+    counts: open loop, and spinning.
     """
 
     race_id: str
@@ -46,6 +48,7 @@ class PlanSettings:
     timeout_ms: int = 60_000
     threads: int = 0
     on_error: OnError = OnError.CONTINUE
+    pacing: Pacing = field(default_factory=Pacing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +73,16 @@ def build_plan(
     if not 0 <= settings.seed <= _MAX_SEED:
         raise UsageError(f"the seed is {settings.seed}, must be a number from 0 to {_MAX_SEED}")
     challenge = track.challenge(challenge_name)
-    builder = _Builder(track, context)
+    builder = _Builder(track, context, open_loop=settings.pacing.open_loop)
     tasks = builder.tasks(challenge)
     builder.raise_problems(challenge)
     return Plan(
         race_id=settings.race_id,
         seed=settings.seed,
         target=Target(hosts=settings.hosts, headers=settings.headers, timeout_ms=settings.timeout_ms),
-        driver=DriverSettings(threads=settings.threads, on_error=settings.on_error),
+        driver=DriverSettings(
+            threads=settings.threads, on_error=settings.on_error, spin_us=settings.pacing.spin_us
+        ),
         tasks=tasks,
         steps=allocate(challenge.schedule),
     )
@@ -86,7 +91,7 @@ def build_plan(
 class _Builder:
     """Compiles tasks, collecting what is wrong with them."""
 
-    def __init__(self, track: Track, context: PlanContext) -> None:
+    def __init__(self, track: Track, context: PlanContext, *, open_loop: bool) -> None:
         self._context = Context(
             track=track,
             data_file=context.data_file,
@@ -94,6 +99,7 @@ class _Builder:
             assertions=context.assertions,
         )
         self._plugins = context.plugins
+        self._open_loop = open_loop
         self._compiled: dict[tuple[int, int], Compiled] = {}
         self._problems: list[Problem] = []
         self._hints: list[str] = []
@@ -159,17 +165,19 @@ class _Builder:
 
     def _plan(self, task: Task, compiled: Compiled) -> PlannedTask:
         problems = Problems()
+        pace = pace_of(task, compiled, self._plugins.schedulers, problems)
         planned = PlannedTask(
             name=task.name,
             operation=task.operation.name,
             operation_type=task.operation.type,
             clients=task.clients,
-            pace=pace_of(task, compiled, self._plugins.schedulers, problems),
+            pace=pace,
             bound=bound_of(task, compiled),
             ramp_up_s=task.ramp_up_time_period or 0.0,
             unit=compiled.unit,
             tolerates_errors=task.tolerates_errors,
             work=compiled.work,
+            open_loop=self._open_loop and is_open(pace, task, problems),
         )
         self._problems.extend(problems)
         return planned

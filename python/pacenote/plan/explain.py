@@ -31,6 +31,7 @@ from pacenote.plan.document import (
     Poisson,
     Scheduled,
     Step,
+    Uniform,
 )
 from pacenote.units import format_bytes, format_count, format_seconds
 
@@ -94,16 +95,16 @@ def _task(task: PlannedTask) -> TaskLine:
         operation=task.operation,
         operation_type=task.operation_type,
         clients=task.clients,
-        pace=_pace(task.pace),
+        pace=f"{_pace(task.pace)}, open loop" if task.open_loop else _pace(task.pace),
         bound=_bound(task.bound, task.work),
         requests=_requests(task.work),
     )
 
 
 def _pace(pace: Pace) -> str:
-    if isinstance(pace, Deterministic | Poisson):
+    if isinstance(pace, Deterministic | Poisson | Uniform):
         rate = f"{1 / pace.interval_s:g}/s" if pace.interval_s <= 1 else f"one every {pace.interval_s:g} s"
-        return rate if isinstance(pace, Deterministic) else f"{rate} at random (poisson)"
+        return rate if isinstance(pace, Deterministic) else f"{rate} at random ({pace.kind})"
     return "as its scheduler says" if isinstance(pace, Scheduled) else "as fast as possible"
 
 

@@ -18,12 +18,13 @@ from pacenote.plan.document import (
     Poisson,
     Scheduled,
     Time,
+    Uniform,
     Unpaced,
 )
 from pacenote.units import OPS, Rate
 
-_POISSON = "poisson"
-_SCHEDULES = ("deterministic", _POISSON)
+_PACES = {pace.kind: pace for pace in (Deterministic, Poisson, Uniform)}
+"""What the values of `schedule` are that need no scheduler of a plug-in."""
 
 
 def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problems: Problems) -> Pace:
@@ -32,11 +33,12 @@ def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problem
     `schedulers` are those that plug-ins registered. Where only Python knows how much an operation does, it
     paces them, too.
     """
-    if task.schedule in schedulers or (task.schedule in _SCHEDULES and weighs_itself(task, compiled)):
+    if task.schedule in schedulers or (task.schedule in _PACES and weighs_itself(task, compiled)):
         return Scheduled()
-    if task.schedule not in _SCHEDULES:
-        known = (*_SCHEDULES, *schedulers)
-        text = f"is {quoted(task.schedule)}, must be deterministic, poisson or a scheduler of a plug-in"
+    paced = _PACES.get(task.schedule)
+    if paced is None:
+        known = (*_PACES, *schedulers)
+        text = f"is {quoted(task.schedule)}, must be {', '.join(_PACES)} or a scheduler of a plug-in"
         text += near(task.schedule, known)
         problems.add((*task.place, "schedule"), text)
         return Unpaced()
@@ -49,7 +51,15 @@ def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problem
         text = "is too low for this operation: the next one would be due in more than 100 years"
         problems.add((*task.place, "target-throughput"), text)
         return Unpaced()
-    return Poisson(interval_s) if task.schedule == _POISSON else Deterministic(interval_s)
+    return paced(interval_s)
+
+
+def is_open(pace: Pace, task: Task, problems: Problems) -> bool:
+    """Whether a task runs open loop, when that is asked for: if it has a target rate."""
+    if isinstance(pace, Scheduled):
+        text = "cannot run open loop: Python says when each of its clients sends; race without --open-loop, "
+        problems.add((*task.place, "schedule"), text + "or without the task (--exclude-tasks)")
+    return isinstance(pace, Deterministic | Poisson | Uniform)
 
 
 def _interval_s(task: Task, rate: Rate, compiled: Compiled, problems: Problems) -> float | None:

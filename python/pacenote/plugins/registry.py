@@ -9,12 +9,10 @@ from typing import Any
 from pacenote.errors import TrackError
 from pacenote.model.names import quoted
 from pacenote.model.plugin_names import PluginNames
+from pacenote.model.track import BUILT_IN_SCHEDULES
 
 RALLY_VERSION = "2.13.0"
 """The version of Rally whose plug-in interface this is."""
-
-BUILT_IN_SCHEDULERS = ("deterministic", "poisson")
-"""Values of a task's `schedule` that no plug-in may take."""
 
 
 class Registry:
@@ -53,7 +51,7 @@ class Registry:
     def register_scheduler(self, name: str, scheduler: Any) -> None:
         """A class or a function that says when the next operation is due."""
         name = _name("scheduler", name)
-        if name in BUILT_IN_SCHEDULERS or name in self.schedulers:
+        if name in BUILT_IN_SCHEDULES or name in self.schedulers:
             raise _refused("scheduler", name, "is registered under a name that is taken", scheduler)
         if not callable(scheduler):
             raise _refused("scheduler", name, "is neither a class nor a function", scheduler)

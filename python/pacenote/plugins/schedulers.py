@@ -123,14 +123,30 @@ class _Random:
         return current + self._numbers.expovariate(self._rate)
 
 
+class _Anywhere:
+    """At a random moment of each interval."""
+
+    def __init__(self, rate: float, numbers: random.Random) -> None:
+        self._wait_s = 1 / rate
+        self._numbers = numbers
+        self._begin: float | None = None
+
+    def next(self, current: float) -> float:
+        """In the interval after the last one; the first begins now."""
+        self._begin = current if self._begin is None else self._begin + self._wait_s
+        return self._begin + self._wait_s * self._numbers.random()
+
+
 def built_in_scheduler(task: rally.Task, client: int) -> Scheduler:
     """The scheduler of one client where the driver cannot pace, since the work of an operation is not known
     before it is done.
     """
-    if task.schedule != "poisson":
-        return _Simple(lambda _, rate: _Even(rate), task)
     numbers = random.Random(f"{task.name} {client}")  # The same in every race.
-    return _Simple(lambda _, rate: _Random(rate, numbers), task)
+    if task.schedule == "poisson":
+        return _Simple(lambda _, rate: _Random(rate, numbers), task)
+    if task.schedule == "uniform":
+        return _Simple(lambda _, rate: _Anywhere(rate, numbers), task)
+    return _Simple(lambda _, rate: _Even(rate), task)
 
 
 def build_scheduler(scheduler: Any, task: rally.Task, source: Any) -> Scheduler:

@@ -224,6 +224,7 @@ def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: Pla
         hosts=(),
         threads=request.driver_threads,
         on_error=OnError(request.on_error),
+        pacing=request.pacing,
     )
     return build_plan(track, challenge.name, settings, context)
 
@@ -276,6 +277,7 @@ def _begin(request: RaceRequest, prepared: Prepared, corpora: PreparedCorpora) -
         user_tags=request.user_tags,
         environment=read_environment(),
         seed=request.seed,
+        pacing=request.pacing,
         max_error_rate=request.max_error_rate,
         corpora=corpora.used,
         unreported=tuple(hidden),

@@ -12,6 +12,7 @@ from pacenote.model.track import Challenge, Track
 from pacenote.model.track_request import TrackRequest
 from pacenote.track.filters import filter_tasks
 from pacenote.track.load import load_track
+from pacenote.track.pacing import with_pacing
 from pacenote.track.render import RenderOptions
 from pacenote.track.repository import DEFAULT, Checkout, open_repository
 from pacenote.track.serverless import FLAVOR, for_serverless, left_out
@@ -96,6 +97,7 @@ def load_wanted(request: TrackRequest, progress: Callable[[str], None] = lambda 
     track = filter_tasks(track, request.include_tasks, request.exclude_tasks)
     if request.test_mode:
         track = for_test_mode(track)
+    track = with_pacing(track, request.pacing)
     return Wanted(track, replace(found, warnings=(*found.warnings, *unread_keys(track))))
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import difflib
 
 from pacenote.model.names import quoted
-from pacenote.model.track import Task, Track
+from pacenote.model.track import BUILT_IN_SCHEDULES, Task, Track
 
 _READ = (
     *("name", "operation", "clients", "schedule", "tags", "meta", "target-throughput", "target-interval"),
     *("warmup-iterations", "iterations", "warmup-time-period", "time-period", "ramp-up-time-period"),
     *("ignore-response-error-level", "run-on-serverless"),
 )
-_BUILT_IN = ("deterministic", "poisson")
 _ALIKE = 0.85
 """How alike two keys must be, by `difflib`: one letter too many, too few or swapped, or `_` for `-`."""
 
@@ -31,7 +30,7 @@ def unread_keys(track: Track) -> tuple[str, ...]:
         f"track {quoted(track.name)}: task {quoted(task.name)} of challenge {quoted(challenge)} has a key "
         f"{quoted(key)}, which nothing reads: is it {quoted(meant)}?"
         for challenge, task in tasks
-        if task.schedule in _BUILT_IN
+        if task.schedule in BUILT_IN_SCHEDULES
         for key, meant in _slips(task)
     )
 
