@@ -133,7 +133,7 @@ impl Client<'_> {
             if over {
                 return EndedBy::Source;
             }
-            if class == ErrorClass::Connect && due_ns.is_none() {
+            if class.is_unreachable() && due_ns.is_none() {
                 self.pause_after_refusal().await;
             }
         }
@@ -406,7 +406,7 @@ impl Client<'_> {
                 let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
                 shared.abort(format!("task {}: {reason}", task.name));
             }
-            OnError::Continue if class == ErrorClass::Connect => {
+            OnError::Continue if class.is_unreachable() => {
                 let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.links.host_name();
                 shared.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));

@@ -7,13 +7,16 @@ pub enum DriveError {
     /// The plan asks for something this driver does not do.
     #[error("{0}")]
     Unsupported(String),
+    /// The way to a host cannot be prepared.
+    #[error(transparent)]
+    Route(#[from] crate::http::RouteError),
     /// A client could not connect before the step's clock started.
     #[error("cannot connect to {host}: {source}")]
     Connect {
         /// Host and port.
         host: String,
-        /// What the system said.
-        source: std::io::Error,
+        /// What the system, TLS or a proxy said.
+        source: crate::http::DialError,
     },
     /// A request cannot be written as HTTP.
     #[error("task {task}: {source}")]

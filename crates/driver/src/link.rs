@@ -1,49 +1,50 @@
 //! A client's connections, and one request on one of them.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::Host;
 use pacenote_record::ErrorClass;
 
-use crate::http::{Connection, ExchangeError, Head, Reply};
+use crate::http::{Connection, Crossed, DialError, ExchangeError, Head, Reply, Route, Routes, tls_error};
 use crate::outcome::{Outcome, Traffic, Verdict};
 
 /// The connections of one client to its host. It needs one; only operations with several requests under way at a
 /// time open more, which are kept for later ones.
 #[derive(Debug)]
 pub struct Links {
-    host: Host,
-    addresses: Arc<[SocketAddr]>,
+    route: Arc<Route>,
+    /// Which of the host's clients it is.
+    client: usize,
     /// Those that nobody uses, the one used last at the end.
     idle: RefCell<Vec<Link>>,
 }
 
 impl Links {
-    /// Not connected yet.
-    pub fn new(host: Host, addresses: Arc<[SocketAddr]>) -> Self {
-        Self { host, addresses, idle: RefCell::default() }
+    /// The connections of a client of a cluster: clients are spread over its hosts one by one, those of a host over its
+    /// addresses likewise. Not connected yet.
+    pub fn of_client(routes: &Routes, client: usize) -> Self {
+        let (host, client) = (client % routes.len(), client / routes.len());
+        Self { route: Arc::clone(&routes[host]), client, idle: RefCell::default() }
     }
 
     /// Host and port, for messages.
-    pub fn host_name(&self) -> String {
-        format!("{}:{}", self.host.host, self.host.port)
+    pub fn host_name(&self) -> &str {
+        self.route.name()
     }
 
     /// Makes sure that a request can be sent, until `deadline`.
-    pub async fn connect(&self, deadline: Instant) -> std::io::Result<()> {
+    pub async fn connect(&self, deadline: Instant) -> Result<(), DialError> {
         let mut link = self.take();
         let connected = link.connect(deadline).await;
         self.give_back(link);
-        connected
+        connected.map(drop)
     }
 
     /// A connection for one request after another, to be given back; one that is dropped instead is closed.
     pub fn take(&self) -> Link {
         let idle = self.idle.borrow_mut().pop();
-        idle.unwrap_or_else(|| Link::new(Arc::clone(&self.addresses)))
+        idle.unwrap_or_else(|| Link::new(Arc::clone(&self.route), self.client))
     }
 
     /// Keeps a connection for later.
@@ -60,16 +61,18 @@ impl Links {
 /// One connection.
 #[derive(Debug)]
 pub struct Link {
-    /// Looked up once, before the race: a look-up per connection would block threads that nobody accounts for.
-    addresses: Arc<[SocketAddr]>,
+    route: Arc<Route>,
+    client: usize,
+    /// It was open before.
+    opened: bool,
     connection: Option<Connection>,
     /// The last reply, if its request had one.
     reply: Option<Reply>,
 }
 
 impl Link {
-    fn new(addresses: Arc<[SocketAddr]>) -> Self {
-        Self { addresses, connection: None, reply: None }
+    fn new(route: Arc<Route>, client: usize) -> Self {
+        Self { route, client, opened: false, connection: None, reply: None }
     }
 
     /// The headers of the last reply.
@@ -82,14 +85,14 @@ impl Link {
         self.reply.as_ref().map(|reply| connection.body(reply))
     }
 
-    async fn connect(&mut self, deadline: Instant) -> std::io::Result<()> {
-        if self.connection.as_ref().is_some_and(Connection::usable) {
-            return Ok(());
+    /// Opens the connection unless it can be used as it is; tells how often it was opened again for that.
+    async fn connect(&mut self, deadline: Instant) -> Result<u32, DialError> {
+        if self.connection.as_mut().is_some_and(Connection::usable) {
+            return Ok(0);
         }
         self.connection = None;
-        let opened = tokio::time::timeout_at(deadline.into(), Connection::open(&self.addresses)).await;
-        self.connection = Some(opened.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??);
-        Ok(())
+        self.connection = Some(Connection::open(&self.route, self.client, deadline).await?);
+        Ok(u32::from(std::mem::replace(&mut self.opened, true)))
     }
 
     /// Sends one request, on a new connection if the old one was closed meanwhile, and judges its reply after the
@@ -105,34 +108,30 @@ impl Link {
         let deadline = Instant::now() + timeout;
         let opened = self.connect(deadline).await;
         let sent = Instant::now();
-        let Some(connection) = self.connection.as_mut().filter(|_| opened.is_ok()) else {
-            return failed(sent, connect_failure(opened.err()), Traffic::default());
+        let (connection, reconnects) = match (self.connection.as_mut(), opened) {
+            (Some(connection), Ok(reconnects)) => (connection, reconnects),
+            (_, opened) => return failed(sent, connect_failure(opened.err()), Traffic::default()),
         };
-        let content_out = body.len() as u64;
-        let bytes_out = head.for_body(body.len()).len() as u64 + content_out;
-        let sent_off = Traffic { requests: 1, bytes_out, content_out, ..Traffic::default() };
+        let before = connection.crossed();
         let exchanged = tokio::time::timeout_at(deadline.into(), connection.exchange(head, body)).await;
         let done = Instant::now();
-        let reply: Reply = match exchanged {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => {
-                self.connection = None;
-                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), sent_off) };
+        let traffic =
+            Traffic { reconnects, content_out: body.len() as u64, ..between(before, connection.crossed()) };
+        let reply = match exchanged {
+            // Decompressing is no part of the service.
+            Ok(reply) => {
+                reply.and_then(|reply| connection.decode(reply)).map_err(|error| exchange_failure(&error))
             }
             Err(_) => {
-                self.connection = None;
                 let reason = format!("no complete reply within {} s", timeout.as_secs_f64());
-                let verdict = Verdict::failure(ErrorClass::Timeout, 0, "", reason);
-                return Outcome { done, free: done, ..failed(sent, verdict, sent_off) };
+                Err(Verdict::failure(ErrorClass::Timeout, 0, "", reason))
             }
         };
-        let came = Traffic { bytes_in: reply.bytes_in, ..sent_off };
-        // Decompressing is no part of the service.
-        let reply = match connection.decode(reply) {
+        let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => {
+            Err(verdict) => {
                 self.connection = None;
-                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), came) };
+                return Outcome { done, free: done, ..failed(sent, verdict, traffic) };
             }
         };
         let content = connection.body(&reply);
@@ -147,10 +146,16 @@ impl Link {
             verdict,
             status,
             retries: 0,
-            traffic: Traffic { content_in, ..came },
+            traffic: Traffic { content_in, ..traffic },
             parts: Vec::new(),
         }
     }
+}
+
+/// The traffic of a request, but for what only it knows.
+fn between(before: Crossed, after: Crossed) -> Traffic {
+    let (bytes_out, bytes_in) = (after.out - before.out, after.inward - before.inward);
+    Traffic { requests: 1, bytes_out, bytes_in, ..Traffic::default() }
 }
 
 fn failed(sent: Instant, verdict: Verdict, traffic: Traffic) -> Outcome {
@@ -158,15 +163,17 @@ fn failed(sent: Instant, verdict: Verdict, traffic: Traffic) -> Outcome {
     Outcome { first_sent: sent, sent, done, free: done, verdict, traffic, ..Outcome::nothing() }
 }
 
-fn connect_failure(error: Option<std::io::Error>) -> Verdict {
+fn connect_failure(error: Option<DialError>) -> Verdict {
+    let class = if matches!(error, Some(DialError::Tls(_))) { ErrorClass::Tls } else { ErrorClass::Connect };
     let reason = error.map_or_else(|| "no connection".into(), |error| error.to_string());
-    Verdict::failure(ErrorClass::Connect, 0, "", reason)
+    Verdict::failure(class, 0, "", reason)
 }
 
 fn exchange_failure(error: &ExchangeError) -> Verdict {
-    let class = match error {
-        ExchangeError::Io(_) | ExchangeError::Closed => ErrorClass::Reset,
-        _ => ErrorClass::Protocol,
+    let (class, reason) = match error {
+        ExchangeError::Io(io) if tls_error(io).is_some() => (ErrorClass::Tls, format!("TLS: {io}")),
+        ExchangeError::Io(_) | ExchangeError::Closed => (ErrorClass::Reset, error.to_string()),
+        _ => (ErrorClass::Protocol, error.to_string()),
     };
-    Verdict::failure(class, 0, "", error.to_string())
+    Verdict::failure(class, 0, "", reason)
 }

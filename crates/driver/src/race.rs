@@ -1,6 +1,5 @@
 //! A race from outside: start it, wait for it, stop it.
 
-use std::net::ToSocketAddrs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Host, Plan, Scheme, Target};
+use pacenote_plan::Plan;
 use pacenote_record::{Collector, Outgoing, Spare, TaskProgress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
@@ -18,10 +17,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::collect::{collect, task_infos};
 use crate::control::Crew;
 use crate::error::DriveError;
+use crate::http::{Route, Routes, SystemRoots};
 use crate::lane::Lane;
 use crate::lane::wire::{Command, serve};
 use crate::shared::{Event, Shared, StopLevel};
-use crate::worker::{Addresses, Busiest, Worker, thread_cpu_ns};
+use crate::worker::{Busiest, Worker, thread_cpu_ns};
 
 /// A running race.
 #[derive(Debug)]
@@ -83,20 +83,17 @@ impl Race {
     /// When the plan asks for something unsupported, or threads or files cannot be created.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
         supported(&plan)?;
-        let addresses = look_up(&plan.target)?;
-        let others: Result<Vec<Addresses>, _> =
-            plan.others.iter().map(|other| look_up(&other.target)).collect();
-        let everywhere = std::iter::once(Arc::clone(&addresses)).chain(others?).collect();
+        let routes = routes(&plan)?;
         allow_descriptors();
         let plan = Arc::new(plan);
         let workers = worker_count(&plan);
         let shared = Arc::new(Shared::new(workers));
-        let (lane, errands) = Lane::new(&plan, everywhere)?.unzip();
+        let (lane, errands) = Lane::new(&plan, &routes)?.unzip();
         shared.progress().steps = plan.steps.len();
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, inbox) = channel();
         let outgoing = Outgoing::new(sender);
-        let mut crew = hire((&plan, addresses), &shared, (workers, lane.as_ref()), &outgoing)?;
+        let mut crew = hire((&plan, &routes[0]), &shared, (workers, lane.as_ref()), &outgoing)?;
         if let (Some(lane), Some(errands)) = (&lane, errands) {
             crew.threads.push(serve_lane(lane, &shared, errands)?);
         }
@@ -191,29 +188,18 @@ fn run(
 }
 
 fn supported(plan: &Plan) -> Result<(), DriveError> {
-    let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
-    let https = targets.flat_map(|target| &target.hosts).find(|host| host.scheme == Scheme::Https);
-    if let Some(host) = https {
-        let what = format!("https is not supported yet ({}:{})", host.host, host.port);
-        return Err(DriveError::Unsupported(what));
-    }
     let refuse = |what: &str| Err(DriveError::Unsupported(format!("{what} is not supported yet")));
     match &plan.target {
         target if target.compress => refuse("compression"),
-        target if target.hosts.iter().any(|host| host.proxy.is_some()) => refuse("a proxy"),
         _ => Ok(()),
     }
 }
 
-/// The addresses of every host of a cluster. Asked for here, since look-ups block.
-fn look_up(target: &Target) -> Result<Addresses, DriveError> {
-    let one = |host: &Host| {
-        let found = (host.host.as_str(), host.port).to_socket_addrs();
-        found
-            .map(Iterator::collect)
-            .map_err(|source| DriveError::Connect { host: format!("{}:{}", host.host, host.port), source })
-    };
-    target.hosts.iter().map(one).collect()
+/// The ways to the hosts of every cluster, the one under test first. Prepared here, since look-ups and files block.
+fn routes(plan: &Plan) -> Result<Vec<Routes>, DriveError> {
+    let mut system = SystemRoots::default();
+    let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
+    targets.map(|target| Ok(Route::to_all(target, &mut system)?)).collect()
 }
 
 /// A client needs a socket and perhaps a timer; the usual soft limit of 1,024 descriptors is soon reached. A refusal
@@ -234,12 +220,12 @@ fn worker_count(plan: &Plan) -> usize {
 }
 
 fn hire(
-    target: (&Arc<Plan>, Addresses),
+    target: (&Arc<Plan>, &Routes),
     shared: &Arc<Shared>,
     staff: (usize, Option<&Arc<Lane>>),
     outgoing: &Outgoing,
 ) -> Result<Crew, DriveError> {
-    let ((plan, addresses), (workers, lane)) = (target, staff);
+    let ((plan, routes), (workers, lane)) = (target, staff);
     let (answers, reports) = channel();
     let (mut orders, mut threads) = (Vec::new(), Vec::new());
     for index in 0..workers {
@@ -248,7 +234,7 @@ fn hire(
         let worker = Worker {
             place: (index, workers),
             plan: Arc::clone(plan),
-            addresses: Arc::clone(&addresses),
+            routes: Arc::clone(routes),
             lane: lane.cloned(),
             shared: Arc::clone(shared),
             orders: receiver,

@@ -1,7 +1,6 @@
 //! One thread: its clients, their connections, its recorder.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -18,6 +17,7 @@ use crate::book::Book;
 use crate::bound::Gate;
 use crate::drive::{Client, Desk, Schedule, Share};
 use crate::error::DriveError;
+use crate::http::Routes;
 use crate::lane::Lane;
 use crate::link::Links;
 use crate::open_loop::OpenLoop;
@@ -46,9 +46,6 @@ pub enum Report {
     Done,
 }
 
-/// Addresses of every host of a plan, looked up once.
-pub type Addresses = Arc<[Arc<[SocketAddr]>]>;
-
 /// What a worker is made of.
 #[derive(Debug)]
 pub struct Worker {
@@ -56,8 +53,8 @@ pub struct Worker {
     pub place: (usize, usize),
     /// The race.
     pub plan: Arc<Plan>,
-    /// Addresses of the plan's hosts.
-    pub addresses: Addresses,
+    /// The ways to the plan's hosts.
+    pub routes: Routes,
     /// Python's hand in the race, if the plan asks for one.
     pub lane: Option<Arc<Lane>>,
     /// What all threads share.
@@ -170,16 +167,13 @@ impl Worker {
         let mut seats = Vec::new();
         for slot in step.slots_of(self.place.0, self.place.1) {
             let host = slot.client as usize % self.plan.target.hosts.len();
-            let links = kept.remove(&slot.client).unwrap_or_else(|| self.links(host));
+            let links = kept.remove(&slot.client);
+            let links = links.unwrap_or_else(|| Links::of_client(&self.routes, slot.client as usize));
             let alarm = Alarm::new(Rc::clone(watch));
             let shares = self.shares(slot, host, making)?;
             seats.push(Seat { slot: slot.clone(), links, alarm, shares });
         }
         self.connect(seats).await
-    }
-
-    fn links(&self, host: usize) -> Links {
-        Links::new(self.plan.target.hosts[host].clone(), Arc::clone(&self.addresses[host]))
     }
 
     /// The schedule of one client of a task.
@@ -244,7 +238,7 @@ impl Worker {
             let (seat, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
             match result {
                 Err(source) if must => {
-                    return Err(DriveError::Connect { host: seat.links.host_name(), source });
+                    return Err(DriveError::Connect { host: seat.links.host_name().to_owned(), source });
                 }
                 _ => ready.push(seat),
             }

@@ -4,8 +4,9 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use pacenote_driver::http::{Connection, ExchangeError, Head};
+use pacenote_driver::http::{Connection, ExchangeError, Head, Route};
 use pacenote_plan::{Host, Scheme};
 
 /// Sends one request and answers it with `reply` in pieces of `size`, then closes the connection if `closes` says so.
@@ -31,7 +32,9 @@ fn exchange_closing(
         Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let seen = runtime.block_on(async {
-        let mut connection = Connection::open(&[([127, 0, 0, 1], port).into()]).await.unwrap();
+        let route = Route::plain(vec![([127, 0, 0, 1], port).into()]);
+        let deadline = Instant::now() + Duration::from_mins(1);
+        let mut connection = Connection::open(&route, 0, deadline).await.unwrap();
         let mut head = Head::new(&host, method, "/", std::iter::empty()).unwrap();
         let reply = connection.exchange(&mut head, b"").await?;
         Ok((reply.status, connection.body(&reply).to_vec(), connection.usable()))

@@ -33,7 +33,7 @@ pub use call::{
 };
 pub use error::PlanError;
 pub use plan::{
-    Bound, DriverSettings, Host, NamedTarget, OnError, Pace, Plan, Scheme, Target, Task, VERSION,
+    Bound, DriverSettings, Host, NamedTarget, OnError, Pace, Plan, Proxy, Scheme, Target, Task, Tls, VERSION,
 };
 pub use step::{Allocation, CompletedBy, Slot, Step};
 pub use supply::Supply;

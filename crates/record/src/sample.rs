@@ -144,6 +144,12 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
+    /// Nothing could be sent, and the next request will hardly fare better.
+    #[must_use]
+    pub fn is_unreachable(self) -> bool {
+        matches!(self, Self::Connect | Self::Tls)
+    }
+
     /// The word used in files and reports, empty for none.
     #[must_use]
     pub fn name(self) -> &'static str {

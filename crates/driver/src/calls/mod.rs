@@ -215,7 +215,9 @@ impl Operation {
 
     fn may_retry(&self, outcome: &Outcome) -> bool {
         match outcome.verdict.class {
-            ErrorClass::Connect | ErrorClass::Reset | ErrorClass::Timeout => self.retry.on_timeout,
+            ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
+                self.retry.on_timeout
+            }
             ErrorClass::HttpStatus => outcome.status == 408 && self.retry.on_timeout,
             ErrorClass::Condition => self.retry.on_unsuccess || self.retry.until_success,
             _ => false,

@@ -1,45 +1,48 @@
 //! One connection: a request goes out, a reply comes in.
 
 use std::future::poll_fn;
-use std::io::{self, IoSlice};
-use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::io;
+use std::pin::pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
-use tokio::io::{AsyncReadExt, AsyncWrite};
-use tokio::net::TcpStream;
-
+use super::dial::{DialError, Route};
 use super::error::{ExchangeError, FOLLOWED};
 use super::head::Head;
 use super::receiver::{Receiver, Reply};
+use super::stream::{Crossed, Stream};
+use super::trust::tls_error;
 
 /// A connection to one host.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     receiver: Receiver,
     spent: bool,
 }
 
 impl Connection {
-    /// Connects to the first address that answers, without delay for small writes.
+    /// Connects until `deadline`; see [`Route::dial`].
     ///
     /// # Errors
     ///
-    /// What the system said.
-    pub async fn open(addresses: &[SocketAddr]) -> io::Result<Self> {
-        let stream = TcpStream::connect(addresses).await?;
-        stream.set_nodelay(true)?;
+    /// [`DialError`].
+    pub async fn open(route: &Route, client: usize, deadline: Instant) -> Result<Self, DialError> {
+        let stream = route.dial(client, deadline).await?;
         Ok(Self { stream, receiver: Receiver::default(), spent: false })
     }
 
     /// Whether another request can be sent: the peer has neither announced nor carried out the end.
     #[must_use]
-    pub fn usable(&self) -> bool {
-        // Between exchanges nothing may come in: a byte is garbage, an end of file a closed connection. The runtime
-        // remembers that the socket was drained, so this is no system call as long as the peer is silent.
-        !self.spent
-            && matches!(self.stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    pub fn usable(&mut self) -> bool {
+        // Between exchanges nothing may come in: a byte is garbage, an end of file a closed connection.
+        !self.spent && self.stream.is_silent()
+    }
+
+    /// What has crossed the wire so far.
+    #[must_use]
+    pub fn crossed(&self) -> Crossed {
+        self.stream.crossed()
     }
 
     /// Sends one request and reads its reply to the last byte.
@@ -54,8 +57,10 @@ impl Connection {
             Ok(Sent { early: Some(reply), all }) => (reply, all),
             Ok(Sent { early: None, .. }) => (self.receive().await?, true),
             // A server that refuses a large body may answer and close before it has read it all: its answer says more
-            // than the broken pipe.
-            Err(ExchangeError::Io(error)) => (self.receive().await.map_err(|_| error)?, false),
+            // than the broken pipe, and so does an alert of TLS.
+            Err(ExchangeError::Io(error)) => {
+                (self.receive().await.map_err(|read| worse(read, error))?, false)
+            }
             Err(error) => return Err(error),
         };
         self.spent = reply.close || !all_sent;
@@ -88,7 +93,7 @@ impl Connection {
     /// (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
     async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<Sent, ExchangeError> {
         let mut early: Option<Reply> = None;
-        while !(head.is_empty() && body.is_empty()) {
+        while !(head.is_empty() && body.is_empty() && self.stream.is_flushed()) {
             match poll_fn(|context| self.poll_step(head, body, context)).await {
                 Ok(Step::Wrote(written)) => {
                     let of_head = written.min(head.len());
@@ -107,14 +112,7 @@ impl Connection {
 
     /// Writes some of the request; if the socket takes none of it, reads some of the reply.
     fn poll_step(&mut self, head: &[u8], body: &[u8], context: &mut Context<'_>) -> Poll<io::Result<Step>> {
-        let stream = Pin::new(&mut self.stream);
-        let written = match (head, body) {
-            (head, []) => stream.poll_write(context, head),
-            ([], body) => stream.poll_write(context, body),
-            (head, body) => stream.poll_write_vectored(context, &[IoSlice::new(head), IoSlice::new(body)]),
-        };
-        match written {
-            Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+        match self.stream.poll_write(head, body, context) {
             Poll::Ready(written) => Poll::Ready(written.map(Step::Wrote)),
             Poll::Pending => {
                 pin!(self.stream.read_buf(self.receiver.room())).poll(context).map_ok(Step::Came)
@@ -145,6 +143,14 @@ impl Connection {
                 return self.receiver.end();
             }
         }
+    }
+}
+
+/// Which of the errors of a read and of the write before it says more.
+fn worse(read: ExchangeError, written: io::Error) -> ExchangeError {
+    match read {
+        ExchangeError::Io(alert) if tls_error(&alert).is_some() => alert.into(),
+        _ => written.into(),
     }
 }
 

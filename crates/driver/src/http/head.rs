@@ -1,6 +1,6 @@
 //! Request heads, built once per request template and host.
 
-use pacenote_plan::Host;
+use pacenote_plan::{Host, Scheme};
 
 /// Why a head cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +47,11 @@ impl Head {
         path: &str,
         headers: impl Iterator<Item = &'a (String, String)>,
     ) -> Result<Self, HeadError> {
-        let line = format!("{method} {}{path} HTTP/1.1\r\n", host.path);
+        let name = authority(&host.host, host.port);
+        // RFC 9112, section 3.2.2: a proxy is told where the request goes. What goes through a tunnel it does not see.
+        let proxy = host.proxy.as_ref().filter(|_| host.scheme == Scheme::Http);
+        let origin = proxy.map_or_else(String::new, |_| format!("http://{name}"));
+        let line = format!("{method} {origin}{}{path} HTTP/1.1\r\n", host.path);
         if [method, path, host.path.as_str()]
             .iter()
             .any(|part| part.bytes().any(|byte| byte <= b' ' || byte == 127))
@@ -55,13 +59,15 @@ impl Head {
             return Err(HeadError::Line(format!("{method} {}{path}", host.path)));
         }
         let mut bytes = line.into_bytes();
-        let name = if host.host.contains(':') { format!("[{}]", host.host) } else { host.host.clone() };
-        bytes.extend_from_slice(format!("host: {name}:{}\r\nuser-agent: pacenote\r\n", host.port).as_bytes());
+        bytes.extend_from_slice(format!("host: {name}\r\nuser-agent: pacenote\r\n").as_bytes());
+        let authorization = proxy.and_then(|proxy| proxy.authorization.as_deref());
+        let authorization = authorization.map(|value| ("proxy-authorization", value));
+        let headers = headers.map(|(name, value)| (name.as_str(), value.as_str()));
         let mut chosen: Vec<(String, &str)> = Vec::new();
-        for (name, value) in headers {
+        for (name, value) in headers.chain(authorization) {
             let broken = |text: &str| text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 127);
             if name.is_empty() || broken(name) || name.contains([' ', ':']) || broken(value) {
-                return Err(HeadError::Header(name.clone()));
+                return Err(HeadError::Header(name.to_owned()));
             }
             let name = name.to_ascii_lowercase();
             if OURS.contains(&name.as_str()) {
@@ -115,6 +121,11 @@ impl Head {
     }
 }
 
+/// Host and port as a URL has them.
+pub fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
 /// Everything but RFC 3986's unreserved characters is encoded.
 fn percent_encode(byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -127,7 +138,7 @@ fn percent_encode(byte: u8, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use pacenote_plan::Scheme;
+    use pacenote_plan::Proxy;
 
     use super::*;
 
@@ -164,6 +175,29 @@ mod tests {
             assert!(text.starts_with(&line), "{text}");
             assert!(text.ends_with("x-id: @ID@\r\ncontent-length: 0\r\n\r\n"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_proxy_is_told_the_whole_way_and_who_asks_unless_it_only_tunnels() {
+        let proxy = Proxy {
+            scheme: Scheme::Http,
+            host: "proxy".into(),
+            port: 3128,
+            authorization: Some("Basic c2VjcmV0".into()),
+        };
+        let plain = Host { proxy: Some(proxy), ..host() };
+        let text = |host: &Host| {
+            let mut head = Head::new(host, "GET", "/_search?q=1", std::iter::empty()).unwrap();
+            String::from_utf8(head.for_body(0).to_vec()).unwrap()
+        };
+        let seen = text(&plain);
+        assert!(
+            seen.starts_with("GET http://[::1]:9200/es/_search?q=1 HTTP/1.1\r\nhost: [::1]:9200\r\n"),
+            "{seen}"
+        );
+        assert!(seen.contains("\r\nproxy-authorization: Basic c2VjcmV0\r\n"), "{seen}");
+        let seen = text(&Host { scheme: Scheme::Https, ..plain });
+        assert!(seen.starts_with("GET /es/_search?q=1 HTTP/1.1\r\n") && !seen.contains("proxy"), "{seen}");
     }
 
     #[test]

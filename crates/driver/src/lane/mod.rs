@@ -38,11 +38,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::calls::Destination;
 use crate::error::DriveError;
-use crate::http::Head;
+use crate::http::{Head, Routes};
 use crate::link::Links;
 use crate::shared::{Shared, StopLevel, lock};
 use crate::step::StepRun;
-use crate::worker::Addresses;
 
 pub use event::{After, LaneEvent};
 pub(crate) use hand::Hand;
@@ -68,7 +67,7 @@ const NOT_TAKEN: [&str; 7] =
 #[derive(Debug)]
 pub struct Lane {
     /// The plan as every cluster sees it, the one under test first: only the target differs.
-    clusters: Vec<(Arc<Plan>, Addresses)>,
+    clusters: Vec<(Arc<Plan>, Routes)>,
     mailbox: Mailbox,
     seats: Vec<Arc<Seat>>,
     places: BTreeMap<(u32, u32), usize>,
@@ -108,7 +107,7 @@ pub struct LaneRequest {
 
 impl Lane {
     /// A lane for a plan; `None` when it needs no Python. What comes out of the channel is for [`wire::serve`].
-    pub(crate) fn new(plan: &Arc<Plan>, addresses: Vec<Addresses>) -> Result<Option<Hired>, DriveError> {
+    pub(crate) fn new(plan: &Arc<Plan>, routes: &[Routes]) -> Result<Option<Hired>, DriveError> {
         if !plan.tasks.iter().any(needs_python) {
             return Ok(None);
         }
@@ -117,7 +116,7 @@ impl Lane {
             let plan = Plan { target: other.target.clone(), ..plan.as_ref().clone() };
             Arc::new(plan)
         });
-        let clusters = std::iter::once(Arc::clone(plan)).chain(others).zip(addresses).collect();
+        let clusters = std::iter::once(Arc::clone(plan)).chain(others).zip(routes.iter().cloned()).collect();
         let seats = seats_of(plan);
         let places =
             seats.iter().enumerate().map(|(index, seat)| ((seat.task, seat.client), index)).collect();
@@ -428,9 +427,10 @@ impl Lane {
         seat.row as usize % self.clusters[cluster].0.target.hosts.len()
     }
 
-    fn links(&self, cluster: usize, host: usize) -> Links {
-        let (plan, addresses) = &self.clusters[cluster];
-        Links::new(plan.target.hosts[host].clone(), Arc::clone(&addresses[host]))
+    /// Connections of an owner to its host of a cluster.
+    fn links(&self, owner: Option<(u32, u32)>, cluster: usize) -> Links {
+        let row = owner.and_then(|place| self.seat(place).ok()).map_or(0, |seat| seat.row);
+        Links::of_client(&self.clusters[cluster].1, row as usize)
     }
 
     fn timeout(&self) -> Duration {

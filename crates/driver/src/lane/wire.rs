@@ -154,7 +154,7 @@ impl Wire {
 
     fn links(&self, purpose: Purpose) -> Rc<Links> {
         let mut links = self.links.borrow_mut();
-        let made = links.entry(purpose).or_insert_with(|| Rc::new(self.lane.links(purpose.1, purpose.2)));
+        let made = links.entry(purpose).or_insert_with(|| Rc::new(self.lane.links(purpose.0, purpose.1)));
         Rc::clone(made)
     }
 }

@@ -305,7 +305,7 @@ impl Stage {
     }
 }
 
-fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
+pub fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
     let mut lines = Vec::new();
     let mut bytes = 0;
     loop {
