@@ -117,21 +117,13 @@ impl Link {
         let done = Instant::now();
         let traffic =
             Traffic { reconnects, content_out: body.len() as u64, ..between(before, connection.crossed()) };
-        let reply = match exchanged {
-            // Decompressing is no part of the service.
-            Ok(reply) => {
-                reply.and_then(|reply| connection.decode(reply)).map_err(|error| exchange_failure(&error))
-            }
-            Err(_) => {
-                let reason = format!("no complete reply within {} s", timeout.as_secs_f64());
-                Err(Verdict::failure(ErrorClass::Timeout, 0, "", reason))
-            }
-        };
-        let reply = match reply {
+        let exchanged = exchanged.unwrap_or(Err(ExchangeError::Late(timeout)));
+        // Decompressing is no part of the service.
+        let reply = match exchanged.and_then(|reply| connection.decode(reply)) {
             Ok(reply) => reply,
-            Err(verdict) => {
+            Err(error) => {
                 self.connection = None;
-                return Outcome { done, free: done, ..failed(sent, verdict, traffic) };
+                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), traffic) };
             }
         };
         let content = connection.body(&reply);
@@ -172,6 +164,7 @@ fn connect_failure(error: Option<DialError>) -> Verdict {
 fn exchange_failure(error: &ExchangeError) -> Verdict {
     let (class, reason) = match error {
         ExchangeError::Io(io) if tls_error(io).is_some() => (ErrorClass::Tls, format!("TLS: {io}")),
+        ExchangeError::Late(_) => (ErrorClass::Timeout, error.to_string()),
         ExchangeError::Io(_) | ExchangeError::Closed => (ErrorClass::Reset, error.to_string()),
         _ => (ErrorClass::Protocol, error.to_string()),
     };

@@ -1,6 +1,7 @@
 //! Why no whole reply came.
 
 use std::io;
+use std::time::Duration;
 
 /// More has come than was asked for.
 pub(super) const FOLLOWED: ExchangeError =
@@ -16,6 +17,9 @@ pub enum ExchangeError {
     /// The peer closed the connection before the reply was whole.
     #[error("the connection was closed before the reply was complete")]
     Closed,
+    /// It has taken longer than it may.
+    #[error("no complete reply within {} s", .0.as_secs_f64())]
+    Late(Duration),
     /// The reply is not what HTTP/1.1 allows, or larger than anything sensible.
     #[error("{0}")]
     Malformed(&'static str),
