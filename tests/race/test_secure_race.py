@@ -1,0 +1,106 @@
+"""Races against clusters behind TLS, credentials and proxies, the driver included: from the command to the
+record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.cli.main import main
+from pacenote.cluster.wire import basic_header
+from support.secure import CA, CERTIFICATES, Running, engine, proxy
+
+ME = basic_header("me", "hunter2hunter2")
+CREDENTIALS = "basic_auth_user:me,basic_auth_password:hunter2hunter2"
+
+Raced = tuple[int, str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[Running]:
+    with engine(authorization=ME) as running:
+        yield running
+
+
+@pytest.fixture
+def raced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Raced]:
+    """Races a search; gives the exit code, standard error and, if there is one, the record."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "pacenote_client_options"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
+    search = {"operation-type": "search", "index": "books", "body": {"query": {"match_all": {}}}}
+    schedule = [{"operation": search, "clients": 2, "iterations": 5}]
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+
+    def run(hosts: str, options: str) -> Raced:
+        code = main([
+            *("race", f"--track-path={tmp_path / 'track.json'}", "--race-id=r", f"--target-hosts={hosts}"),
+            f"--client-options={options}",
+        ])
+        kept = tmp_path / "home" / "races" / "r" / "race.json"
+        return code, capsys.readouterr().err, json.loads(kept.read_text()) if kept.exists() else {}
+
+    return run
+
+
+def searches(running: Running) -> list[dict[str, str]]:
+    return [headers for line, headers in running.seen if "/_search" in line]
+
+
+def test_with_the_authority_and_credentials(raced: Callable[..., Raced], secure: Running) -> None:
+    secure.seen.clear()
+    code, err, record = raced(f"https://{secure.address}", f"{CREDENTIALS},ca_certs:{CA}")
+    assert (code, record["verdict"]["state"]) == (0, "valid"), err
+    assert {headers["authorization"] for headers in searches(secure)} == {ME}
+    assert len(searches(secure)) == 10
+    client = record["client"]
+    assert (client["tls"], client["certificates_verified"], client["authentication"]) == (True, True, "basic")
+    assert "warning" not in err
+
+
+def test_without_the_authority(raced: Callable[..., Raced], secure: Running) -> None:
+    code, err, record = raced(f"https://{secure.address}", CREDENTIALS)
+    assert (code, record) == (64, {})
+    assert (
+        f"error: the cluster cannot be reached at {secure.address}: its TLS certificate is not trusted" in err
+    )
+    assert "hint: give the certificate of its authority as --client-options=ca_certs:FILE" in err
+
+
+def test_unverified_is_warned_about_and_kept(raced: Callable[..., Raced], secure: Running) -> None:
+    code, err, record = raced(secure.address, f"{CREDENTIALS},use_ssl:true,verify_certs:false")
+    assert code == 0, err
+    assert f"warning: the TLS certificate of {secure.address} is not verified (verify_certs:false)" in err
+    assert record["client"]["certificates_verified"] is False
+
+
+def test_another_name(raced: Callable[..., Raced], secure: Running) -> None:
+    options = f"{CREDENTIALS},ca_certs:{CA},ssl_assert_hostname"
+    assert raced(f"https://{secure.address}", f"{options}:engine.example")[0] == 0
+
+
+def test_a_certificate_of_the_client(raced: Callable[..., Raced]) -> None:
+    shown = f"client_cert:{CERTIFICATES / 'client.pem'},client_key:{CERTIFICATES / 'client.key'}"
+    with engine(client=True) as choosy:
+        code, err, record = raced(f"https://{choosy.address}", f"ca_certs:{CA},{shown}")
+        assert (code, len(searches(choosy))) == (0, 10), err
+    assert record["client"]["client_certificate"] is True
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_through_a_proxy(scheme: str, raced: Callable[..., Raced], monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine("server.pem" if scheme == "https" else None) as far, proxy(far, ME) as between:
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://me:hunter2hunter2@{between.address}")
+        code, err, record = raced(f"{scheme}://engine.example:9200", f"ca_certs:{CA}" * (scheme == "https"))
+        assert (code, len(searches(far))) == (0, 10), err
+        assert all("proxy-authorization" not in headers for headers in searches(far))
+        assert f"go through the proxy http://{between.address} of the environment" in err
+        assert record["client"]["proxies"] == {"engine.example:9200": f"http://{between.address}"}
