@@ -52,6 +52,8 @@ def version(hosts: str, tls: Tls = TRUSTED, **more: object) -> str:
         Tls(verify=False, verify_host=False),
         Tls(ca_file=str(CA), verify_host=False),
         Tls(ca_file=str(CA), server_name="engine.example"),
+        # The certificate of the host itself.
+        Tls(ca_file=str(CERTIFICATES / "server.pem")),
     ],
 )
 def test_a_cluster_behind_tls_answers(secure: Running, tls: Tls) -> None:

@@ -15,7 +15,7 @@ use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 use support::{Finished, Server, good, request_task, run};
-use tls::{Asks, Authority, TlsServer, config, inner_key, text};
+use tls::{Asks, Authority, TlsServer, config, inner_key, own, text};
 
 /// A plan for one client of a server that speaks TLS, three searches long, with these settings.
 fn plan(port: u16, tls: &Value) -> Value {
@@ -96,6 +96,30 @@ fn whoever_cannot_be_trusted_is_refused_with_the_reason_unless_the_plan_trusts_a
         // Without verification no file is read.
         succeeds(&plan(server.port, &json!({"ca_file": "/nowhere", "verify": false})));
     }
+}
+
+#[test]
+fn a_certificate_that_is_named_itself_needs_no_authority_but_its_dates_and_name_count() {
+    let authority = Authority::new("theirs");
+    let here = &["127.0.0.1"];
+    let cases = [
+        (own(here, 2200), None),
+        (authority.server(here), None),
+        (own(&["elsewhere.example"], 2200), Some("not valid for name")),
+        (own(here, 2020), Some("certificate expired")),
+    ];
+    for (vouched, said) in cases {
+        let server = TlsServer::start(config(&vouched, &[&TLS12, &TLS13], Asks::Nothing));
+        let file = authority.write("own.pem", &vouched.certificate.pem());
+        let plan = plan(server.port, &json!({"ca_file": text(&file)}));
+        if let Some(said) = said {
+            assert!(refused(&plan).contains(said));
+        } else {
+            succeeds(&plan);
+        }
+    }
+    let server = TlsServer::start(config(&own(here, 2200), &[&TLS13], Asks::Nothing));
+    refused(&plan(server.port, &json!({"ca_file": text(&authority.file())})));
 }
 
 #[test]

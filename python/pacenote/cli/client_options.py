@@ -63,7 +63,7 @@ _REFUSED = {
     ),
     "ssl_assert_fingerprint": (
         "fingerprints are not compared",
-        "give the certificate of its authority as ca_certs",
+        "give the certificate itself, or that of its authority, as ca_certs",
     ),
 }
 """What Rally or elasticsearch-py have and we do not: why, and what to do instead."""

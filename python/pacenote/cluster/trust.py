@@ -44,6 +44,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     # and what makes no difference to trust is not insisted on.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.hostname_checks_common_name = False
     # In this order: a context that looks at names insists on looking at certificates.
     context.check_hostname = tls.verify and tls.verify_host
     context.verify_mode = ssl.CERT_REQUIRED if tls.verify else ssl.CERT_NONE

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pacenote_plan::Tls;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{ResolvesClientCert, verify_server_cert_signed_by_trust_anchor};
+use rustls::client::{ResolvesClientCert, verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{Error as PemError, PemObject};
@@ -87,11 +87,12 @@ impl Trust {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(TrustError::Setup)?;
-        let builder = if tls.verify && tls.verify_host {
-            builder.with_root_certificates(roots(tls, system)?)
+        let builder = if tls.verify && tls.verify_host && tls.ca_file.is_none() {
+            builder.with_root_certificates(system.get()?)
         } else {
-            let roots = if tls.verify { Some(roots(tls, system)?) } else { None };
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { roots, provider }))
+            let trusted = if tls.verify { Some(Trusted::new(tls, system)?) } else { None };
+            let judge = Judge { trusted, names: tls.verify_host, provider };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(judge))
         };
         let config = builder.with_client_cert_resolver(Arc::clone(&badge) as Arc<dyn ResolvesClientCert>);
         let server_name = tls.server_name.clone();
@@ -173,27 +174,62 @@ impl ResolvesClientCert for Badge {
     }
 }
 
-/// Trusts more than it should, because the user said so.
+/// Whom the user trusts.
 #[derive(Debug)]
-struct Lenient {
-    /// Certificates must lead to one of these, whatever name they are made out to; `None`: they need not even that.
-    roots: Option<Arc<RootCertStore>>,
+struct Trusted {
+    roots: Arc<RootCertStore>,
+    /// What is in the user's file: a host that shows one of these certificates needs no authority. Otherwise one that
+    /// vouches for itself could not be trusted if it also says that it is an authority, as OpenSSL makes them.
+    listed: Vec<CertificateDer<'static>>,
+}
+
+impl Trusted {
+    fn new(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
+        let Some(path) = &tls.ca_file else { return Ok(Self { roots: system.get()?, listed: Vec::new() }) };
+        let listed = certificates(path)?;
+        let mut roots = RootCertStore::empty();
+        for (number, certificate) in listed.iter().enumerate() {
+            let bad = |error| wrong(path, format!("certificate {} cannot be read: {error}", number + 1));
+            roots.add(certificate.clone()).map_err(bad)?;
+        }
+        Ok(Self { roots: Arc::new(roots), listed })
+    }
+
+    /// Whether it does not matter that no authority vouches for a certificate; its dates and purpose still do.
+    fn itself(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
+        use rustls::CertificateError::{Other, UnknownIssuer};
+        matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
+            && self.listed.contains(certificate)
+    }
+}
+
+/// Trusts as the user says, which may be more than it should.
+#[derive(Debug)]
+struct Judge {
+    /// `None`: anybody.
+    trusted: Option<Trusted>,
+    /// Whether certificates must be made out to the host's name.
+    names: bool,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for Judge {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
+        name: &ServerName<'_>,
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if let Some(roots) = &self.roots {
-            let certificate = ParsedCertificate::try_from(certificate)?;
-            let algorithms = self.provider.signature_verification_algorithms.all;
-            verify_server_cert_signed_by_trust_anchor(&certificate, roots, intermediates, now, algorithms)?;
+        let Some(trusted) = &self.trusted else { return Ok(ServerCertVerified::assertion()) };
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        let roots = &trusted.roots;
+        verify_server_cert_signed_by_trust_anchor(&parsed, roots, intermediates, now, algorithms)
+            .or_else(|error| if trusted.itself(certificate, &error) { Ok(()) } else { Err(error) })?;
+        if self.names {
+            verify_server_name(&parsed, name)?;
         }
         Ok(ServerCertVerified::assertion())
     }
@@ -235,25 +271,15 @@ impl ServerCertVerifier for Lenient {
     }
 }
 
-impl Lenient {
+impl Judge {
     /// Whoever may show any certificate proves nothing with its key; some that only this lets through, such as those
     /// of X.509 version 1, could not even be read.
     fn signature(
         &self,
         verify: impl FnOnce(&CryptoProvider) -> Result<HandshakeSignatureValid, rustls::Error>,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if self.roots.is_some() { verify(&self.provider) } else { Ok(HandshakeSignatureValid::assertion()) }
+        if self.trusted.is_some() { verify(&self.provider) } else { Ok(HandshakeSignatureValid::assertion()) }
     }
-}
-
-fn roots(tls: &Tls, system: &mut SystemRoots) -> Result<Arc<RootCertStore>, TrustError> {
-    let Some(path) = &tls.ca_file else { return system.get() };
-    let mut roots = RootCertStore::empty();
-    for (number, certificate) in certificates(path)?.into_iter().enumerate() {
-        let bad = |error| wrong(path, format!("certificate {} cannot be read: {error}", number + 1));
-        roots.add(certificate).map_err(bad)?;
-    }
-    Ok(Arc::new(roots))
 }
 
 fn wrong(path: &str, reason: impl Into<String>) -> TrustError {

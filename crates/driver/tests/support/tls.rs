@@ -82,6 +82,18 @@ impl Authority {
     }
 }
 
+/// A certificate that vouches for itself, and says that it is an authority, as OpenSSL makes them.
+pub fn own(names: &[&str], until: i32) -> Vouched {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.not_before = date_time_ymd(2010, 1, 1);
+    params.not_after = date_time_ymd(until, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    Vouched { certificate, key }
+}
+
 /// What a server asks of its clients.
 #[derive(Clone, Copy)]
 pub enum Asks<'a> {
