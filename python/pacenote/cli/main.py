@@ -24,6 +24,7 @@ COMMANDS = {
     "render-track": "print the JSON that a track's templates make",
     "download": "fetch an engine or the data of a track, to race later without a network",
     "create-track": "make a track from the indices or data streams of a cluster",
+    "saturate": "find the highest rate at which a task meets an objective",
     "report": "print the report of a race again",
     "generate": "generate the documents of a track's corpus",
 }
@@ -42,7 +43,7 @@ _LATER = (
         "export",
         "gc",
     ),
-    *("host", "install", "jfr", "saturate", "serve", "start", "stop", "trend"),
+    *("host", "install", "jfr", "serve", "start", "stop", "trend"),
 )
 
 _DEFECT = 64

@@ -143,6 +143,17 @@ def microseconds(text: str) -> int:
     return number
 
 
+def above_zero(text: str) -> float:
+    """A number above 0. Raises UsageError."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise UsageError(f"must be a number above 0, not '{text}'")
+    return number
+
+
 def path(text: str) -> Path:
     """A path, with `~` for the home of its user, as no shell reads it behind `=` or in a configuration."""
     return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for users there are none of

@@ -16,38 +16,14 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from pacenote.model.saturation import Interval, UslFit
 
 LEVELS = 6
 """Fewer levels of concurrency do not tell contention from coherency."""
 
 RESAMPLES = 1_000
 _CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A value with its 95 % bootstrap interval."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class UslFit:
-    """What the law says of the measurements. `rate_alone` (λ) is work per second of one client,
-    `contention` σ, `coherency` κ. `peak_clients` and `peak_rate` are None unless κ is surely above 0: without
-    that no peak was seen, and where it lies is a guess. `residual` is the root of the mean squared relative
-    deviation of the levels' means.
-    """
-
-    rate_alone: Interval
-    contention: Interval
-    coherency: Interval
-    peak_clients: Interval | None
-    peak_rate: Interval | None
-    residual: float
 
 
 _Curve = tuple[float, float, float]

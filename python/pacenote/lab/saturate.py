@@ -1,0 +1,315 @@
+"""The highest rate an engine keeps up with: a challenge up to the task, then the task again and again.
+
+    prepare     everything of the challenge before the task, once
+    probe       the task at one rate after another, open loop, until the answer is known (`search`)
+    sweep       the task in a closed loop with 1, 2, 4, … clients, to explain it (`stats.usl`)
+
+A saturation is kept as a race: its record holds the tasks of the preparation, `saturation.json` beside it the
+probes, each with a folder of its own below `probes/`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pacenote.errors import StoreError, UsageError
+from pacenote.lab.probe import judged, window_s, work_per_operation
+from pacenote.lab.search import Range, Try, next_rate, so_far
+from pacenote.model.names import near, quoted
+from pacenote.model.race import RaceRecord
+from pacenote.model.race_request import RaceListener, RaceRequest
+from pacenote.model.result import TaskResult
+from pacenote.model.saturation import Level, LimitedBy, Objective, Saturation
+from pacenote.model.track import Challenge, Parallel, Task
+from pacenote.model.verdict import judge
+from pacenote.plan.document import Allocation, Plan, Slot, Step
+from pacenote.race.drive import Drive
+from pacenote.race.run import Stage, stage
+from pacenote.stats.usl import LEVELS, doubling, fit_usl
+from pacenote.store.files import PRIVATE_FOLDER, store_error, write_atomically
+from pacenote.store.local import RaceFolder
+from pacenote.units import OPS, Rate
+
+FILE = "saturation.json"
+"""Its name in the race folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaturationRequest:
+    """What to look for. `task` None is the last task of the challenge. `connections` are the most that may be
+    open. `window_s` seconds of a probe are measured after `warmup_s`; more where a percentile needs it.
+    `clients` is the most of the closed loop's sweep, 0 for none; each level is measured `repeats` times for
+    `level_s` seconds.
+    """
+
+    race: RaceRequest
+    task: str | None
+    objective: Objective
+    within: Range
+    connections: int
+    window_s: float
+    warmup_s: float
+    clients: int
+    level_s: float
+    repeats: int = 3
+
+
+def saturate(request: SaturationRequest, listener: RaceListener) -> tuple[RaceRecord, Saturation]:
+    """Searches; returns the record of the preparation and the answer, also of a search that was interrupted.
+
+    Raises PacenoteError when it could not begin or the preparation failed, KeyboardInterrupt when it was
+    stopped before.
+    """
+    found: list[Saturation] = []
+
+    def course(ready: Stage) -> RaceRecord:
+        search = _Search(request, ready)
+        try:
+            return search.run()
+        finally:
+            found.append(search.state)
+
+    record = stage(request.race, listener, course)
+    return record, found[0]
+
+
+class _Stopped(Exception):
+    """The user or an error has ended the search; what was found stays."""
+
+
+class _Search:
+    """One search on an engine that runs. `state` is what was found so far."""
+
+    def __init__(self, request: SaturationRequest, ready: Stage) -> None:
+        self._request = request
+        self._ready = ready
+        self._challenge = ready.prepared.challenge
+        self._place, self._task = _find(self._challenge, request.task)
+        _check_native(ready.plan, self._task)
+        self._runs = 0
+        self.state = Saturation(
+            race_id=request.race.race_id,
+            task=self._task.name,
+            operation=self._task.operation.name,
+            unit="",
+            work_per_operation=1.0,
+            connections=request.connections,
+            objective=request.objective,
+            precision=request.within.precision,
+            window_s=request.window_s,
+            warmup_s=request.warmup_s,
+            notes=tuple(self._notes()),
+        )
+
+    def run(self) -> RaceRecord:
+        """The whole search; the record is stored when this returns."""
+        record, prepared = self._ready.record, self._prepare()
+        if prepared is not None:
+            record = dataclasses.replace(
+                record,
+                tasks=prepared.tasks,
+                driver=prepared.summary,
+                interrupted=prepared.interrupted,
+                aborted=prepared.aborted,
+            )
+        if not (record.interrupted or record.aborted):
+            try:
+                self._probe()
+                self._sweep()
+                self._store(complete=True)
+            except _Stopped as reason:
+                aborted = str(reason)
+                record = dataclasses.replace(record, interrupted=not aborted, aborted=aborted)
+        record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
+        record = dataclasses.replace(record, verdict=judge(record))
+        self._ready.folder.finish(record)
+        return record
+
+    def _notes(self) -> list[str]:
+        element = self._challenge.schedule[self._place]
+        found = []
+        if isinstance(element, Parallel) and len(element.tasks) > 1:
+            found.append(f"task {quoted(self._task.name)} runs alone, not beside the others of its element")
+        if self._task.operation.type == "bulk":
+            found.append("its data is sent again and again, so that the index grows from probe to probe")
+        return found
+
+    def _prepare(self) -> Drive | None:
+        """Everything before the task, as the track has it; None where there is nothing."""
+        plan = self._ready.plan
+        steps = plan.steps[: self._place]
+        if not steps:
+            return None
+        return self._ready.drive(dataclasses.replace(plan, steps=steps), self._ready.folder)
+
+    def _probe(self) -> None:
+        tries: list[Try] = []
+        while (rate := next_rate(tries, self._request.within)) is not None:
+            objective = self._request.objective
+            seconds = window_s(objective, rate, self._request.window_s)
+            task = _paced(self._task, rate, self._request.connections, (self._request.warmup_s, seconds))
+            result, busiest = self._drive(task, open_loop=True)
+            probe = judged(self._runs, rate, result, objective, busiest)
+            tries.append(Try(rate, probe.outcome == "passed"))
+            self.state = dataclasses.replace(
+                self.state,
+                probes=(*self.state.probes, probe),
+                unit=result.unit,
+                work_per_operation=work_per_operation(result),
+            )
+            self._answer(tries)
+            why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
+            self._ready.listener.note(f"probe {probe.number}: {rate:,.5g} {OPS} {probe.outcome}{why}")
+
+    def _answer(self, tries: list[Try]) -> None:
+        """Takes down what the tries say by now."""
+        found = so_far(tries)
+        limited: LimitedBy = "engine" if found.unstable is not None else "range"
+        if any(probe.outcome == "void" for probe in self.state.probes if probe.rate == found.unstable):
+            limited = "driver"
+        if found.stable is None:
+            limited = "nothing"
+        self.state = dataclasses.replace(
+            self.state, stable=found.stable, unstable=found.unstable, limited_by=limited
+        )
+        self._store(complete=False)
+
+    def _sweep(self) -> None:
+        request, levels = self._request, doubling(max(1, self._request.clients))
+        if not request.clients:
+            return
+        for _ in range(request.repeats):
+            # Level after level, then all again: what drifts with time is not taken for one of them.
+            for clients in levels:
+                task = _unpaced(self._task, clients, (request.warmup_s, request.level_s))
+                result, _ = self._drive(task, open_loop=False)
+                work = result.throughput.mean if result.throughput else 0.0
+                level = Level(self._runs, clients, work, result.error_rate)
+                self.state = dataclasses.replace(self.state, levels=(*self.state.levels, level))
+                self._store(complete=False)
+        fit = fit_usl(_by_clients(self.state.levels), request.race.seed) if len(levels) >= LEVELS else None
+        self.state = dataclasses.replace(self.state, fit=fit)
+
+    def _drive(self, task: Task, *, open_loop: bool) -> tuple[TaskResult, float]:
+        """One run of the task alone: its result, and how busy the busiest thread of the driver was.
+
+        Raises _Stopped when it did not come to its end.
+        """
+        self._runs += 1
+        folder = RaceFolder(self._ready.folder.path / "probes" / f"{self._runs:03}")
+        try:
+            folder.path.mkdir(mode=PRIVATE_FOLDER, parents=True)
+        except OSError as error:
+            raise store_error("create", folder.path, error) from error
+        plan = _alone(
+            self._ready.replan(_with(self._challenge, self._place, task)), task, open_loop=open_loop
+        )
+        folder.write_plan(plan.to_public_json())
+        driven = self._ready.drive(plan, folder)
+        if not driven.ended_by_itself:
+            raise _Stopped(driven.aborted)
+        result = next((one for one in driven.tasks if one.task == task.name), None)
+        if result is None:
+            raise StoreError(f"task {quoted(task.name)} has no result")
+        return result, _busiest(driven.summary)
+
+    def _store(self, *, complete: bool) -> None:
+        self.state = dataclasses.replace(self.state, complete=complete)
+        text = json.dumps(self.state.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(self._ready.folder.path / FILE, text.encode())
+
+
+def _find(challenge: Challenge, name: str | None) -> tuple[int, Task]:
+    """The element of the schedule that a task is in, and the task. Raises UsageError."""
+    known: dict[str, tuple[int, Task]] = {}
+    for place, element in enumerate(challenge.schedule):
+        for task in element.tasks if isinstance(element, Parallel) else (element,):
+            known[task.name] = (place, task)
+    if name is None:
+        return list(known.values())[-1]
+    if name not in known:
+        raise UsageError(
+            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{near(name, known)}",
+            hint="`pacenote info` lists its tasks",
+        )
+    return known[name]
+
+
+def _check_native(plan: Plan, task: Task) -> None:
+    """What Python hands over or carries out has a limit of its own. Raises UsageError."""
+    if any(planned.needs_python for planned in plan.tasks if planned.name == task.name):
+        raise UsageError(
+            f"task {quoted(task.name)} is fed, carried out or scheduled by Python code of the track",
+            hint="saturate looks for the engine's limit and takes tasks that the driver runs by itself",
+        )
+
+
+def _paced(task: Task, rate: float, connections: int, seconds: tuple[float, float]) -> Task:
+    return dataclasses.replace(
+        _unpaced(task, connections, seconds), target_throughput=Rate(rate, OPS), target_interval=None
+    )
+
+
+def _unpaced(task: Task, clients: int, seconds: tuple[float, float]) -> Task:
+    warmup_s, measured_s = seconds
+    operation = task.operation
+    if operation.type == "bulk":
+        operation = dataclasses.replace(operation, params={**operation.params, "looped": True})
+    return dataclasses.replace(
+        task,
+        operation=operation,
+        clients=clients,
+        warmup_iterations=None,
+        iterations=None,
+        warmup_time_period=warmup_s,
+        time_period=measured_s,
+        ramp_up_time_period=None,
+        target_throughput=None,
+        target_interval=None,
+    )
+
+
+def _with(challenge: Challenge, place: int, task: Task) -> Challenge:
+    """The challenge with a task in place of the one of its name."""
+    element = challenge.schedule[place]
+    if isinstance(element, Parallel):
+        tasks = tuple(task if one.name == task.name else one for one in element.tasks)
+        changed: Task | Parallel = dataclasses.replace(element, tasks=tasks, clients=None, completed_by=None)
+    else:
+        changed = task
+    return dataclasses.replace(
+        challenge, schedule=(*challenge.schedule[:place], changed, *challenge.schedule[place + 1 :])
+    )
+
+
+def _alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
+    """The plan with one step: the task by all its clients."""
+    index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
+    planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop)
+    slots = tuple(Slot(client, (Allocation(index, client),)) for client in range(task.clients))
+    return dataclasses.replace(
+        plan,
+        tasks=(*plan.tasks[:index], planned, *plan.tasks[index + 1 :]),
+        steps=(Step(task.name, slots, None),),
+    )
+
+
+def _busiest(summary: Mapping[str, object]) -> float:
+    """The largest share of its time that a thread of the driver was busy."""
+    threads = summary.get("threads")
+    shares = [0.0]
+    for thread in threads if isinstance(threads, list | tuple) else ():
+        busiest = thread.get("busiest") if isinstance(thread, Mapping) else None
+        if isinstance(busiest, Mapping) and isinstance(busiest.get("share"), int | float):
+            shares.append(float(busiest["share"]))
+    return max(shares)
+
+
+def _by_clients(levels: tuple[Level, ...]) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for level in levels:
+        found.setdefault(level.clients, []).append(level.work)
+    return found

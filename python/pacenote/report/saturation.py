@@ -1,0 +1,133 @@
+"""What a search for the highest rate found, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pacenote.model.printable import clean
+from pacenote.model.saturation import Interval, Level, LimitedBy, Probe, Saturation, UslFit
+from pacenote.report.numbers import format_number as plain
+from pacenote.units import format_count, format_number
+
+_WHY: dict[LimitedBy, str] = {
+    "engine": "the engine",
+    "driver": "the driver, not the engine: give it more threads or another machine",
+    "range": "the highest rate that was allowed (`--max-rate`)",
+    "nothing": "no rate met the objective",
+}
+
+
+def render_saturation(found: Saturation) -> str:
+    """The answer first, then every probe, then what the closed loop says."""
+    return "\n".join([*_answer(found), "", *_probes(found), *_levels(found), ""])
+
+
+def answer(found: Saturation) -> str:
+    """The answer in one line."""
+    if found.stable is None and found.unstable is None:
+        return "no rate was tried to the end"
+    if found.stable is None:
+        return f"below {_rate(found.unstable, found)}: no rate met the objective"
+    if found.unstable is None:
+        return f"at least {_rate(found.stable, found)}"
+    return f"between {_rate(found.stable, found)} and {_rate(found.unstable, found)}"
+
+
+def _answer(found: Saturation) -> Iterator[str]:
+    asked = [str(limit) for limit in found.objective.latency]
+    asked += [
+        f"error rate at most {found.objective.error_rate * 100:g} %",
+        "the whole rate sent and answered",
+    ]
+    yield f"# Saturation of task {clean(found.task)}"
+    yield ""
+    yield f"**{answer(found)}**"
+    yield ""
+    yield f"- race: {found.race_id}"
+    yield f"- objective: {', '.join(asked)}"
+    yield f"- open loop, at most {format_count(found.connections, 'connection')}"
+    yield (
+        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer where a percentile needs "
+        f"it; precision {found.precision * 100:g} %"
+    )
+    yield f"- limited by: {_WHY[found.limited_by]}"
+    for note in found.notes:
+        yield f"- {clean(note)}"
+    if not found.complete:
+        yield "- the search was ended early: the interval is what was known by then"
+
+
+def _rate(rate: float | None, found: Saturation) -> str:
+    if rate is None:
+        return "nothing"
+    text = f"{format_number(rate)} ops/s"
+    if found.unit in ("", "ops"):
+        return text
+    return f"{text} ({format_number(rate * found.work_per_operation)} {clean(found.unit)}/s)"
+
+
+def _probes(found: Saturation) -> Iterator[str]:
+    shown = sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
+    heads = ["probe", "ops/s asked", "done", *(f"p{q:g} ms" for q in shown), "errors %", "waited", "outcome"]
+    yield from _table(heads, [_probe_cells(probe, shown) for probe in found.probes])
+
+
+def _probe_cells(probe: Probe, shown: Sequence[float]) -> list[str]:
+    times = [probe.at(q) for q in shown]
+    why = f": {'; '.join(clean(reason) for reason in probe.reasons)}" if probe.reasons else ""
+    return [
+        str(probe.number),
+        format_number(probe.rate),
+        format_number(probe.achieved),
+        *(f"{plain(time.ms)}{'' if time.supported else ' *'}" if time else "" for time in times),
+        f"{probe.error_rate * 100:.3g}",
+        f"{probe.waited:,}",
+        f"{probe.outcome}{why}",
+    ]
+
+
+def _levels(found: Saturation) -> Iterator[str]:
+    if not found.levels:
+        return
+    yield ""
+    yield "## Closed loop, by clients"
+    yield ""
+    clients = sorted({level.clients for level in found.levels})
+    rows = [_level_cells(one, [level for level in found.levels if level.clients == one]) for one in clients]
+    yield from _table(["clients", f"{clean(found.unit) or 'ops'}/s", "lowest", "highest"], rows)
+    yield ""
+    yield from _law(found.fit, found)
+
+
+def _level_cells(clients: int, levels: Sequence[Level]) -> list[str]:
+    rates = [level.work for level in levels]
+    figures = (sum(rates) / len(rates), min(rates), max(rates))
+    return [str(clients), *(format_number(rate) for rate in figures)]
+
+
+def _law(fit: UslFit | None, found: Saturation) -> Iterator[str]:
+    if fit is None:
+        yield "Too few levels for the Universal Scalability Law."
+        return
+    unit = f"{clean(found.unit) or 'ops'}/s"
+    yield "Universal Scalability Law, with 95 % bootstrap intervals:"
+    yield ""
+    yield f"- one client alone (λ): {_interval(fit.rate_alone)} {unit}"
+    yield f"- contention (σ): {_interval(fit.contention)}"
+    yield f"- coherency (κ): {_interval(fit.coherency)}"
+    if fit.peak_clients is None or fit.peak_rate is None:
+        yield "- no peak: κ is not surely above 0, so that more clients may still bring more"
+    else:
+        yield f"- peak: {_interval(fit.peak_clients)} clients, {_interval(fit.peak_rate)} {unit}"
+    yield f"- the law misses the means by {fit.residual * 100:.2g} % (root mean square)"
+
+
+def _interval(interval: Interval) -> str:
+    return f"{interval.value:.4g} ({interval.low:.4g} … {interval.high:.4g})"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join(' --- ' for _ in heads)}|"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', '/') for cell in row)} |"
