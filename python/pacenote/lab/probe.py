@@ -92,6 +92,7 @@ def _driver_limits(result: TaskResult, busiest: float) -> Iterator[str]:
         return
     for q in (50.0, 99.0):
         ours, typical = late.at(q), service.at(q)
-        if ours and typical and ours.supported and typical.supported:
-            if ours.ms > LATENESS_SHARE * typical.ms:
-                yield f"p{q:g} lateness of the driver is {ours.ms:.4g} ms"
+        if ours is None or typical is None or not (ours.supported and typical.supported):
+            continue
+        if ours.ms > LATENESS_SHARE * typical.ms:
+            yield f"p{q:g} lateness of the driver is {ours.ms:.4g} ms"

@@ -7,6 +7,7 @@ rate that passed and failed lies between them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ def _below(tries: Sequence[Try], within: Range) -> float | None:
 def _between(tries: Sequence[Try], low: float, high: float, precision: float) -> float | None:
     """The middle of the lowest gap that is too wide, on the way from the stable end to the unstable one."""
     steps = [low, *(rate for rate in _rates(tries) if low < rate < high), high]
-    for below, above in zip(steps, steps[1:], strict=False):
+    for below, above in itertools.pairwise(steps):
         if above > below * (1 + precision):
             return math.sqrt(below * above)
     return None

@@ -47,8 +47,8 @@ def _answer(found: Saturation) -> Iterator[str]:
     yield f"- objective: {', '.join(asked)}"
     yield f"- open loop, at most {format_count(found.connections, 'connection')}"
     yield (
-        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer where a percentile needs "
-        f"it; precision {found.precision * 100:g} %"
+        f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer where a "
+        f"percentile needs it; precision {found.precision * 100:g} %"
     )
     yield f"- limited by: {_WHY[found.limited_by]}"
     for note in found.notes:
@@ -112,11 +112,11 @@ def _law(fit: UslFit | None, found: Saturation) -> Iterator[str]:
     unit = f"{clean(found.unit) or 'ops'}/s"
     yield "Universal Scalability Law, with 95 % bootstrap intervals:"
     yield ""
-    yield f"- one client alone (λ): {_interval(fit.rate_alone)} {unit}"
-    yield f"- contention (σ): {_interval(fit.contention)}"
-    yield f"- coherency (κ): {_interval(fit.coherency)}"
+    yield f"- one client alone (lambda): {_interval(fit.rate_alone)} {unit}"
+    yield f"- contention (sigma): {_interval(fit.contention)}"
+    yield f"- coherency (kappa): {_interval(fit.coherency)}"
     if fit.peak_clients is None or fit.peak_rate is None:
-        yield "- no peak: κ is not surely above 0, so that more clients may still bring more"
+        yield "- no peak: kappa is not surely above 0, so that more clients may still bring more"
     else:
         yield f"- peak: {_interval(fit.peak_clients)} clients, {_interval(fit.peak_rate)} {unit}"
     yield f"- the law misses the means by {fit.residual * 100:.2g} % (root mean square)"

@@ -1,13 +1,15 @@
 """The Universal Scalability Law, fitted to throughput by concurrency.
 
-    X(N) = λ·N / (1 + σ·(N − 1) + κ·N·(N − 1))
+    X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))
 
-λ is the throughput of one client alone, σ the share of the work that waits its turn (contention), κ what it
-costs that everybody has to agree with everybody (coherency); with κ above 0 throughput peaks at
-N = √((1 − σ) / κ). Source: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007, chapters 4 to 6.
+lambda is the throughput of one client alone, sigma the share of the work that waits its turn (contention),
+kappa what it costs that everybody has to agree with everybody (coherency); with kappa above 0 throughput
+peaks at N = sqrt((1 - sigma) / kappa). Source: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007,
+chapters 4 to 6.
 
-N / X is linear in 1/λ, σ/λ and κ/λ, none of them negative, so that the best fit is exact and needs no search.
-Errors of throughput are taken to be relative. Intervals come from resampling the measurements of each level.
+N / X is linear in 1/lambda, sigma/lambda and kappa/lambda, none of them negative, so that the best fit is
+exact and needs no search. Errors of throughput are taken to be relative. Intervals come from resampling the
+measurements of each level.
 """
 
 from __future__ import annotations
@@ -25,9 +27,8 @@ LEVELS = 6
 RESAMPLES = 1_000
 _CONFIDENCE = 0.95
 
-
 _Curve = tuple[float, float, float]
-"""λ, σ, κ."""
+"""lambda, sigma, kappa."""
 
 
 def fit_usl(measured: Mapping[int, Sequence[float]], seed: int) -> UslFit | None:
@@ -68,8 +69,8 @@ def _peak_clients(curve: _Curve) -> float:
 
 
 def _solve(rates: Mapping[int, float]) -> _Curve:
-    """The least squares fit of N / X by its three terms, none negative: of all subsets of terms whose best fit
-    keeps them so, the closest. The constant term is in every one, or λ would be infinite.
+    """The least squares fit of N / X by its three terms, none negative: of all subsets of terms whose best
+    fit keeps them so, the closest. The constant term is in every one, or lambda would be infinite.
     """
     rows = [
         ((1.0, clients - 1.0, clients * (clients - 1.0)), clients / rate) for clients, rate in rates.items()
@@ -97,7 +98,7 @@ def _times(one: float, other: float) -> float:
 
 
 def _least_squares(rows: Sequence[Sequence[float]]) -> list[float] | None:
-    """The solution of rows · x = 1 by the normal equations and Gaussian elimination; None where it is not
+    """The solution of rows   x = 1 by the normal equations and Gaussian elimination; None where it is not
     unique.
     """
     size = len(rows[0])
