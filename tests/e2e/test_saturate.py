@@ -1,0 +1,148 @@
+"""`pacenote saturate` against a server whose limit is known, and against a real engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.model.saturation import Saturation
+
+pytestmark = pytest.mark.engine
+
+SERVICE_S = 0.005
+"""What the server needs for a search; it does one at a time, so that 200 a second are its limit."""
+
+LIMIT = 1 / SERVICE_S
+
+
+class OneAtATime:
+    """An HTTP server that answers searches one after another."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.started = threading.Event()
+        self.port = 0
+        self.thread = threading.Thread(target=self.loop.run_until_complete, args=(self.serve(),))
+        self.thread.start()
+        assert self.started.wait(10)
+
+    async def serve(self) -> None:
+        self.free_at = self.loop.time()
+        self.over = asyncio.Event()
+        server = await asyncio.start_server(self.talk, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self.started.set()
+        await self.over.wait()
+        server.close()
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                lines = head.decode().lower().split("\r\n")
+                lengths = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
+                await reader.readexactly(sum(lengths))
+                if "_search" in lines[0]:
+                    # The queue of a server with one worker, without a worker: when this one will be done.
+                    self.free_at = max(self.free_at, self.loop.time()) + SERVICE_S
+                    await asyncio.sleep(self.free_at - self.loop.time())
+                writer.write(reply(lines[0]))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    def close(self) -> None:
+        self.loop.call_soon_threadsafe(self.over.set)
+        self.thread.join()
+
+
+def reply(line: str) -> bytes:
+    body: dict[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}}
+    if line.startswith("get / "):
+        body = {"cluster_name": "c", "version": {"distribution": "opensearch", "number": "3.3.0"}}
+    elif "_nodes" in line:
+        body = {"nodes": {}}
+    elif "_stats" in line:
+        body = {"indices": {}, "_shards": {"failed": 0}}
+    text = json.dumps(body).encode()
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(text), text)
+
+
+@pytest.fixture
+def server() -> Iterator[OneAtATime]:
+    one = OneAtATime()
+    yield one
+    one.close()
+
+
+def saturate(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pacenote", "saturate", *arguments]
+    environment = {**os.environ, "PACENOTE_HOME": str(home)}
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+
+
+def found(home: Path) -> Saturation:
+    (file,) = home.glob("races/*/saturation.json")
+    return Saturation.from_document(json.loads(file.read_text()))
+
+
+def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
+    tmp_path: Path, server: OneAtATime
+) -> None:
+    track = tmp_path / "track.json"
+    search = {"name": "search", "operation-type": "search", "index": "i", "body": {"query": {"match_all": {}}}}
+    first = {"name": "before", "operation": {"operation-type": "raw-request", "path": "/_cat"}}
+    schedule = [first, {"operation": search}]
+    track.write_text(json.dumps({"version": 2, "schedule": schedule}))
+    ran = saturate(
+        tmp_path / "home",
+        f"--track-path={track}",
+        f"--target-hosts=127.0.0.1:{server.port}",
+        *("--task=search", "--start-rate=50", "--precision=10", "--connections=16"),
+        *("--probe-time=1.5", "--probe-warmup=0.5", "--sweep-clients=32", "--sweep-time=0.3", "--quiet"),
+    )
+    assert ran.returncode == 0, ran.stderr
+    saturation = found(tmp_path / "home")
+    assert saturation.complete
+    assert saturation.limited_by == "engine"
+    # Nothing can be faster than the server; a busy machine only makes it slower.
+    assert saturation.stable is not None
+    assert saturation.unstable is not None
+    assert saturation.stable <= LIMIT * 1.02
+    assert saturation.stable < saturation.unstable <= LIMIT * 1.15
+    assert saturation.stable >= LIMIT / 2
+    assert f"between {saturation.stable:,.5g}" in ran.stdout
+    assert {level.clients for level in saturation.levels} == {1, 2, 4, 8, 16, 32}
+    # One at a time is contention of 1: more clients bring nothing.
+    assert saturation.fit is not None
+    assert saturation.fit.contention.value > 0.5
+    folders = sorted((tmp_path / "home").glob("races/*/probes/*"))
+    assert [int(folder.name) for folder in folders] == list(range(1, len(folders) + 1))
+    assert len(folders) == len(saturation.probes) + len(saturation.levels)
+    assert all((folder / "samples.parquet").stat().st_size for folder in folders)
+
+
+def test_a_real_engine_keeps_a_low_rate(tmp_path: Path, home: Path) -> None:
+    ran = saturate(
+        home,
+        *("--track=http_logs", "--task=term", "--track-params=docs:20000", "--car-params=heap_size:512m"),
+        *("--max-rate=40", "--start-rate=20"),
+        *("--probe-time=1", "--probe-warmup=0.5", "--sweep-clients=0", "--objective=p50:1s", "--quiet"),
+        *(f"--report-file={tmp_path / 'report.md'}", "--report-format=json"),
+    )
+    assert ran.returncode == 0, ran.stderr
+    answer = json.loads(ran.stdout)
+    assert answer["stable"] == 40
+    assert answer["unstable"] is None
+    assert answer["limited_by"] == "range"
+    assert json.loads((tmp_path / "report.md").read_text()) == answer

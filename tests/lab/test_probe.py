@@ -1,0 +1,102 @@
+"""When a rate counts as kept."""
+
+from dataclasses import replace
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.lab.probe import judged, window_s
+from pacenote.model.result import Accounting, Throughput, Work
+from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_limits
+from support.records import paced, times
+
+OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
+
+
+def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
+    accounting = Accounting(
+        operations=done + failed,
+        succeeded=done,
+        failed=failed,
+        unanswered=0,
+        retried=0,
+        warmup=0,
+        normal=done + failed,
+        requests=done + failed,
+        unsent=unsent,
+    )
+    return paced(
+        throughput=Throughput(rate, rate, rate, rate),
+        accounting=accounting,
+        work=Work(done, failed),
+        error_rate=failed / (done + failed),
+        **changes,
+    )
+
+
+def probe(found, rate=100.0, objective=OBJECTIVE, busiest=0.1) -> Probe:
+    return judged(7, rate, found, objective, busiest)
+
+
+def test_a_rate_that_is_kept_within_the_objective_passes():
+    found = probe(result())
+    assert (found.outcome, found.reasons, found.achieved) == ("passed", (), 100.0)
+    assert found.at(99.0).ms == 8.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"rate": 98.0}, "only 98.0 % of the rate was done"),
+        ({"unsent": 30}, "30 operations could not be sent in time"),
+        ({"done": 1960, "failed": 40}, "error rate 2 %"),
+        ({"latency": times(p99=10.5)}, "p99 of latency is 10.5 ms"),
+        ({"latency": times(count=300)}, "p99 of latency has too few samples"),
+        ({"latency": None}, "there is no p99 of latency"),
+    ],
+)
+def test_what_the_engine_does_not_keep_fails(changes, reason):
+    found = probe(result(**changes))
+    assert found.outcome == "failed"
+    assert reason in found.reasons
+
+
+@pytest.mark.parametrize(
+    ("found", "busiest", "reason"),
+    [
+        (result(), 0.95, "a driver thread was busy 95 % of the time"),
+        (result(lateness=times(p50=0.05, p99=3.0)), 0.1, "p99 lateness of the driver is 3 ms"),
+    ],
+)
+def test_a_driver_at_its_limit_says_nothing_of_the_engine(found, busiest, reason):
+    judged_probe = probe(found, busiest=busiest)
+    assert judged_probe.outcome == "void"
+    assert judged_probe.reasons == (reason,)
+
+
+def test_failures_that_the_objective_allows_do_not_lower_the_rate():
+    found = result(done=1000, failed=1000, rate=50.0)
+    assert probe(found, objective=replace(OBJECTIVE, error_rate=0.6)).outcome == "passed"
+
+
+def test_work_of_many_documents_is_counted_in_operations():
+    found = replace(result(rate=50_000.0), work=Work(1_000_000, 0))
+    assert probe(found).achieved == pytest.approx(100.0)
+
+
+def test_a_slow_rate_is_measured_until_its_percentile_is_supported():
+    assert window_s(OBJECTIVE, 1000.0, 20.0) == 20.0
+    assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * 36.8)
+    assert window_s(OBJECTIVE, 0.1, 20.0) == 300.0
+    assert window_s(Objective((), 0.01), 0.1, 20.0) == 20.0
+
+
+def test_limits_are_read_with_their_units():
+    assert parse_limits("p99:100ms, p50<=2,p99.9:1s") == (
+        LatencyLimit(99.0, 100.0),
+        LatencyLimit(50.0, 2.0),
+        LatencyLimit(99.9, 1000.0),
+    )
+    for wrong in ("99:1", "p95:1ms", "p99:0", "p99"):
+        with pytest.raises(UsageError):
+            parse_limits(wrong)
