@@ -23,19 +23,21 @@ SERVICE_S = 0.005
 
 LIMIT = 1 / SERVICE_S
 
+SMALL = "warmup_iterations:5,iterations:20,expensive_warmup_iterations:2,expensive_iterations:10"
+
 
 class OneAtATime:
     """An HTTP server that answers searches one after another."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
         self.started = threading.Event()
         self.port = 0
-        self.thread = threading.Thread(target=self.loop.run_until_complete, args=(self.serve(),))
+        self.thread = threading.Thread(target=lambda: asyncio.run(self.serve()))
         self.thread.start()
         assert self.started.wait(10)
 
     async def serve(self) -> None:
+        self.loop = asyncio.get_running_loop()
         self.free_at = self.loop.time()
         self.over = asyncio.Event()
         server = await asyncio.start_server(self.talk, "127.0.0.1", 0)
@@ -57,6 +59,8 @@ class OneAtATime:
                 writer.write(reply(lines[0]))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
             writer.close()
 
     def close(self) -> None:
@@ -86,9 +90,7 @@ def server() -> Iterator[OneAtATime]:
 def saturate(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pacenote", "saturate", *arguments]
     environment = {**os.environ, "PACENOTE_HOME": str(home)}
-    return subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=300, check=False
-    )
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
 
 
 def found(home: Path) -> Saturation:
@@ -100,7 +102,12 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     tmp_path: Path, server: OneAtATime
 ) -> None:
     track = tmp_path / "track.json"
-    search = {"name": "search", "operation-type": "search", "index": "i", "body": {"query": {"match_all": {}}}}
+    search = {
+        "name": "search",
+        "operation-type": "search",
+        "index": "i",
+        "body": {"query": {"match_all": {}}},
+    }
     first = {"name": "before", "operation": {"operation-type": "raw-request", "path": "/_cat"}}
     schedule = [first, {"operation": search}]
     track.write_text(json.dumps({"version": 2, "schedule": schedule}))
@@ -108,8 +115,8 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
         tmp_path / "home",
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
-        *("--task=search", "--start-rate=50", "--precision=10", "--connections=16"),
-        *("--probe-time=1.5", "--probe-warmup=0.5", "--sweep-clients=32", "--sweep-time=0.3", "--quiet"),
+        *("--task=search", "--start-rate=50", "--precision=15", "--connections=16"),
+        *("--probe-time=0.8", "--probe-warmup=0.2", "--sweep-clients=32", "--sweep-time=0.2", "--quiet"),
     )
     assert ran.returncode == 0, ran.stderr
     saturation = found(tmp_path / "home")
@@ -119,7 +126,7 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     assert saturation.stable is not None
     assert saturation.unstable is not None
     assert saturation.stable <= LIMIT * 1.02
-    assert saturation.stable < saturation.unstable <= LIMIT * 1.15
+    assert saturation.stable < saturation.unstable <= LIMIT * 1.25
     assert saturation.stable >= LIMIT / 2
     assert f"between {saturation.stable:,.5g}" in ran.stdout
     assert {level.clients for level in saturation.levels} == {1, 2, 4, 8, 16, 32}
@@ -135,9 +142,14 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
 def test_a_real_engine_keeps_a_low_rate(tmp_path: Path, home: Path) -> None:
     ran = saturate(
         home,
-        *("--track=http_logs", "--task=term", "--track-params=docs:20000", "--car-params=heap_size:512m"),
+        *(
+            "--track=http_logs",
+            "--task=term",
+            f"--track-params=docs:20000,{SMALL}",
+            "--car-params=heap_size:512m",
+        ),
         *("--max-rate=40", "--start-rate=20"),
-        *("--probe-time=1", "--probe-warmup=0.5", "--sweep-clients=0", "--objective=p50:1s", "--quiet"),
+        *("--probe-time=0.5", "--probe-warmup=0.1", "--sweep-clients=0", "--objective=p50:1s", "--quiet"),
         *(f"--report-file={tmp_path / 'report.md'}", "--report-format=json"),
     )
     assert ran.returncode == 0, ran.stderr

@@ -22,7 +22,7 @@ from pacenote.model.names import near, quoted
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import RaceListener, RaceRequest
 from pacenote.model.result import TaskResult
-from pacenote.model.saturation import Level, LimitedBy, Objective, Saturation
+from pacenote.model.saturation import Level, LimitedBy, Objective, Probe, Saturation
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import judge
 from pacenote.plan.document import Allocation, Plan, Slot, Step
@@ -35,6 +35,11 @@ from pacenote.units import OPS, Rate
 
 FILE = "saturation.json"
 """Its name in the race folder."""
+
+VOID_TRIES = 3
+"""How often a rate is tried at most while the driver, not the engine, is what falls short: on a busy machine a
+moment of it says nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +122,7 @@ class _Search:
             )
         if not (record.interrupted or record.aborted):
             try:
-                self._probe()
+                self._search()
                 self._sweep()
                 self._store(complete=True)
             except _Stopped as reason:
@@ -145,30 +150,38 @@ class _Search:
             return None
         return self._ready.drive(dataclasses.replace(plan, steps=steps), self._ready.folder)
 
-    def _probe(self) -> None:
+    def _search(self) -> None:
         tries: list[Try] = []
         while (rate := next_rate(tries, self._request.within)) is not None:
-            objective = self._request.objective
-            seconds = window_s(objective, rate, self._request.window_s)
-            task = _paced(self._task, rate, self._request.connections, (self._request.warmup_s, seconds))
-            result, busiest = self._drive(task, open_loop=True)
-            probe = judged(self._runs, rate, result, objective, busiest)
-            tries.append(Try(rate, probe.outcome == "passed"))
-            self.state = dataclasses.replace(
-                self.state,
-                probes=(*self.state.probes, probe),
-                unit=result.unit,
-                work_per_operation=work_per_operation(result),
-            )
+            for _ in range(VOID_TRIES):
+                outcome = self._probe(rate).outcome
+                if outcome != "void":
+                    break
+            tries.append(Try(rate, outcome == "passed"))
             self._answer(tries)
-            why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
-            self._ready.listener.note(f"probe {probe.number}: {rate:,.5g} {OPS} {probe.outcome}{why}")
+
+    def _probe(self, rate: float) -> Probe:
+        objective = self._request.objective
+        seconds = window_s(objective, rate, self._request.window_s)
+        task = _paced(self._task, rate, self._request.connections, (self._request.warmup_s, seconds))
+        result, busiest = self._drive(task, open_loop=True)
+        probe = judged(self._runs, rate, result, objective, busiest)
+        self.state = dataclasses.replace(
+            self.state,
+            probes=(*self.state.probes, probe),
+            unit=result.unit,
+            work_per_operation=work_per_operation(result),
+        )
+        why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
+        self._ready.listener.note(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
+        return probe
 
     def _answer(self, tries: list[Try]) -> None:
         """Takes down what the tries say by now."""
         found = so_far(tries)
         limited: LimitedBy = "engine" if found.unstable is not None else "range"
-        if any(probe.outcome == "void" for probe in self.state.probes if probe.rate == found.unstable):
+        highest = [probe.outcome for probe in self.state.probes if probe.rate == found.unstable]
+        if highest and "failed" not in highest:
             limited = "driver"
         if found.stable is None:
             limited = "nothing"

@@ -132,8 +132,9 @@ class Stage:
     _plugins: TrackPlugins | None
 
     def replan(self, challenge: Challenge) -> Plan:
-        """The plan of another challenge of the same track. Raises TrackError."""
-        return _plan(self.request, self.prepared.track, challenge, self._context)
+        """The plan of the challenge as it was changed. Raises TrackError."""
+        track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
+        return _plan(self.request, track, challenge, self._context)
 
     def drive(self, plan: Plan, folder: RaceFolder) -> Drive:
         """Drives a plan against the engine; raises as `drive.drive` does."""
