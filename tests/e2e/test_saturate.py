@@ -115,7 +115,7 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
         tmp_path / "home",
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
-        *("--task=search", "--start-rate=50", "--precision=15", "--connections=16"),
+        *("--task=search", "--start-rate=50", "--precision=15", "--max-connections=16"),
         *("--probe-time=0.8", "--probe-warmup=0.2", "--sweep-clients=32", "--sweep-time=0.2", "--quiet"),
     )
     assert ran.returncode == 0, ran.stderr

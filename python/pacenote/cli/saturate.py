@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
@@ -43,13 +44,6 @@ def add_options(parser: Parser) -> None:
         "--precision", type=values.above_zero, default=3.0, metavar="PERCENT", help="width of the answer (3)"
     )
     parser.add_argument(
-        "--connections",
-        type=values.positive,
-        default=64,
-        metavar="N",
-        help="most connections that may be open; an operation that finds none free waits (default: 64)",
-    )
-    parser.add_argument(
         "--probe-time", type=values.above_zero, default=20.0, metavar="S", help="seconds measured (20)"
     )
     parser.add_argument(
@@ -66,6 +60,8 @@ def add_options(parser: Parser) -> None:
         "--sweep-time", type=values.above_zero, default=5.0, metavar="S", help="seconds of each level (5)"
     )
     race.add_options(parser)
+    # Probes run open loop by themselves.
+    parser.set_defaults(open_loop=True, max_connections=64)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -95,12 +91,15 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
 
     if not options.min_rate <= options.start_rate <= options.max_rate:
         raise UsageError("--min-rate, --start-rate and --max-rate must ascend")
+    asked = race.build_request(options)
+    # What comes before the task is done as the track has it.
+    pacing = dataclasses.replace(asked.pacing, open_loop=False, max_connections=None)
     return SaturationRequest(
-        race=race.build_request(options),
+        race=dataclasses.replace(asked, pacing=pacing),
         task=options.task,
         objective=Objective(parse_limits(options.objective), options.max_error_rate),
         within=Range(options.start_rate, options.min_rate, options.max_rate, options.precision / 100),
-        connections=options.connections,
+        connections=options.max_connections,
         window_s=options.probe_time,
         warmup_s=options.probe_warmup,
         clients=options.sweep_clients,

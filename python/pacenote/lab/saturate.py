@@ -37,8 +37,8 @@ FILE = "saturation.json"
 """Its name in the race folder."""
 
 VOID_TRIES = 3
-"""How often a rate is tried at most while the driver, not the engine, is what falls short: on a busy machine a
-moment of it says nothing.
+"""How often a rate is tried at most while the driver, not the engine, is what falls short: on a busy machine
+a moment of it says nothing.
 """
 
 

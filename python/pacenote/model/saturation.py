@@ -98,9 +98,10 @@ class Interval:
 class UslFit:
     """What the Universal Scalability Law says of throughput by clients; see `stats.usl`.
 
-    `rate_alone` (lambda) is work per second of one client, `contention` sigma, `coherency` kappa. `peak_clients`
-    and `peak_rate` are None unless kappa is surely above 0: without that no peak was seen, and where it lies is a
-    guess. `residual` is the root of the mean squared relative deviation of the levels' means.
+    `rate_alone` (lambda) is work per second of one client, `contention` sigma, `coherency` kappa.
+    `peak_clients` and `peak_rate` are None unless kappa is surely above 0: without that no peak was seen, and
+    where it lies is a guess. `residual` is the root of the mean squared relative deviation of the levels'
+    means.
     """
 
     rate_alone: Interval

@@ -1,0 +1,71 @@
+"""What is said of a search for the highest rate."""
+
+from dataclasses import replace
+
+from pacenote.model.result import Percentile
+from pacenote.model.saturation import Interval, LatencyLimit, Level, Objective, Probe, Saturation, UslFit
+from pacenote.report.saturation import answer, render_saturation
+
+PROBE = Probe(
+    number=1,
+    rate=100.0,
+    achieved=99.5,
+    work=99_500.0,
+    error_rate=0.02,
+    latency=(Percentile(99.0, 12.5, 10.0, None, supported=False),),
+    waited=3,
+    unsent=0,
+    outcome="failed",
+    reasons=("error rate | 2 %\x1b",),
+)
+
+FOUND = Saturation(
+    race_id="r",
+    task="index",
+    operation="bulk",
+    unit="docs",
+    work_per_operation=1000.0,
+    connections=8,
+    objective=Objective((LatencyLimit(99.0, 50.0),), 0.01),
+    precision=0.03,
+    window_s=20.0,
+    warmup_s=5.0,
+    probes=(PROBE,),
+    stable=80.0,
+    unstable=82.0,
+    limited_by="engine",
+    levels=(Level(2, 1, 50.0, 0.0), Level(3, 1, 60.0, 0.0)),
+    complete=True,
+)
+
+
+def test_the_answer_is_an_interval_in_both_units():
+    assert answer(FOUND) == "between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)"
+    assert answer(replace(FOUND, unstable=None)) == "at least 80 ops/s (80,000 docs/s)"
+    assert answer(replace(FOUND, stable=None)).startswith("below 82 ops/s (82,000 docs/s): no rate")
+    assert answer(replace(FOUND, stable=None, unstable=None)) == "no rate was tried to the end"
+
+
+def test_the_text_holds_what_was_asked_every_probe_and_the_levels():
+    text = render_saturation(FOUND)
+    assert "objective: p99 of latency at most 50 ms, error rate at most 1 %, the whole rate sent" in text
+    assert "open loop, at most 8 connections" in text
+    row = next(line for line in text.splitlines() if line.startswith("| 1 | 100 "))
+    assert row == "| 1 | 100 | 99.5 |  | 12.5 * | 2 | 3 | failed: error rate / 2 % |"
+    assert "| 1 | 55 | 50 | 60 |" in text
+    assert "Too few levels" in text
+    assert "ended early" not in text
+    assert "ended early" in render_saturation(replace(FOUND, complete=False))
+
+
+def test_a_peak_is_only_told_where_there_is_one():
+    one = Interval(1.0, 0.5, 2.0)
+    fit = UslFit(one, one, one, None, None, 0.01)
+    assert "no peak" in render_saturation(replace(FOUND, fit=fit))
+    assert "peak: 1 (0.5 … 2) clients" in render_saturation(
+        replace(FOUND, fit=replace(fit, peak_clients=one, peak_rate=one))
+    )
+
+
+def test_it_survives_its_document():
+    assert Saturation.from_document(FOUND.to_document()) == FOUND
