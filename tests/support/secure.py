@@ -41,6 +41,8 @@ class Running:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    # Who finds no place among those that wait tries again only after a second.
+    request_queue_size = 64
     running: Running
 
     def handle_error(self, request: Any, client_address: Any) -> None:
