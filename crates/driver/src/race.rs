@@ -85,7 +85,7 @@ impl Race {
         supported(&plan)?;
         let routes = routes(&plan)?;
         allow_descriptors();
-        let plan = Arc::new(plan);
+        let plan = Arc::new(asking(plan));
         let workers = worker_count(&plan);
         let shared = Arc::new(Shared::new(workers));
         let (lane, errands) = Lane::new(&plan, &routes)?.unzip();
@@ -185,6 +185,16 @@ fn run(
         aborted: shared.aborted(),
         error: error.map(|error| error.to_string()),
     }
+}
+
+/// The plan whose requests ask for compressed replies where the target says so, unless they say otherwise themselves.
+fn asking(mut plan: Plan) -> Plan {
+    let others = plan.others.iter_mut().map(|other| &mut other.target);
+    for target in std::iter::once(&mut plan.target).chain(others).filter(|target| target.compress) {
+        // Of two headers with one name the later counts.
+        target.headers.insert(0, ("accept-encoding".into(), "gzip".into()));
+    }
+    plan
 }
 
 fn supported(plan: &Plan) -> Result<(), DriveError> {

@@ -1,5 +1,17 @@
 //! The HTTP client against replies as real servers send them, cut at every byte.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+#[path = "http/early.rs"]
+mod early;
+#[path = "http/edges.rs"]
+mod edges;
+#[path = "http/gzip.rs"]
+mod gzip;
+#[path = "http/oracle.rs"]
+mod oracle;
+#[path = "http/recorded.rs"]
+mod recorded;
+mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,6 +20,24 @@ use std::time::{Duration, Instant};
 
 use pacenote_driver::http::{Connection, ExchangeError, Head, Route};
 use pacenote_plan::{Host, Scheme};
+
+/// Opens a connection to a server on this machine.
+async fn connect(port: u16) -> Connection {
+    let route = Route::plain(vec![([127, 0, 0, 1], port).into()]);
+    Connection::open(&route, 0, Instant::now() + Duration::from_mins(1)).await.unwrap()
+}
+
+/// A request head for such a server.
+fn head(port: u16, method: &str, path: &str) -> Head {
+    let host =
+        Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
+    Head::new(&host, method, path, std::iter::empty()).unwrap()
+}
+
+/// A runtime as the driver's threads have it.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
 
 /// Sends one request and answers it with `reply` in pieces of `size`, then closes the connection if `closes` says so.
 /// Tells status, body and whether the connection can be used again.
@@ -28,15 +58,9 @@ fn exchange_closing(
         }
         (!closes).then_some(stream)
     });
-    let host =
-        Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let seen = runtime.block_on(async {
-        let route = Route::plain(vec![([127, 0, 0, 1], port).into()]);
-        let deadline = Instant::now() + Duration::from_mins(1);
-        let mut connection = Connection::open(&route, 0, deadline).await.unwrap();
-        let mut head = Head::new(&host, method, "/", std::iter::empty()).unwrap();
-        let reply = connection.exchange(&mut head, b"").await?;
+    let seen = runtime().block_on(async {
+        let mut connection = connect(port).await;
+        let reply = connection.exchange(&mut head(port, method, "/"), b"").await?;
         Ok((reply.status, connection.body(&reply).to_vec(), connection.usable()))
     });
     drop(server.join().unwrap());
@@ -101,4 +125,42 @@ fn garbage_after_a_reply_and_half_replies_are_errors() {
     ));
     let half = b"HTTP/1.1 200 OK\r\nx-half: ";
     assert!(matches!(exchange_closing("GET", half, 4096, true), Err(ExchangeError::Closed)));
+}
+
+/// What comes between two exchanges, and whether the connection is still good after it.
+fn usable_after(between: &'static [u8], closes: bool) -> bool {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
+        told.recv().unwrap();
+        stream.write_all(between).unwrap();
+        let kept = (!closes).then_some(stream);
+        answer.send(()).unwrap();
+        kept
+    });
+    let usable = runtime().block_on(async {
+        let mut connection = connect(port).await;
+        connection.exchange(&mut head(port, "GET", "/"), b"").await.unwrap();
+        assert!(connection.usable());
+        tell.send(()).unwrap();
+        answered.await.unwrap();
+        // The runtime learns of what has come when it next has nothing to do.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        connection.usable()
+    });
+    drop(server.join().unwrap());
+    usable
+}
+
+#[test]
+fn whatever_comes_between_two_replies_ends_the_connection() {
+    assert!(usable_after(b"", false));
+    assert!(!usable_after(b"", true));
+    assert!(!usable_after(b"\r\n", false));
+    assert!(!usable_after(b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n\r\n", true));
 }

@@ -41,7 +41,7 @@ _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
 _ELASTIC = "application/vnd.elasticsearch+"
 
-_NOT_SENT = frozenset({"user-agent", "x-elastic-client-meta", "connection", "accept-encoding"})
+_NOT_SENT = frozenset({"user-agent", "x-elastic-client-meta", "connection"})
 _NOT_TOLD = frozenset({"warning"})
 """Headers of replies that the client would make Python warnings of."""
 

@@ -12,7 +12,8 @@ from pacenote.model.work import Headers
 from pacenote.plugins.context import CURRENT
 from pacenote.plugins.door import Lane
 
-_HEADERS_OF_A_BODY = frozenset({"content-length", "transfer-encoding", "connection"})
+_HEADERS_OF_A_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
+"""What a reply says of its body on the wire; whoever reads it is given the body decoded and decompressed."""
 
 
 @dataclass(frozen=True, slots=True)

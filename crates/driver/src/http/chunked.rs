@@ -122,10 +122,11 @@ impl Chunked {
             _ => memchr::memmem::find(shown, b"\r\n\r\n").map(|at| at + 4),
         };
         match end {
-            Some(length) if length == 2 || are_trailers(&shown[..length]) => {
-                Progress::Complete { decoded: self.decoded, consumed: self.next + length }
-            }
-            Some(_) => Progress::Malformed("what follows the last chunk are no trailers"),
+            Some(2) => Progress::Complete { decoded: self.decoded, consumed: self.next + 2 },
+            Some(length) => match check_trailers(&shown[..length]) {
+                Ok(()) => Progress::Complete { decoded: self.decoded, consumed: self.next + length },
+                Err(why) => Progress::Malformed(why),
+            },
             None if rest.len() >= LONGEST_TRAILERS => {
                 Progress::Malformed("the trailers are longer than 16 KiB")
             }
@@ -137,19 +138,25 @@ impl Chunked {
 /// A size in hexadecimal digits; extensions are passed over.
 fn size(line: &[u8]) -> Option<usize> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let rest = line[digits..].trim_ascii_start();
+    let blanks = line[digits..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let rest = &line[digits + blanks..];
     if digits == 0 || !(rest.is_empty() || rest[0] == b';' && !rest.contains(&b'\r')) {
         return None;
     }
     usize::from_str_radix(std::str::from_utf8(&line[..digits]).ok()?, 16).ok()
 }
 
-fn are_trailers(section: &[u8]) -> bool {
+fn check_trailers(section: &[u8]) -> Result<(), &'static str> {
+    // Such a line would be one to some and two to others.
+    if memchr::memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r') {
+        return Err("a trailer's line does not end with CRLF");
+    }
     let mut trailers = [httparse::EMPTY_HEADER; MOST_TRAILERS];
-    // A line that ended otherwise would be one line to some and two to others.
-    let lines_end_well = memchr::memchr_iter(b'\n', section).all(|at| at > 0 && section[at - 1] == b'\r');
-    lines_end_well
-        && matches!(httparse::parse_headers(section, &mut trailers), Ok(httparse::Status::Complete(_)))
+    match httparse::parse_headers(section, &mut trailers) {
+        Ok(httparse::Status::Complete(_)) => Ok(()),
+        Err(httparse::Error::TooManyHeaders) => Err("there are more than 64 trailers"),
+        _ => Err("what follows the last chunk are no trailers"),
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +214,9 @@ mod tests {
 
     #[test]
     fn what_is_not_chunked_is_refused() {
-        let sizes: [&[u8]; 14] = [
+        let sizes: [&[u8]; 16] = [
+            b"2\r;x\r\nab\r\n",
+            b"2\x0c;x\r\nab\r\n",
             b"zz\r\n",
             b"\r\n\r\n",
             b";x\r\n",

@@ -1,5 +1,7 @@
 //! Request heads, built once per request template and host.
 
+use std::borrow::Cow;
+
 use pacenote_plan::{Host, Scheme};
 
 /// Why a head cannot be built.
@@ -9,9 +11,12 @@ pub enum HeadError {
     /// A header would break out of its line. Its value is not shown, it may be secret.
     #[error("the header {0:?} has a line break or a control character")]
     Header(String),
-    /// The header belongs to the framing of the message, which is the driver's, or asks for a coding it cannot read.
+    /// The header belongs to the framing of the message, which is the driver's.
     #[error("the header {0:?} cannot be set: the driver frames its messages itself")]
     Framing(String),
+    /// Replies would come in a coding that nobody can read.
+    #[error("the header accept-encoding asks for {0:?}: the driver reads gzip and identity only")]
+    Coding(String),
     /// The request line is not one line of printable characters.
     #[error("the request line {0:?} has a blank or a control character in its path")]
     Line(String),
@@ -21,8 +26,10 @@ pub enum HeadError {
 const LONGEST_LENGTH: usize = 40;
 
 /// Headers that a request cannot choose.
-const OURS: [&str; 6] =
-    ["accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding"];
+const OURS: [&str; 5] = ["connection", "content-length", "host", "te", "transfer-encoding"];
+
+/// Codings of replies that can be read.
+const READABLE: [&str; 3] = ["gzip", "x-gzip", "identity"];
 
 /// A request head; only the length of the body changes from request to request.
 #[derive(Debug, Clone)]
@@ -36,7 +43,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// A head for `method` and `path` (without the host's prefix). Of two headers with one name the later counts.
+    /// A head for `method` and `path` (without the host's prefix). Of two headers with one name the later counts. Of the
+    /// codings a request accepts only those are sent on that the driver reads.
     ///
     /// # Errors
     ///
@@ -63,7 +71,7 @@ impl Head {
         let authorization = proxy.and_then(|proxy| proxy.authorization.as_deref());
         let authorization = authorization.map(|value| ("proxy-authorization", value));
         let headers = headers.map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut chosen: Vec<(String, &str)> = Vec::new();
+        let mut chosen: Vec<(String, Cow<'_, str>)> = Vec::new();
         for (name, value) in headers.chain(authorization) {
             let broken = |text: &str| text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 127);
             if name.is_empty() || broken(name) || name.contains([' ', ':']) || broken(value) {
@@ -73,6 +81,7 @@ impl Head {
             if OURS.contains(&name.as_str()) {
                 return Err(HeadError::Framing(name));
             }
+            let value = if name == "accept-encoding" { readable(value)?.into() } else { Cow::from(value) };
             chosen.retain(|(known, _)| *known != name);
             chosen.push((name, value));
         }
@@ -124,6 +133,17 @@ impl Head {
 /// Host and port as a URL has them.
 pub fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Of the codings that are accepted those that can be read, with their weights.
+fn readable(accepted: &str) -> Result<String, HeadError> {
+    let coding = |member: &str| member.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let members = || accepted.split(',').map(str::trim).filter(|member| !member.is_empty());
+    let kept: Vec<&str> = members().filter(|member| READABLE.contains(&coding(member).as_str())).collect();
+    if kept.is_empty() && members().next().is_some() {
+        return Err(HeadError::Coding(accepted.to_owned()));
+    }
+    Ok(kept.join(", "))
 }
 
 /// Everything but RFC 3986's unreserved characters is encoded.
@@ -216,5 +236,22 @@ mod tests {
         assert!(text.contains("x: 1\r\ncontent-type: b\r\n") && !text.contains("content-type: a"), "{text}");
         let error = head("/", &[("Content-Length", "3")]).unwrap_err();
         assert_eq!(error, HeadError::Framing("content-length".into()));
+    }
+
+    #[test]
+    fn only_codings_that_can_be_read_are_asked_for() {
+        for (asked, sent) in [
+            ("gzip", "gzip"),
+            ("identity", "identity"),
+            ("gzip, deflate, br;q=0.5", "gzip"),
+            ("X-GZip;q=1, identity;q=0.5, *;q=0", "X-GZip;q=1, identity;q=0.5"),
+            ("", ""),
+        ] {
+            let mut head = head("/", &[("accept-encoding", "gzip"), ("Accept-Encoding", asked)]).unwrap();
+            let text = String::from_utf8(head.for_body(0).to_vec()).unwrap();
+            assert!(text.contains(&format!("\r\naccept-encoding: {sent}\r\n")), "{text}");
+        }
+        let error = head("/", &[("accept-encoding", "br, zstd")]).unwrap_err();
+        assert_eq!(error, HeadError::Coding("br, zstd".into()));
     }
 }

@@ -21,7 +21,7 @@ const READ_ROOM: usize = 32 * 1024;
 /// Most free room offered to a read of a body whose length is known: a declared length alone claims no memory.
 const MOST_ROOM: usize = 1 << 20;
 
-const NOT_HTTP: ExchangeError = ExchangeError::Malformed("the reply is not HTTP/1.1");
+const NOT_HTTP: ExchangeError = ExchangeError::Malformed("the reply does not begin as HTTP/1.1 does");
 const LONG_BODY: ExchangeError = ExchangeError::Malformed("the reply's body is longer than 512 MiB");
 
 /// A whole reply; its body lies in the buffers of its receiver until the next exchange.

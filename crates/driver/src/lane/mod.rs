@@ -60,8 +60,8 @@ const LOOK_AROUND: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// Headers of a runner's request that are left out: the driver frames its messages itself, and says who it is.
-const NOT_TAKEN: [&str; 7] =
-    ["accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
+const NOT_TAKEN: [&str; 6] =
+    ["connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
 
 /// See the module documentation.
 #[derive(Debug)]

@@ -1,0 +1,113 @@
+//! Compressed replies in races and for runners in Python.
+
+use std::sync::{Arc, Mutex};
+
+use pacenote_driver::LaneEvent;
+use serde_json::{Value, json};
+
+use crate::support::lane::{get, lane_task, prepared, race, success};
+use crate::support::server::{Answer, Server, chunked, framed, good, gzipped};
+use crate::support::{plan, request, request_task, run};
+
+const GZIP: &str = "content-encoding: gzip\r\n";
+
+/// A failed search that says so only behind its compression.
+fn failed() -> Vec<u8> {
+    json!({"took": 7, "timed_out": false, "_shards": {"failed": 1, "failures": [{"reason": {"type": "t", "reason": "why"}}]}})
+        .to_string()
+        .into_bytes()
+}
+
+fn asking(path: &str) -> Value {
+    let mut search = request("GET", path);
+    search["headers"] = json!([["Accept-Encoding", "gzip, deflate"]]);
+    let mut task = request_task("search", 1, 1);
+    task["work"]["calls"] = json!([search]);
+    task
+}
+
+#[test]
+fn replies_are_judged_by_what_is_behind_their_compression() {
+    let server = Server::start(|seen, number| {
+        assert!(seen.headers.contains(&"accept-encoding: gzip".to_owned()), "{:?}", seen.headers);
+        let body = if number % 2 == 0 { failed() } else { good()[good().len() - 69..].to_vec() };
+        Answer::from(if number < 2 {
+            framed(200, GZIP, &gzipped(&body))
+        } else {
+            chunked(200, GZIP, &gzipped(&body), 7)
+        })
+    });
+    let mut task = asking("/_search");
+    task["bound"]["measured"] = 4.into();
+    let finished = run(&plan(server.port, &[task]));
+    let result = finished.task("search");
+    assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
+    assert_eq!((result.errors[0].error_class.as_str(), result.errors[0].count), ("shard-failure", 2));
+    // What was on the wire is told apart from what it said.
+    assert_eq!(result.content_in, 2 * (failed().len() + 69) as u64);
+    let written: usize = server.seen().iter().map(|seen| seen.bytes_back).sum();
+    assert_eq!(result.bytes_in, written as u64);
+}
+
+#[test]
+fn what_cannot_be_decompressed_is_an_error_of_its_own() {
+    let mut damaged = gzipped(&failed());
+    damaged.truncate(40);
+    let replies = [
+        framed(200, GZIP, &damaged),
+        framed(200, "content-encoding: br\r\n", b"{}"),
+        framed(200, GZIP, b""),
+        framed(200, GZIP, &gzipped(&good()[good().len() - 69..])),
+    ];
+    let server = Server::start(move |_, number| Answer::from(replies[number].clone()));
+    let mut task = asking("/_search");
+    task["bound"]["measured"] = 4.into();
+    task["work"]["calls"][0]["check"] = json!({"kind": "status"});
+    let finished = run(&plan(server.port, &[task]));
+    let result = finished.task("search");
+    assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
+    assert!(result.errors.iter().all(|error| error.error_class == "protocol"), "{:?}", result.errors);
+    let written: usize = server.seen().iter().map(|seen| seen.bytes_back).sum();
+    assert_eq!(result.bytes_in, written as u64, "whole replies came");
+    assert!(server.seen().iter().map(|seen| seen.connection).is_sorted());
+}
+
+#[test]
+fn decompressing_is_no_part_of_the_service() {
+    let body = gzipped(&vec![b' '; 4 << 20]);
+    let server = Server::start(move |_, _| Answer::from(framed(200, GZIP, &body)));
+    let mut task = asking("/");
+    task["work"]["calls"][0]["check"] = json!({"kind": "status"});
+    let finished = run(&plan(server.port, &[task]));
+    let result = finished.task("search");
+    assert_eq!(result.content_in, 4 << 20);
+    let [service, processing] =
+        [&result.service_time, &result.processing_time].map(|times| times.as_ref().unwrap().min_ms);
+    // Nobody writes 4 MiB faster, and nothing else is done with them.
+    assert!(processing > service + 0.2, "{service} {processing}");
+}
+
+#[test]
+fn a_runner_in_python_is_given_the_body_decompressed() {
+    let server = Server::start(|seen, _| {
+        assert!(seen.headers.contains(&"accept-encoding: gzip".to_owned()), "{:?}", seen.headers);
+        Answer::from(framed(200, GZIP, &gzipped(&failed())))
+    });
+    let mut running = 0;
+    let heard = Arc::new(Mutex::new(None));
+    let told = Arc::clone(&heard);
+    race(&plan(server.port, &[lane_task("own")]), move |lane, event| match event {
+        LaneEvent::Run { token, .. } => {
+            running = *token;
+            let mut asked = get("/");
+            asked.headers.push(("accept-encoding".into(), "gzip".into()));
+            lane.request(Some((0, 0)), "default", asked).unwrap();
+        }
+        LaneEvent::Reply { body, .. } => {
+            *told.lock().unwrap() = Some(body.clone());
+            lane.done(running, &success(1, true)).unwrap();
+        }
+        other => prepared(lane, other),
+    });
+    assert_eq!(heard.lock().unwrap().take().unwrap(), failed());
+}

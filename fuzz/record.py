@@ -1,0 +1,132 @@
+"""Records replies of a real engine as they come over the wire: `record.py HOST:PORT FOLDER`.
+
+One file for each kind of reply, head and framing included; a file whose name begins with `head-` answers
+HEAD. The index `seeds` is made, used and deleted. What would name the machine is not asked for.
+
+Files whose name ends with `-chunked` are recorded replies put in chunks: engines that frame their replies so
+are newer than those recorded. `expected.json` says what Python's own client makes of every file: status,
+length and CRC-32 of the body.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import io
+import json
+import socket
+import sys
+import zlib
+from pathlib import Path
+
+_JSON = "content-type: application/json\r\n"
+_LINES = "content-type: application/x-ndjson\r\n"
+_GZIP = "accept-encoding: gzip\r\n"
+
+
+def bulk(first: int, number: object) -> bytes:
+    """A bulk of ten documents, the fifth with a field `n` of its own kind."""
+    lines = []
+    for at in range(first, first + 10):
+        lines.append(json.dumps({"index": {"_id": str(at)}}))
+        lines.append(json.dumps({"n": number if at == first + 4 else at, "text": f"a reply of number {at}"}))
+    return ("\n".join(lines) + "\n").encode()
+
+
+SEARCH = json.dumps({"size": 15, "query": {"match": {"text": "reply"}}, "sort": ["n"]}).encode()
+COUNTED = json.dumps({"size": 0, "aggs": {"tens": {"histogram": {"field": "n", "interval": 10}}}}).encode()
+
+REQUESTS: tuple[tuple[str, str, str, bytes], ...] = (
+    ("create-index", "PUT /seeds", _JSON, b'{"mappings":{"properties":{"n":{"type":"integer"}}}}'),
+    ("head-missing", "HEAD /missing", "", b""),
+    ("head-index", "HEAD /seeds", "", b""),
+    ("head-index-gzip", "HEAD /seeds", _GZIP, b""),
+    ("bulk", "POST /seeds/_bulk?refresh=true", _LINES, bulk(0, 4)),
+    ("bulk-gzip", "POST /seeds/_bulk?refresh=true", _LINES + _GZIP, bulk(10, 14)),
+    ("bulk-errors", "POST /seeds/_bulk?refresh=true", _LINES, bulk(20, "no number")),
+    ("search", "POST /seeds/_search", _JSON, SEARCH),
+    ("search-gzip", "POST /seeds/_search", _JSON + _GZIP, SEARCH),
+    ("search-aggregation", "POST /seeds/_search", _JSON, COUNTED),
+    ("bad-request", "POST /seeds/_search", _JSON, b'{"query":{"no_such_query":{}}}'),
+    ("broken-json", "POST /seeds/_search", _JSON + _GZIP, b'{"query":'),
+    ("not-found", "GET /missing/_search", "", b""),
+    ("not-found-gzip", "GET /missing/_search", _GZIP, b""),
+    ("not-allowed", "PATCH /seeds", _JSON, b"{}"),
+    ("cat", "GET /_cat/indices/seeds?v&h=index,docs.count", "", b""),
+    ("count", "GET /seeds/_count", "", b""),
+    ("close", "GET /seeds/_count", "connection: close\r\n", b""),
+    ("mapping-gzip", "GET /seeds/_mapping?pretty", _GZIP, b""),
+    ("continue", "POST /seeds/_search", _JSON + "expect: 100-continue\r\n", COUNTED),
+    ("delete-index", "DELETE /seeds", "", b""),
+)
+
+
+def exchange(address: tuple[str, int], line: str, headers: str, body: bytes) -> bytes:
+    """Sends one request on a connection of its own; returns all that comes before a silence."""
+    head = f"{line} HTTP/1.1\r\nhost: {address[0]}\r\n{headers}"
+    if body:
+        head += f"content-length: {len(body)}\r\n"
+    came = b""
+    with socket.create_connection(address, timeout=10) as connection:
+        connection.sendall(f"{head}\r\n".encode() + body)
+        while piece := _receive(connection):
+            came += piece
+            connection.settimeout(1)
+    return came
+
+
+def _receive(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(1 << 16)
+    except TimeoutError:
+        return b""
+
+
+def chunked(reply: bytes) -> bytes:
+    """The reply in chunks of 300 bytes, the way Netty writes them."""
+    head, _, body = reply.partition(b"\r\n\r\n")
+    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length:")]
+    pieces = [body[at : at + 300] for at in range(0, len(body), 300)]
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return b"\r\n".join([*lines, b"transfer-encoding: chunked", b"", chunks + b"0\r\n\r\n"])
+
+
+class _Recorded:
+    """Bytes where `http.client` wants a socket."""
+
+    def __init__(self, reply: bytes) -> None:
+        self._reply = reply
+
+    def makefile(self, _mode: str) -> io.BytesIO:
+        return io.BytesIO(self._reply)
+
+
+def expected(name: str, reply: bytes) -> dict[str, int]:
+    """What Python's client makes of a reply."""
+    method = "HEAD" if name.startswith("head-") else "GET"
+    response = http.client.HTTPResponse(_Recorded(reply), method=method)  # type: ignore[arg-type]
+    response.begin()
+    body = response.read()
+    if body and response.headers["content-encoding"] == "gzip":
+        body = gzip.decompress(body)
+    return {"status": response.status, "length": len(body), "crc32": zlib.crc32(body)}
+
+
+def main() -> None:
+    """Records every kind of reply."""
+    host, _, port = sys.argv[1].rpartition(":")
+    folder = Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    replies = {
+        name: exchange((host, int(port)), line, headers, body) for name, line, headers, body in REQUESTS
+    }
+    for name in ("search", "search-gzip", "bulk-errors"):
+        replies[f"{name}-chunked"] = chunked(replies[name])
+    for name, reply in replies.items():
+        (folder / name).write_bytes(reply)
+    outcomes = {name: expected(name, replies[name]) for name in sorted(replies)}
+    (folder / "expected.json").write_text(json.dumps(outcomes, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
