@@ -80,13 +80,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Runs the race, prints its report, and says by the exit code what became of it. Raises PacenoteError."""
     request = build_request(options)
     check_report_file(options)
-    for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
-        if getattr(options, name):
-            console.warning(f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only")
-    for text in _remarks(request):
+    for text in without_effect(options, request):
         console.warning(text)
-    if options.kill_running_processes:
-        console.warning("--kill-running-processes has no effect: races do not disturb each other's processes")
     running = importlib.import_module("pacenote.race.run")
     if request.dry_run:
         from pacenote.cli.matrix import matrix_text
@@ -174,8 +169,13 @@ def _clusters(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]
     }
 
 
-def _remarks(request: RaceRequest) -> Iterator[str]:
-    """What was asked for and has no effect."""
+def without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
+    """What was asked for and has no effect, a sentence each."""
+    for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
+        if getattr(options, name):
+            yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
+    if options.kill_running_processes:
+        yield "--kill-running-processes has no effect: races do not disturb each other's processes"
     yield from dict.fromkeys(
         text
         for client in (request.client, *(each.client for each in request.others))

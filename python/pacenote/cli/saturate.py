@@ -72,6 +72,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(f"--report-format is {' or '.join(_FORMATS)} here")
     request = build_request(options)
     check_report_file(options)
+    for text in race.without_effect(options, request.race):
+        console.warning(text)
     with watch(console) as listener:
         record, found = saturate(request, listener)
     text = _text(found, options)
