@@ -95,8 +95,20 @@ struct Running {
     /// Threads that have clients of the task and have not ended it.
     threads: u32,
     started_ns: u64,
-    /// Windows not yet written, by second, sample type and part.
-    pending: BTreeMap<(u64, usize, u32), Window>,
+    /// Seconds of which slower threads may still tell.
+    pending: Pending,
+}
+
+/// Windows not yet written, by second, sample type and part.
+type Pending = BTreeMap<(u64, usize, u32), Window>;
+
+impl Running {
+    /// Takes down what only whole seconds can say.
+    fn settle(&mut self, ready: &Pending) {
+        for window in ready.values().filter(|window| window.part == 0) {
+            self.totals.add_medians(window);
+        }
+    }
 }
 
 impl Collector {
@@ -195,6 +207,7 @@ impl Collector {
         }
         let later = running.pending.split_off(&(ripe, 0, 0));
         let ready = std::mem::replace(&mut running.pending, later);
+        running.settle(&ready);
         for window in ready.values().filter(|_| !self.mute) {
             self.series.append(self.names.of(window.task, window.part), window)?;
         }
@@ -202,9 +215,11 @@ impl Collector {
     }
 
     fn finish_task(&mut self, task: u32) -> Result<Option<TaskEnd>, RecordError> {
-        let Some(running) = self.running.remove(&task) else { return Ok(None) };
+        let Some(mut running) = self.running.remove(&task) else { return Ok(None) };
+        let pending = std::mem::take(&mut running.pending);
+        running.settle(&pending);
         if !self.mute {
-            for window in running.pending.values() {
+            for window in pending.values() {
                 self.series.append(self.names.of(task, window.part), window)?;
             }
             self.samples.flush(&self.names)?;

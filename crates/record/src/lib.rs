@@ -17,6 +17,7 @@
 //! | `parts.rs` | operations within an operation, and their totals |
 //! | `recorder.rs` | [`Recorder`], [`Delivery`]: one per thread |
 //! | `totals.rs` | a task's totals over all threads |
+//! | `steady.rs` | [`Steadiness`]: whether a task was steady, from its seconds |
 //! | `summary.rs` | [`TaskResult`] and its parts, as they are written to `race.json` |
 //! | `collector.rs` | [`Collector`]: merges deliveries, writes files, finishes tasks |
 //! | `columns.rs` | what both Parquet files share |
@@ -33,6 +34,7 @@ mod recorder;
 mod sample;
 mod samples_file;
 mod series_file;
+mod steady;
 mod summary;
 mod totals;
 mod window;
@@ -44,6 +46,7 @@ pub use parts::PartInfo;
 pub use recorder::{Delivery, Outgoing, Recorder, Spare, TaskEnded};
 pub use sample::{ErrorClass, Sample, SampleType};
 pub use series_file::recover as recover_series;
+pub use steady::{Change, Measure, Second, State, Steadiness};
 pub use summary::{
     Accounting, Distribution, EndedBy, ErrorSummary, PartResult, Percentile, TaskProgress, TaskResult,
     Throughput, Work,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::histogram::Latencies;
 use crate::interval;
+use crate::steady::Steadiness;
 
 /// The percentiles every distribution carries.
 const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
@@ -67,6 +68,8 @@ pub struct TaskResult {
     pub underruns: u64,
     /// How long they waited, seconds, all clients added up.
     pub underrun_s: f64,
+    /// Whether it was warm when it was measured, and stayed so.
+    pub steady: Steadiness,
     /// The operations within its operation, in the order in which they were first seen.
     pub parts: Vec<PartResult>,
 }

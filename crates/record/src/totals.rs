@@ -1,12 +1,12 @@
 //! A task's totals over all threads, and what follows from them.
 
-use std::collections::BTreeMap;
-
 use crate::RecordError;
 use crate::collector::TaskInfo;
 use crate::errors::{ErrorGroup, ErrorTally};
+use crate::histogram::Latencies;
 use crate::recorder::TaskEnded;
 use crate::sample::{ErrorClass, SampleType};
+use crate::steady::{Second, Steadiness};
 use crate::summary::{
     Accounting, Distribution, EndedBy, ErrorSummary, TaskProgress, TaskResult, Throughput, Work, ms, seconds,
 };
@@ -18,8 +18,8 @@ pub struct Totals {
     info: TaskInfo,
     /// One per sample type, by its index.
     whole: [Window; 2],
-    /// Work of the measured window by second.
-    work: BTreeMap<u64, u64>,
+    /// By second since the task began.
+    seconds: Vec<Second>,
     errors: ErrorTally,
     unanswered: u64,
     unsent: u64,
@@ -41,7 +41,7 @@ impl Totals {
         Ok(Self {
             info,
             whole: [warmup?, normal?],
-            work: BTreeMap::new(),
+            seconds: Vec::new(),
             errors: ErrorTally::default(),
             unanswered: 0,
             unsent: 0,
@@ -56,7 +56,10 @@ impl Totals {
     /// Adds a part of a second.
     pub fn add(&mut self, window: &Window) {
         self.whole[window.sample_type.index()].merge(window);
-        *self.work.entry(window.second).or_default() += window.counts.window_weight;
+        let second = self.second(window.second);
+        second.operations += window.counts.operations;
+        second.work += window.counts.weight;
+        second.window_work += window.counts.window_weight;
         if window.second > self.current.second || self.current.is_empty() {
             std::mem::swap(&mut self.current, &mut self.complete);
             self.current.clear();
@@ -67,6 +70,28 @@ impl Totals {
                 known.merge(window);
             }
         }
+    }
+
+    /// Takes down the medians of a second of which all threads have told. Of several, those of most operations stand.
+    pub fn add_medians(&mut self, window: &Window) {
+        let median = |latencies: &Latencies| {
+            let count = latencies.count();
+            (count > 0).then(|| ms(latencies.at_rank(crate::interval::rank(count, 0.5))) as f32)
+        };
+        let count = window.service.count();
+        let (service_ms, latency_ms) = (median(&window.service), window.latency.as_ref().and_then(median));
+        let second = self.second(window.second);
+        if count > second.timed {
+            *second = Second { timed: count, service_ms, latency_ms, ..*second };
+        }
+    }
+
+    fn second(&mut self, second: u64) -> &mut Second {
+        let place = usize::try_from(second).unwrap_or(usize::MAX);
+        if place >= self.seconds.len() {
+            self.seconds.resize_with(place + 1, Second::default);
+        }
+        &mut self.seconds[place]
     }
 
     /// Adds failures.
@@ -130,7 +155,8 @@ impl Totals {
         let work = self.counts().window_weight;
         let mean = work as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND)..end / SECOND;
-        let mut rates: Vec<u64> = whole.map(|second| self.work.get(&second).copied().unwrap_or(0)).collect();
+        let done = |second: u64| self.seconds.get(second as usize).map_or(0, |second| second.window_work);
+        let mut rates: Vec<u64> = whole.map(done).collect();
         rates.sort_unstable();
         let inside: u64 = rates.iter().sum();
         Some(match rates[..] {
@@ -140,6 +166,12 @@ impl Totals {
             }
             _ => Throughput { min: mean, mean, median: mean, max: mean },
         })
+    }
+
+    /// Judges the whole seconds of a window.
+    fn steadiness(&self, (begin_ns, end_ns): (u64, u64)) -> Steadiness {
+        let (begin, end) = (begin_ns.div_ceil(SECOND) as usize, (end_ns / SECOND) as usize);
+        Steadiness::of(&self.seconds, (begin, end), self.info.paced)
     }
 
     /// What the task came to.
@@ -190,6 +222,7 @@ impl Totals {
             ended_by: self.ended_by,
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
+            steady: self.steadiness((begin, end)),
         }
     }
 

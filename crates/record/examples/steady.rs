@@ -1,0 +1,158 @@
+//! How often the steady-state check is right, on series whose truth is known: `docs/measuring.md` quotes its outcome.
+//!
+//! `cargo run --release -p pacenote-record --example steady`
+
+#![allow(clippy::print_stdout, reason = "a program that prints a table")]
+
+use pacenote_record::{Second, State, Steadiness};
+
+/// Series of each kind.
+const SERIES: u32 = 1000;
+
+/// Random numbers of one seed (`SplitMix64`).
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// Between 0 and 1.
+    fn share(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Normal with standard deviation 1.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
+    }
+}
+
+/// Noise with standard deviation 1.
+#[derive(Clone, Copy)]
+enum Noise {
+    /// Each value has this share of the one before.
+    Common(f64),
+    /// Student's t with three degrees of freedom: heavy tails.
+    Heavy,
+    /// Half of it independent, half a slow wave with 0.8 of the value before.
+    Mixed,
+}
+
+fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
+    let wave = |share: f64, random: &mut Random| {
+        let mut value = random.normal();
+        let mut values = Vec::with_capacity(count);
+        for _ in 0..count {
+            value = share * value + (1.0 - share * share).sqrt() * random.normal();
+            values.push(value);
+        }
+        values
+    };
+    match kind {
+        Noise::Common(share) => wave(share, random),
+        Noise::Heavy => {
+            let mut one = || {
+                let squares: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
+                random.normal() / (squares / 3.0).sqrt() / 3.0_f64.sqrt()
+            };
+            (0..count).map(|_| one()).collect()
+        }
+        Noise::Mixed => {
+            let slow = wave(0.8, random);
+            slow.iter().map(|slow| (slow + random.normal()) / 2.0_f64.sqrt()).collect()
+        }
+    }
+}
+
+/// Shares of labels: steady, warming, slowing, not steady, unknown.
+fn labels(
+    count: usize,
+    (kind, deviation): (Noise, f64),
+    shape: fn(f64) -> f64,
+    pause: bool,
+) -> ([f64; 5], Vec<f64>) {
+    let mut random = Random(42);
+    let (mut seen, mut since) = ([0.0; 5], Vec::new());
+    for _ in 0..SERIES {
+        let noise = noise(kind, count, &mut random);
+        let mut seconds: Vec<Second> = (0..count)
+            .map(|second| {
+                let level = shape(second as f64 / count as f64) * (deviation * noise[second]).exp();
+                let time = (10.0 / level) as f32;
+                Second { operations: 1000, work: (10_000.0 * level) as u64, service_ms: Some(time), ..Second::default() }
+            })
+            .collect();
+        if pause {
+            // Three pauses of one second, and one of two.
+            for (place, length) in [(0.21, 1), (0.43, 1), (0.67, 2), (0.89, 1)] {
+                let first = (place * count as f64) as usize;
+                for second in &mut seconds[first..first + length] {
+                    *second = Second { work: second.work / 5, service_ms: Some(50.0), ..*second };
+                }
+            }
+        }
+        let found = Steadiness::of(&seconds, (0, count), false);
+        since.extend(found.since_s);
+        match found.state {
+            State::Steady => seen[0] += 1.0,
+            State::Warming => seen[1] += 1.0,
+            State::Slowing => seen[2] += 1.0,
+            State::NotSteady => seen[3] += 1.0,
+            State::Unknown => seen[4] += 1.0,
+        }
+    }
+    since.sort_by(f64::total_cmp);
+    (seen.map(|seen| 100.0 * seen / f64::from(SERIES)), since)
+}
+
+fn main() {
+    let noises = [
+        ("independent", Noise::Common(0.0)),
+        ("AR 0.3", Noise::Common(0.3)),
+        ("AR 0.6", Noise::Common(0.6)),
+        ("AR 0.8", Noise::Common(0.8)),
+        ("t3", Noise::Heavy),
+        ("mixed", Noise::Mixed),
+    ];
+    println!("flat series: % with a change that is not there (and % of which nothing is said)");
+    for (name, kind) in noises {
+        for deviation in [0.02, 0.05, 0.10, 0.20] {
+            print!("{name:12} sd {deviation:.2}:");
+            for count in [20, 30, 60, 120, 300, 600, 3600] {
+                let ([steady, .., unknown], _) = labels(count, (kind, deviation), |_| 1.0, false);
+                print!("  {count} s {:4.1} ({unknown:3.0})", 100.0 - steady - unknown);
+            }
+            println!();
+        }
+    }
+    let shapes: [(&str, fn(f64) -> f64, bool); 9] = [
+        ("flat with pauses", |_| 1.0, true),
+        ("warm-up, 20 % over the first quarter", |x| 1.0 - 0.2 * (1.0 - 4.0 * x).max(0.0), false),
+        ("warm-up, exponential, 20 %, time constant 10 %", |x| 1.0 - 0.2 * (-10.0 * x).exp(), false),
+        ("drift down by 10 %", |x| 1.0 - 0.1 * x, false),
+        ("drift down by 3 %", |x| 1.0 - 0.03 * x, false),
+        ("step up by 10 % in the middle", |x| if x < 0.5 { 1.0 } else { 1.1 }, false),
+        ("step down by 10 % at two thirds", |x| if x < 0.667 { 1.0 } else { 0.9 }, false),
+        ("step up by 3 % in the middle", |x| if x < 0.5 { 1.0 } else { 1.03 }, false),
+        ("up and down by 15 %, twice", |x| if (x * 4.0) as u32 % 2 == 0 { 1.0 } else { 0.85 }, false),
+    ];
+    println!("\n% called steady / warming / slowing / not steady / unknown, and the median moment it was steady from");
+    for (name, shape, pause) in shapes {
+        for (noise, kind) in [noises[0], noises[2]] {
+            for deviation in [0.02, 0.05] {
+                print!("{name:48} {noise:12} sd {deviation:.2}:");
+                for count in [60, 120, 600] {
+                    let ([steady, warming, slowing, not, unknown], since) = labels(count, (kind, deviation), shape, pause);
+                    let from = since.get(since.len() / 2).map_or("-".to_owned(), |since| format!("{since:.0}"));
+                    print!("  {count} s {steady:.0}/{warming:.0}/{slowing:.0}/{not:.0}/{unknown:.0} {from}");
+                }
+                println!();
+            }
+        }
+    }
+}
