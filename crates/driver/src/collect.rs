@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Bound, Pace, Plan, Work};
-use pacenote_record::{Collector, Delivery, RecordError, Spare, TaskInfo};
+use pacenote_plan::{Bound, Pace, Plan, Samples, Work};
+use pacenote_record::{Collector, Delivery, Keep, RecordError, Spare, TaskInfo};
 
 use crate::bound::ns;
 use crate::shared::{Event, Shared};
@@ -61,6 +61,15 @@ fn take(
         shared.publish(Event::TaskFinished(Box::new(end.result)));
     }
     Ok(())
+}
+
+/// The plan's word for the samples that are kept, as the recorders know it.
+pub fn keep(samples: Samples) -> Keep {
+    match samples {
+        Samples::All => Keep::All,
+        Samples::None => Keep::None,
+        Samples::Auto => Keep::Auto,
+    }
 }
 
 /// What the collector has to know of the plan's tasks.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::collect::{collect, task_infos};
+use crate::collect::{collect, keep, task_infos};
 use crate::control::Crew;
 use crate::error::DriveError;
 use crate::http::{Route, Routes, SystemRoots};
@@ -92,7 +92,7 @@ impl Race {
         shared.progress().steps = plan.steps.len();
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, inbox) = channel();
-        let outgoing = Outgoing::new(sender);
+        let outgoing = Outgoing::new(sender, keep(plan.driver.samples));
         let mut crew = hire((&plan, &routes[0]), &shared, (workers, lane.as_ref()), &outgoing)?;
         if let (Some(lane), Some(errands)) = (&lane, errands) {
             crew.threads.push(serve_lane(lane, &shared, errands)?);

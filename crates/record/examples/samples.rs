@@ -7,14 +7,18 @@
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::thread;
+use std::time::Duration;
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, Outgoing, Recorder, Sample, SampleType,
+    Collector, Delivery, EndedBy, ErrorClass, Keep, MeasuredWindow, Outgoing, Recorder, Sample, SampleType,
     TaskEnded, TaskInfo,
 };
 
 const SAMPLES: u64 = 4_000_000;
+/// Samples between two pauses of [`PAUSE`]: 500,000 a second.
+const CHUNK: u64 = 5_000;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A search as a fast engine answers it: 64 clients, 100,000 a second.
 fn sample(number: u64) -> Sample {
@@ -38,12 +42,15 @@ fn sample(number: u64) -> Sample {
         failed_weight: 0,
         requests: 1,
         retries: 0,
+        reconnects: 0,
         success: true,
         status: 200,
         error_class: ErrorClass::None,
-        took_ms: (jitter % 3) as i64,
+        took_ms: (jitter % 3).cast_signed(),
         bytes_out: 230,
         bytes_in: 400 + jitter % 16,
+        content_out: 26,
+        content_in: 300,
     }
 }
 
@@ -63,23 +70,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut collector = Collector::new(&folder, vec![info])?;
     let (sender, inbox) = channel();
-    let way = Outgoing::new(sender);
+    let way = Outgoing::new(sender, Keep::All);
     way.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
     let mut recorder = Recorder::new(way.clone());
     recorder.begin(0, false, MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX })?;
-    let (mut noting, mut writing) = (0.0, 0.0);
-    for chunk in 0..SAMPLES / 10_000 {
-        let began = Instant::now();
-        for number in chunk * 10_000..(chunk + 1) * 10_000 {
-            recorder.note(sample(number));
-        }
-        noting += began.elapsed().as_secs_f64();
-        let began = Instant::now();
+    let began = processor_ns("samples")?;
+    let mut merging = 0;
+    for chunk in 0..SAMPLES / CHUNK {
+        (chunk * CHUNK..(chunk + 1) * CHUNK).for_each(|number| recorder.note(sample(number)));
+        let before = processor_ns("samples")?;
         while let Ok(delivery) = inbox.try_recv() {
             collector.receive(delivery, &way.spare())?;
         }
-        writing += began.elapsed().as_secs_f64();
+        merging += processor_ns("samples")? - before;
+        thread::sleep(PAUSE);
     }
+    let noting = processor_ns("samples")? - began - merging;
+    let writing = processor_ns("pacenote-write")?;
     recorder.end(TaskEnded {
         task: 0,
         by: EndedBy::Source,
@@ -89,14 +96,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         underrun_ns: 0,
         started_ns: 0,
     });
-    let began = Instant::now();
     while let Ok(delivery) = inbox.try_recv() {
         collector.receive(delivery, &way.spare())?;
     }
-    collector.close()?;
-    writing += began.elapsed().as_secs_f64();
-    let bytes = std::fs::metadata(folder.join("samples.parquet"))?.len();
-    let each = |seconds: f64| seconds * 1e9 / SAMPLES as f64;
-    println!("taking down {:.0} ns, writing {:.0} ns, {:.2} B each", each(noting), each(writing), bytes as f64 / SAMPLES as f64);
+    let written = collector.close()?;
+    let bytes = std::fs::metadata(folder.join("samples.parquet"))?.len() as f64 / written as f64;
+    let [noting, merging, writing] = [noting, merging, writing].map(|ns| ns / SAMPLES);
+    println!(
+        "{written} samples: taking down {noting} ns, merging {merging} ns, writing {writing} ns, {bytes:.2} B each"
+    );
     Ok(())
+}
+
+/// Processor time that the thread of this name has used.
+fn processor_ns(thread: &str) -> Result<u64, Box<dyn Error>> {
+    for entry in std::fs::read_dir("/proc/self/task")? {
+        let folder = entry?.path();
+        if std::fs::read_to_string(folder.join("comm"))?.trim() == thread {
+            let text = std::fs::read_to_string(folder.join("schedstat"))?;
+            return Ok(text.split(' ').next().unwrap_or_default().parse()?);
+        }
+    }
+    Err(format!("no thread is called {thread}").into())
 }

@@ -3,6 +3,11 @@
 //! `cargo run --release -p pacenote-record --example steady`
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers that are made here"
+)]
 
 use pacenote_record::{Second, State, Steadiness};
 
@@ -31,6 +36,9 @@ impl Random {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }
 }
+
+/// A level, by the share of the task that is over.
+type Shape = fn(f64) -> f64;
 
 /// Noise with standard deviation 1.
 #[derive(Clone, Copy)]
@@ -70,12 +78,7 @@ fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
 }
 
 /// Shares of labels: steady, warming, slowing, not steady, unknown.
-fn labels(
-    count: usize,
-    (kind, deviation): (Noise, f64),
-    shape: fn(f64) -> f64,
-    pause: bool,
-) -> ([f64; 5], Vec<f64>) {
+fn labels(count: usize, (kind, deviation): (Noise, f64), shape: Shape, pause: bool) -> ([f64; 5], Vec<f64>) {
     let mut random = Random(42);
     let (mut seen, mut since) = ([0.0; 5], Vec::new());
     for _ in 0..SERIES {
@@ -83,8 +86,13 @@ fn labels(
         let mut seconds: Vec<Second> = (0..count)
             .map(|second| {
                 let level = shape(second as f64 / count as f64) * (deviation * noise[second]).exp();
-                let time = (10.0 / level) as f32;
-                Second { operations: 1000, work: (10_000.0 * level) as u64, service_ms: Some(time), ..Second::default() }
+                let time = 10.0 / level;
+                Second {
+                    operations: 1000,
+                    work: (10_000.0 * level) as u64,
+                    service_ms: Some(time),
+                    ..Second::default()
+                }
             })
             .collect();
         if pause {
@@ -130,7 +138,7 @@ fn main() {
             println!();
         }
     }
-    let shapes: [(&str, fn(f64) -> f64, bool); 9] = [
+    let shapes: [(&str, Shape, bool); 9] = [
         ("flat with pauses", |_| 1.0, true),
         ("warm-up, 20 % over the first quarter", |x| 1.0 - 0.2 * (1.0 - 4.0 * x).max(0.0), false),
         ("warm-up, exponential, 20 %, time constant 10 %", |x| 1.0 - 0.2 * (-10.0 * x).exp(), false),
@@ -139,16 +147,20 @@ fn main() {
         ("step up by 10 % in the middle", |x| if x < 0.5 { 1.0 } else { 1.1 }, false),
         ("step down by 10 % at two thirds", |x| if x < 0.667 { 1.0 } else { 0.9 }, false),
         ("step up by 3 % in the middle", |x| if x < 0.5 { 1.0 } else { 1.03 }, false),
-        ("up and down by 15 %, twice", |x| if (x * 4.0) as u32 % 2 == 0 { 1.0 } else { 0.85 }, false),
+        ("up and down by 15 %, twice", |x| if x % 0.5 < 0.25 { 1.0 } else { 0.85 }, false),
     ];
-    println!("\n% called steady / warming / slowing / not steady / unknown, and the median moment it was steady from");
+    println!(
+        "\n% called steady / warming / slowing / not steady / unknown, and the median moment it was steady from"
+    );
     for (name, shape, pause) in shapes {
         for (noise, kind) in [noises[0], noises[2]] {
             for deviation in [0.02, 0.05] {
                 print!("{name:48} {noise:12} sd {deviation:.2}:");
                 for count in [60, 120, 600] {
-                    let ([steady, warming, slowing, not, unknown], since) = labels(count, (kind, deviation), shape, pause);
-                    let from = since.get(since.len() / 2).map_or("-".to_owned(), |since| format!("{since:.0}"));
+                    let ([steady, warming, slowing, not, unknown], since) =
+                        labels(count, (kind, deviation), shape, pause);
+                    let from =
+                        since.get(since.len() / 2).map_or("-".to_owned(), |since| format!("{since:.0}"));
                     print!("  {count} s {steady:.0}/{warming:.0}/{slowing:.0}/{not:.0}/{unknown:.0} {from}");
                 }
                 println!();

@@ -1,16 +1,18 @@
-//! Merges what recorders deliver, appends it to the race folder and finishes tasks.
+//! Merges what recorders deliver, hands it on to be written and finishes tasks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::RecordError;
+use crate::buffers::Spare;
 use crate::parts::{PartInfo, PartTotals};
-use crate::recorder::{Delivery, Spare};
-use crate::samples_file::SamplesFile;
-use crate::series_file::SeriesFile;
+use crate::recorder::Delivery;
+use crate::sample::Sample;
+use crate::series_file::line;
 use crate::summary::{TaskProgress, TaskResult};
 use crate::totals::Totals;
 use crate::window::Window;
+use crate::writer::Writer;
 
 /// Seconds a window waits for the parts of slower threads before it is written. Parts that come later make a row of
 /// their own; rows of one second add up.
@@ -57,14 +59,13 @@ pub struct TaskEnd {
 pub struct Collector {
     names: Names,
     running: BTreeMap<u32, Running>,
-    samples: SamplesFile,
-    series: SeriesFile,
+    writer: Writer,
     /// A file could not be written; results are still summed up.
     mute: bool,
 }
 
 /// What tasks and parts are called, by their numbers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Names {
     /// By position in the plan.
     pub tasks: Vec<TaskInfo>,
@@ -116,20 +117,26 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// When the files cannot be created.
+    /// When the files, or the thread that writes them, cannot be created.
     pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
-        let samples = SamplesFile::create(&folder.join("samples.parquet"))?;
-        let series = SeriesFile::create(folder)?;
         let names = Names { tasks, parts: Vec::new() };
-        Ok(Self { names, running: BTreeMap::new(), samples, series, mute: false })
+        let writer = Writer::start(folder, names.clone())?;
+        Ok(Self { names, running: BTreeMap::new(), writer, mute: false })
     }
 
     /// Takes a delivery. Returns the task that has ended with it.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// When a file could not be written.
     pub fn receive(&mut self, delivery: Delivery, spare: &Spare) -> Result<Option<TaskEnd>, RecordError> {
+        let end = self.take(delivery, spare);
+        // What was delivered counts even then.
+        self.writer.check()?;
+        end
+    }
+
+    fn take(&mut self, delivery: Delivery, spare: &Spare) -> Result<Option<TaskEnd>, RecordError> {
         match delivery {
             Delivery::Begin { task, threads, started_ns } => {
                 let totals = Totals::new(task, self.names.tasks[task as usize].clone())?;
@@ -138,17 +145,25 @@ impl Collector {
             }
             Delivery::Window(window) => self.add(*window)?,
             Delivery::Samples(samples) => {
-                let kept = if self.mute { Ok(()) } else { self.samples.append(&samples, &self.names) };
-                spare.give_back(samples);
-                kept?;
+                self.count(&samples);
+                self.writer.samples(samples, spare);
+            }
+            Delivery::Missing(task, missing) => {
+                if let Some(running) = self.running.get_mut(&task) {
+                    running.totals.add_missing(missing);
+                }
             }
             Delivery::Unit(task, unit) => {
                 if let Some(running) = self.running.get_mut(&task) {
                     running.totals.has_unit(unit.clone());
                 }
-                self.names.tasks[task as usize].unit = unit;
+                self.names.tasks[task as usize].unit.clone_from(&unit);
+                self.writer.unit(task, unit);
             }
-            Delivery::Part(part) => self.names.parts.push(part),
+            Delivery::Part(part) => {
+                self.names.parts.push(part.clone());
+                self.writer.part(part);
+            }
             Delivery::Errors { task, part, errors } => match (self.running.get_mut(&task), part) {
                 (Some(running), 0) => running.totals.add_errors(errors),
                 (Some(running), part) => running.parts.entry(part).or_default().add_errors(errors),
@@ -189,8 +204,22 @@ impl Collector {
         for task in open {
             self.finish_task(task)?;
         }
-        self.series.close()?;
-        self.samples.close()
+        self.writer.close()
+    }
+
+    fn count(&mut self, samples: &[Sample]) {
+        for same in samples.chunk_by(|one, next| one.task == next.task) {
+            if let Some(running) = self.running.get_mut(&same[0].task) {
+                running.totals.add_kept(same.len() as u64);
+            }
+        }
+    }
+
+    fn write<'a>(&self, windows: impl Iterator<Item = &'a Window>) -> Result<(), RecordError> {
+        for window in windows.filter(|_| !self.mute) {
+            self.writer.row(line(self.names.of(window.task, window.part), window)?)?;
+        }
+        Ok(())
     }
 
     fn add(&mut self, window: Window) -> Result<(), RecordError> {
@@ -208,22 +237,15 @@ impl Collector {
         let later = running.pending.split_off(&(ripe, 0, 0));
         let ready = std::mem::replace(&mut running.pending, later);
         running.settle(&ready);
-        for window in ready.values().filter(|_| !self.mute) {
-            self.series.append(self.names.of(window.task, window.part), window)?;
-        }
-        Ok(())
+        self.write(ready.values())
     }
 
     fn finish_task(&mut self, task: u32) -> Result<Option<TaskEnd>, RecordError> {
         let Some(mut running) = self.running.remove(&task) else { return Ok(None) };
         let pending = std::mem::take(&mut running.pending);
         running.settle(&pending);
-        if !self.mute {
-            for window in pending.values() {
-                self.series.append(self.names.of(task, window.part), window)?;
-            }
-            self.samples.flush(&self.names)?;
-        }
+        self.write(pending.values())?;
+        self.writer.flush();
         let mut result = running.totals.result(running.started_ns);
         let parts = running.parts.iter();
         result.parts =

@@ -6,7 +6,7 @@ use crate::sample::ErrorClass;
 
 /// Different reasons kept per task; further ones are counted together, so that memory stays bounded.
 const MOST_REASONS: usize = 32;
-/// Longest reason kept, in characters.
+/// Longest reason or kind kept, in characters.
 const LONGEST_REASON: usize = 300;
 
 /// One failure, with what the engine or the system said. Made only after the clock has stopped.
@@ -48,7 +48,7 @@ pub struct ErrorGroup {
 impl ErrorTally {
     /// Counts a failure.
     pub fn note(&mut self, note: ErrorNote) {
-        let mut key = (note.class, note.status, note.kind);
+        let mut key = (note.class, note.status, shorten(note.kind));
         if !self.groups.contains_key(&key) && self.groups.len() >= MOST_REASONS {
             key.2 = "other".into();
         }

@@ -1,7 +1,8 @@
 //! The one histogram configuration: nanoseconds, 1 ns to 24 h, three significant digits.
 //!
 //! HDR histograms of equal configuration merge exactly by adding counts, over threads, hosts and seconds; percentiles
-//! are only ever read from merged counts. 38 thousand 32-bit counters make 150 KiB.
+//! are only ever read from merged counts. The 32-bit counters reach as far as the longest duration so far: 45 KiB for
+//! 1 ms, 86 KiB for 1 s, 150 KiB for all. Encoded histograms have one configuration whatever they hold.
 
 use std::fmt;
 
@@ -39,14 +40,14 @@ impl Latencies {
     ///
     /// Never with the bounds above; the library's constructor says so only at run time.
     pub fn new() -> Result<Self, RecordError> {
-        let counts = Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
-            .map_err(|_| RecordError::Histogram("created"))?;
+        let counts = Histogram::new(DIGITS).map_err(|_| RecordError::Histogram("created"))?;
         Ok(Self { counts, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 })
     }
 
     /// Adds one duration.
     pub fn record(&mut self, ns: u64) {
-        self.counts.saturating_record(ns);
+        // Never fails: the counters grow up to the limit.
+        let _ = self.counts.record(ns.min(HIGHEST_NS));
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -57,7 +58,7 @@ impl Latencies {
         if other.count() == 0 {
             return;
         }
-        // Equal bounds: the library only fails when the other holds values beyond ours.
+        // Never fails: the counters grow.
         let _ = self.counts.add(&other.counts);
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
@@ -117,9 +118,12 @@ impl Latencies {
     ///
     /// When the library cannot write into memory.
     pub fn encode(&self) -> Result<Vec<u8>, RecordError> {
+        let mut all = Histogram::<u32>::new_with_bounds(1, HIGHEST_NS, DIGITS)
+            .map_err(|_| RecordError::Histogram("created"))?;
+        all.add(&self.counts).map_err(|_| RecordError::Histogram("encoded"))?;
         let mut out = Vec::new();
         V2DeflateSerializer::new()
-            .serialize(&self.counts, &mut out)
+            .serialize(&all, &mut out)
             .map_err(|_| RecordError::Histogram("encoded"))?;
         Ok(out)
     }

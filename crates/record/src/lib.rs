@@ -19,11 +19,14 @@
 //! | `totals.rs` | a task's totals over all threads |
 //! | `steady.rs` | [`Steadiness`]: whether a task was steady, from its seconds |
 //! | `summary.rs` | [`TaskResult`] and its parts, as they are written to `race.json` |
-//! | `collector.rs` | [`Collector`]: merges deliveries, writes files, finishes tasks |
+//! | `collector.rs` | [`Collector`]: merges deliveries, finishes tasks |
+//! | `buffers.rs` | [`Spare`]: buffers of samples; [`Keep`]: which samples are kept |
+//! | `writer.rs` | the thread that writes the files |
 //! | `columns.rs` | what both Parquet files share |
 //! | `samples_file.rs` | `samples.parquet` |
 //! | `series_file.rs` | `series.parquet`, and the journal that survives a kill |
 
+mod buffers;
 mod collector;
 mod columns;
 mod errors;
@@ -38,18 +41,19 @@ mod steady;
 mod summary;
 mod totals;
 mod window;
+mod writer;
 
+pub use buffers::{Keep, Missing, Spare};
 pub use collector::{Collector, TaskEnd, TaskInfo};
 pub use errors::{ErrorNote, ErrorTally};
 pub use histogram::Latencies;
 pub use parts::PartInfo;
-pub use recorder::{Delivery, Outgoing, Recorder, Spare, TaskEnded};
+pub use recorder::{Delivery, Outgoing, Recorder, TaskEnded};
 pub use sample::{ErrorClass, Sample, SampleType};
-pub use series_file::recover as recover_series;
 pub use steady::{Change, Measure, Second, State, Steadiness};
 pub use summary::{
-    Accounting, Distribution, EndedBy, ErrorSummary, PartResult, Percentile, TaskProgress, TaskResult,
-    Throughput, Work,
+    Accounting, Distribution, EndedBy, ErrorSummary, PartResult, Percentile, SamplesKept, TaskProgress,
+    TaskResult, Throughput, Work,
 };
 pub use window::{MeasuredWindow, Window};
 
@@ -73,6 +77,15 @@ pub enum RecordError {
         /// What the Parquet library said.
         source: parquet::errors::ParquetError,
     },
+    /// The system refused a thread.
+    #[error("cannot record: the system refused a thread: {0}")]
+    Thread(std::io::Error),
+    /// The thread that writes has died. This is a defect of the driver.
+    #[error("cannot record: the writing thread ended unexpectedly")]
+    Died,
+    /// The disk takes nothing.
+    #[error("cannot record: the disk is so slow that the seconds of a whole hour wait for it")]
+    Stalled,
     /// A histogram could not be encoded or decoded.
     #[error("a histogram cannot be {0}")]
     Histogram(&'static str),
@@ -86,4 +99,18 @@ impl RecordError {
     fn parquet(path: &std::path::Path, source: parquet::errors::ParquetError) -> Self {
         Self::Parquet { path: path.display().to_string(), source }
     }
+}
+
+/// Completes the files of a race that was killed, up to what was handed to the kernel; tells the number of rows of
+/// `series.parquet`, or `None` when there is nothing to complete or the race still runs.
+///
+/// # Errors
+///
+/// When the folder cannot be read or written; what is there then stays as it is.
+pub fn recover_series(folder: &std::path::Path) -> Result<Option<u64>, RecordError> {
+    if !series_file::left_behind(folder)? {
+        return Ok(None);
+    }
+    samples_file::restore(folder)?;
+    series_file::complete(folder).map(Some)
 }

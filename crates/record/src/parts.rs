@@ -11,9 +11,9 @@ use crate::summary::{Distribution, PartResult};
 use crate::totals::error_summaries;
 use crate::window::{Counts, Window};
 
-/// Operations within operations that are told apart in a race; later ones of a task share one name, so that a source
-/// which invents names does not fill the memory.
-const MOST: usize = 1000;
+/// Operations within operations that are told apart in a task; later ones share one name, so that a source which invents
+/// names does not fill the memory.
+const MOST: usize = 64;
 
 /// Name and type of those.
 const OTHERS: &str = "others";
@@ -41,7 +41,7 @@ impl Parts {
         let of = |part: &PartInfo, parts: &[PartInfo]| parts.iter().position(|known| known == part);
         let mut part = part.clone();
         let mut position = of(&part, &parts);
-        if position.is_none() && parts.len() >= MOST {
+        if position.is_none() && parts.iter().filter(|known| known.task == part.task).count() >= MOST {
             (part.operation, part.operation_type) = (OTHERS.to_owned(), OTHERS.to_owned());
             position = of(&part, &parts);
         }
@@ -158,6 +158,6 @@ mod tests {
         );
         assert_eq!(told.len(), MOST + 2);
         assert_eq!((told[MOST].task, told[MOST].operation.as_str()), (0, OTHERS));
-        assert_eq!((told[MOST + 1].task, told[MOST + 1].operation.as_str()), (7, OTHERS));
+        assert_eq!((told[MOST + 1].task, told[MOST + 1].operation.as_str()), (7, "a"));
     }
 }

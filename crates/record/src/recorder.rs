@@ -1,17 +1,14 @@
 //! The recorder of one driver thread.
 
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
 
 use crate::RecordError;
+use crate::buffers::{BATCH, Keep, Missing, Spare};
 use crate::errors::{ErrorNote, ErrorTally};
 use crate::parts::{OpenPart, PartInfo, Parts};
 use crate::sample::{Sample, SampleType};
 use crate::summary::EndedBy;
 use crate::window::{MeasuredWindow, Window};
-
-/// Samples gathered before they are handed over: 2 MB.
-const BATCH: usize = 16_384;
 
 /// What a recorder hands over, once a second or when a buffer is full.
 #[derive(Debug)]
@@ -33,6 +30,8 @@ pub enum Delivery {
     Unit(u32, String),
     /// An operation within an operation that was not seen before; gets the next number.
     Part(PartInfo),
+    /// Samples of a task that are in no buffer.
+    Missing(u32, Missing),
     /// Failures since the last delivery.
     Errors {
         /// Position of the task in the plan.
@@ -73,15 +72,11 @@ pub struct Outgoing {
     parts: Parts,
 }
 
-/// Emptied sample buffers, on their way back to recorders. Locked once per buffer, not per sample.
-#[derive(Debug, Clone, Default)]
-pub struct Spare(Arc<Mutex<Vec<Vec<Sample>>>>);
-
 impl Outgoing {
-    /// A way that ends in the given channel.
+    /// A way that ends in the given channel; of samples it takes those that are to be kept.
     #[must_use]
-    pub fn new(sender: Sender<Delivery>) -> Self {
-        Self { sender, spare: Spare::default(), parts: Parts::default() }
+    pub fn new(sender: Sender<Delivery>, keep: Keep) -> Self {
+        Self { sender, spare: Spare::new(keep), parts: Parts::default() }
     }
 
     /// Where the collector gives buffers back.
@@ -102,21 +97,6 @@ impl Outgoing {
     }
 }
 
-impl Spare {
-    /// Gives a buffer back for further use.
-    pub fn give_back(&self, mut buffer: Vec<Sample>) {
-        buffer.clear();
-        if let Ok(mut spare) = self.0.lock() {
-            spare.push(buffer);
-        }
-    }
-
-    fn take(&self) -> Vec<Sample> {
-        let spare = self.0.lock().ok().and_then(|mut spare| spare.pop());
-        spare.unwrap_or_else(|| Vec::with_capacity(BATCH))
-    }
-}
-
 /// Takes down what one thread's clients see. Owned by that thread; never shared.
 #[derive(Debug)]
 pub struct Recorder {
@@ -133,13 +113,18 @@ struct OpenTask {
     windows: [Window; 2],
     errors: ErrorTally,
     parts: Vec<OpenPart>,
+    /// Whether its samples are kept.
+    keeping: bool,
+    /// Samples kept since the last full buffer.
+    fresh: u64,
+    missing: Missing,
 }
 
 impl Recorder {
     /// A recorder that delivers to `outgoing`.
     #[must_use]
     pub fn new(outgoing: Outgoing) -> Self {
-        let samples = outgoing.spare.take();
+        let samples = outgoing.spare.first();
         Self { outgoing, open: Vec::new(), samples }
     }
 
@@ -154,7 +139,16 @@ impl Recorder {
         }
         let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(task, sample_type, paced));
         let windows = [warmup?, normal?];
-        self.open.push(OpenTask { task, measured, windows, errors: ErrorTally::default(), parts: vec![] });
+        self.open.push(OpenTask {
+            task,
+            measured,
+            windows,
+            errors: ErrorTally::default(),
+            parts: Vec::new(),
+            keeping: self.outgoing.spare.keeps(task, 0),
+            fresh: 0,
+            missing: Missing::default(),
+        });
         Ok(())
     }
 
@@ -163,7 +157,8 @@ impl Recorder {
         let outgoing = &self.outgoing;
         let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) else { return };
         note_in(&mut open.windows[sample.sample_type.index()], &sample, open.measured, outgoing);
-        self.keep(sample);
+        let keeps = open.keeps(&sample);
+        self.keep(sample, keeps);
     }
 
     /// Takes down an operation that ran within the operation of an open task, and why it failed if it did.
@@ -184,11 +179,15 @@ impl Recorder {
         sample.part = part.number;
         note_in(part.window(sample.sample_type)?, &sample, measured, outgoing);
         failures.into_iter().for_each(|note| part.errors.note(note));
-        self.keep(sample);
+        let keeps = open.keeps(&sample);
+        self.keep(sample, keeps);
         Ok(())
     }
 
-    fn keep(&mut self, sample: Sample) {
+    fn keep(&mut self, sample: Sample, keeps: bool) {
+        if !keeps {
+            return;
+        }
         self.samples.push(sample);
         if self.samples.len() == BATCH {
             self.deliver_samples();
@@ -229,12 +228,46 @@ impl Recorder {
         if self.samples.is_empty() {
             return;
         }
-        let full = std::mem::replace(&mut self.samples, self.outgoing.spare.take());
-        self.outgoing.send(Delivery::Samples(full));
+        let spare = &self.outgoing.spare;
+        match spare.exchange() {
+            Some(empty) => {
+                self.outgoing.send(Delivery::Samples(std::mem::replace(&mut self.samples, empty)));
+            }
+            None => self.lose_samples(),
+        }
+        for open in &mut self.open {
+            open.keeping = self.outgoing.spare.keeps(open.task, std::mem::take(&mut open.fresh));
+        }
+    }
+
+    /// The disk is too slow: what was gathered is counted and gone.
+    fn lose_samples(&mut self) {
+        for sample in self.samples.drain(..) {
+            if let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) {
+                open.fresh = open.fresh.saturating_sub(1);
+                open.missing.add(Missing::lost(sample.done_ns));
+            }
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.outgoing.spare.give_back(std::mem::take(&mut self.samples));
     }
 }
 
 impl OpenTask {
+    /// Whether a sample is kept; counts it either way.
+    fn keeps(&mut self, sample: &Sample) -> bool {
+        if self.keeping {
+            self.fresh += 1;
+        } else {
+            self.missing.add(Missing::left_out(sample.done_ns));
+        }
+        self.keeping
+    }
+
     fn deliver(&mut self, outgoing: &Outgoing) {
         let parts = &mut self.parts;
         let of_parts = parts.iter_mut().flat_map(|part| part.windows.iter_mut().flatten());
@@ -242,6 +275,9 @@ impl OpenTask {
             deliver(outgoing, window);
         }
         let task = self.task;
+        if self.missing != Missing::default() {
+            outgoing.send(Delivery::Missing(task, std::mem::take(&mut self.missing)));
+        }
         let of_parts = self.parts.iter_mut().map(|part| (part.number, &mut part.errors));
         for (part, errors) in std::iter::once((0, &mut self.errors)).chain(of_parts) {
             if !errors.is_empty() {

@@ -2,8 +2,7 @@
 //! second add up.
 //!
 //! While the race runs the rows go to `series.jsonl`, a line each, so that whatever kills the process leaves every
-//! finished second readable. When the race ends, or when [`recover`] is called on a folder whose race was killed, the
-//! journal becomes the Parquet file.
+//! finished second readable. When the race ends, or is found to have been killed, the journal becomes the Parquet file.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
@@ -21,8 +20,8 @@ use crate::window::Window;
 
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
-/// Rows per row group; a row holds up to five encoded histograms of a few kB.
-const ROW_GROUP: usize = 4096;
+/// Bytes of the journal that make a row group; a row holds up to four encoded histograms of some kB.
+const ROW_GROUP: usize = 4 << 20;
 
 const SCHEMA: &str = "message series {
     required binary task (STRING);
@@ -112,11 +111,8 @@ impl SeriesFile {
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
-    /// Appends a finished second and hands it to the kernel; `names` are those of task and operation, and whether it is
-    /// one within the task's own.
-    pub fn append(&mut self, names: (&str, &str, bool), window: &Window) -> Result<(), RecordError> {
-        let line =
-            serde_json::to_string(&Row::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))?;
+    /// Appends a line of the journal and hands it to the kernel.
+    pub fn append(&mut self, line: &str) -> Result<(), RecordError> {
         let path = self.folder.join(JOURNAL);
         let wrong = |source| RecordError::file(&path, source);
         writeln!(self.journal, "{line}").map_err(wrong)?;
@@ -131,30 +127,32 @@ impl SeriesFile {
     }
 }
 
-/// Turns the journal of a race folder into `series.parquet` and removes it. A torn last line is left out. Returns the
-/// number of rows, or `None` when there is no journal or its race still runs.
-///
-/// # Errors
-///
-/// When the journal cannot be read or the file not be written; the journal then stays.
-pub fn recover(folder: &Path) -> Result<Option<u64>, RecordError> {
+/// A finished second as a line of the journal; `names` are those of task and operation, and whether it is one within the
+/// task's own.
+pub fn line(names: (&str, &str, bool), window: &Window) -> Result<String, RecordError> {
+    serde_json::to_string(&Row::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))
+}
+
+/// Whether a race that no longer runs has left its journal in its folder.
+pub fn left_behind(folder: &Path) -> Result<bool, RecordError> {
     let journal = folder.join(JOURNAL);
     let open = match File::open(&journal) {
         Ok(open) => open,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(source) => return Err(RecordError::file(&journal, source)),
     };
-    if matches!(open.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Ok(None);
-    }
-    complete(folder).map(Some)
+    Ok(!matches!(open.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// Makes the Parquet file of the journal and removes the journal; returns the number of rows.
-fn complete(folder: &Path) -> Result<u64, RecordError> {
+/// Makes the Parquet file of a journal and removes the journal; returns the number of rows. A torn last line is left out.
+/// When the file cannot be written the journal stays.
+pub fn complete(folder: &Path) -> Result<u64, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
     let part = folder.join(format!("{PARQUET}.part"));
-    let rows = convert(&journal, &part)?;
+    let rows = convert(&journal, &part).inspect_err(|_| {
+        // It may be what fills the disk.
+        let _ = fs::remove_file(&part);
+    })?;
     fs::rename(&part, &target).map_err(|source| RecordError::file(&target, source))?;
     fs::remove_file(&journal).map_err(|source| RecordError::file(&journal, source))?;
     Ok(rows)
@@ -165,13 +163,15 @@ fn convert(journal: &Path, part: &Path) -> Result<u64, RecordError> {
     let lines = BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?)
         .split(b'\n');
     let mut writer = columns::create(part, SCHEMA, columns::properties().build())?;
-    let (mut rows, mut written) = (Vec::new(), 0);
+    let (mut rows, mut bytes, mut written) = (Vec::new(), 0, 0);
     for line in lines {
         let line = line.map_err(|source| RecordError::file(journal, source))?;
         // Only the last line can be torn, and nothing follows it.
         let Ok(row) = serde_json::from_slice::<Row>(&line) else { break };
         rows.push(row);
-        if rows.len() == ROW_GROUP {
+        bytes += line.len();
+        if bytes >= ROW_GROUP {
+            bytes = 0;
             written += flush(&mut writer, &mut rows).map_err(parquet_error)?;
         }
     }

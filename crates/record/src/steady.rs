@@ -112,9 +112,9 @@ pub struct Second {
     /// Operations that succeeded, of which the medians are.
     pub timed: u64,
     /// Median service time, `None` when nothing succeeded.
-    pub service_ms: Option<f32>,
+    pub service_ms: Option<f64>,
     /// Median latency of a task with a schedule, likewise.
-    pub latency_ms: Option<f32>,
+    pub latency_ms: Option<f64>,
 }
 
 impl Steadiness {
@@ -127,6 +127,7 @@ impl Steadiness {
     ///
     /// With a schedule throughput is what the schedule says, and times decide; without one, work per second too. The
     /// measures are asked in turn, and the first that is not steady decides.
+    #[must_use]
     pub fn of(seconds: &[Second], window: (usize, usize), paced: bool) -> Self {
         let measures: &[Measure] = if paced {
             &[Measure::ServiceTime, Measure::Latency]
@@ -195,7 +196,7 @@ impl Course {
             State::Steady if smallest > HIDDEN.ln_1p() => {
                 Self { state: State::Unknown, since: None, changes, smallest }
             }
-            _ => Self { state, since: since.map(|bin| second(bin)), changes, smallest },
+            _ => Self { state, since: since.map(second), changes, smallest },
         })
     }
 }
@@ -247,7 +248,7 @@ fn bins(seconds: &[Second], measure: Measure) -> Option<(usize, Vec<(usize, f64)
     let width = count.div_ceil(MOST_BINS).max(usize::try_from(for_operations).unwrap_or(usize::MAX));
     // What is left over is shorter than a bin; it is left out at the beginning only if that is warm-up, so at the end.
     let values = seconds.chunks_exact(width).enumerate().filter_map(|(bin, chunk)| {
-        let times = |value: fn(&Second) -> Option<f32>| median(chunk.iter().filter_map(value).map(f64::from).collect());
+        let times = |value: fn(&Second) -> Option<f64>| median(chunk.iter().filter_map(value).collect());
         let value = match measure {
             Measure::Throughput => {
                 Some(chunk.iter().map(|second| second.work).sum::<u64>() as f64 / width as f64)
@@ -281,7 +282,7 @@ fn without_outliers(values: &[f64]) -> Vec<f64> {
 fn noise(values: &[f64]) -> f64 {
     let apart = |places: usize| {
         let squares = values.windows(places + 1).map(|pair| (pair[places] - pair[0]).powi(2));
-        trimmed_mean(squares.collect())
+        trimmed_mean(&squares.collect::<Vec<_>>())
     };
     let (one, two) = (apart(1), apart(2));
     let common = if one > 0.0 { (two / one - 1.0).clamp(0.0, MOST_COMMON) } else { 0.0 };
@@ -294,8 +295,8 @@ fn noise(values: &[f64]) -> f64 {
 }
 
 /// The mean of squared deviations without those of outliers.
-fn trimmed_mean(squares: Vec<f64>) -> f64 {
-    let Some(typical) = median(squares.clone()) else { return 0.0 };
+fn trimmed_mean(squares: &[f64]) -> f64 {
+    let Some(typical) = median(squares.to_vec()) else { return 0.0 };
     let most = typical * (NORMAL * OUTLIER).powi(2);
     let usual = squares.iter().filter(|square| **square <= most);
     let (sum, count) = usual.fold((0.0, 0.0), |(sum, count), square| (sum + square, count + 1.0));

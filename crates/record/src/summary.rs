@@ -70,8 +70,23 @@ pub struct TaskResult {
     pub underrun_s: f64,
     /// Whether it was warm when it was measured, and stayed so.
     pub steady: Steadiness,
+    /// What of it is in `samples.parquet`.
+    pub samples: SamplesKept,
     /// The operations within its operation, in the order in which they were first seen.
     pub parts: Vec<PartResult>,
+}
+
+/// Samples of a task, those of operations within its operation included: in the file, and not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct SamplesKept {
+    /// In the file.
+    pub kept: u64,
+    /// Left out as asked for.
+    pub left_out: u64,
+    /// Lost because the disk was too slow.
+    pub lost: u64,
+    /// When the first ended that is not in the file, seconds since the task began; `null` if all are.
+    pub from_s: Option<f64>,
 }
 
 /// What an operation within an operation came to. Those that were cut short by the failure of another are not counted.

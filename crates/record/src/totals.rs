@@ -1,6 +1,7 @@
 //! A task's totals over all threads, and what follows from them.
 
 use crate::RecordError;
+use crate::buffers::Missing;
 use crate::collector::TaskInfo;
 use crate::errors::{ErrorGroup, ErrorTally};
 use crate::histogram::Latencies;
@@ -8,7 +9,8 @@ use crate::recorder::TaskEnded;
 use crate::sample::{ErrorClass, SampleType};
 use crate::steady::{Second, Steadiness};
 use crate::summary::{
-    Accounting, Distribution, EndedBy, ErrorSummary, TaskProgress, TaskResult, Throughput, Work, ms, seconds,
+    Accounting, Distribution, EndedBy, ErrorSummary, SamplesKept, TaskProgress, TaskResult, Throughput, Work,
+    ms, seconds,
 };
 use crate::window::{Counts, Window};
 
@@ -21,6 +23,8 @@ pub struct Totals {
     /// By second since the task began.
     seconds: Vec<Second>,
     errors: ErrorTally,
+    kept: u64,
+    missing: Missing,
     unanswered: u64,
     unsent: u64,
     underruns: u64,
@@ -43,6 +47,8 @@ impl Totals {
             whole: [warmup?, normal?],
             seconds: Vec::new(),
             errors: ErrorTally::default(),
+            kept: 0,
+            missing: Missing::default(),
             unanswered: 0,
             unsent: 0,
             underruns: 0,
@@ -76,7 +82,7 @@ impl Totals {
     pub fn add_medians(&mut self, window: &Window) {
         let median = |latencies: &Latencies| {
             let count = latencies.count();
-            (count > 0).then(|| ms(latencies.at_rank(crate::interval::rank(count, 0.5))) as f32)
+            (count > 0).then(|| ms(latencies.at_rank(crate::interval::rank(count, 0.5))))
         };
         let count = window.service.count();
         let (service_ms, latency_ms) = (median(&window.service), window.latency.as_ref().and_then(median));
@@ -87,7 +93,7 @@ impl Totals {
     }
 
     fn second(&mut self, second: u64) -> &mut Second {
-        let place = usize::try_from(second).unwrap_or(usize::MAX);
+        let place = place(second);
         if place >= self.seconds.len() {
             self.seconds.resize_with(place + 1, Second::default);
         }
@@ -97,6 +103,16 @@ impl Totals {
     /// Adds failures.
     pub fn add_errors(&mut self, errors: ErrorTally) {
         self.errors.merge(errors);
+    }
+
+    /// Counts samples that are kept.
+    pub fn add_kept(&mut self, samples: u64) {
+        self.kept += samples;
+    }
+
+    /// Counts samples that are not.
+    pub fn add_missing(&mut self, missing: Missing) {
+        self.missing.add(missing);
     }
 
     /// Takes down that a thread's clients have ended the task.
@@ -155,7 +171,7 @@ impl Totals {
         let work = self.counts().window_weight;
         let mean = work as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND)..end / SECOND;
-        let done = |second: u64| self.seconds.get(second as usize).map_or(0, |second| second.window_work);
+        let done = |second: u64| self.seconds.get(place(second)).map_or(0, |second| second.window_work);
         let mut rates: Vec<u64> = whole.map(done).collect();
         rates.sort_unstable();
         let inside: u64 = rates.iter().sum();
@@ -170,8 +186,8 @@ impl Totals {
 
     /// Judges the whole seconds of a window.
     fn steadiness(&self, (begin_ns, end_ns): (u64, u64)) -> Steadiness {
-        let (begin, end) = (begin_ns.div_ceil(SECOND) as usize, (end_ns / SECOND) as usize);
-        Steadiness::of(&self.seconds, (begin, end), self.info.paced)
+        let window = (place(begin_ns.div_ceil(SECOND)), place(end_ns / SECOND));
+        Steadiness::of(&self.seconds, window, self.info.paced)
     }
 
     /// What the task came to.
@@ -223,6 +239,12 @@ impl Totals {
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
             steady: self.steadiness((begin, end)),
+            samples: SamplesKept {
+                kept: self.kept,
+                left_out: self.missing.left_out,
+                lost: self.missing.lost,
+                from_s: self.missing.from_ns.map(seconds),
+            },
         }
     }
 
@@ -256,6 +278,11 @@ impl Totals {
 }
 
 const SECOND: u64 = 1_000_000_000;
+
+/// A second as a place in memory.
+fn place(second: u64) -> usize {
+    usize::try_from(second).unwrap_or(usize::MAX)
+}
 
 /// Failures as they are written to `race.json`.
 pub fn error_summaries(errors: &ErrorTally) -> Vec<ErrorSummary> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, MeasuredWindow, Outgoing, Recorder, Sample,
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, MeasuredWindow, Outgoing, Recorder, Sample,
     SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -77,7 +77,7 @@ impl Race {
         let folder = tempfile::tempdir().unwrap();
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (sender, inbox) = channel();
-        let way = Outgoing::new(sender);
+        let way = Outgoing::new(sender, Keep::All);
         way.send(Delivery::Begin { task: 0, threads, started_ns: 0 });
         Self { way, inbox, collector, folder }
     }
