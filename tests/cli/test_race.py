@@ -71,7 +71,14 @@ def test_everything_given(run, fake_race, tmp_path):
             "--user-tag=intention:x,run:3",
             "--max-error-rate=2.5%",
         ),
-        *("--seed=7", "--driver-threads=3", "--corpus=generated", "--preserve-install", "--offline"),
+        *(
+            "--seed=7",
+            "--driver-threads=3",
+            "--samples=none",
+            "--corpus=generated",
+            "--preserve-install",
+            "--offline",
+        ),
     )
     assert (request.race_id, request.challenge, request.track_params) == ("r1", "fast", {"bulk_size": 5000})
     assert request.ignore_unused_track_params
@@ -85,6 +92,7 @@ def test_everything_given(run, fake_race, tmp_path):
     assert (request.runtime_jdk, request.client.timeout_s, request.on_error) == (21, 5.0, "abort")
     assert request.user_tags == {"intention": "x", "run": "3"}
     assert (request.max_error_rate, request.seed, request.driver_threads) == (0.025, 7, 3)
+    assert request.samples == "none"
     assert request.corpus == "generated"
 
 

@@ -5,11 +5,13 @@ import json
 import pytest
 
 from pacenote.errors import PacenoteError
-from pacenote.model.result import Progress, TaskProgress, TaskResult, percentiles_for
+from pacenote.model.result import Change, Progress, Steadiness, TaskProgress, TaskResult, percentiles_for
 from support.records import bulk, paced, part, task, times
 
+_WARMING = Steadiness("warming", 34.0, (Change(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput", 0.03)
 
-@pytest.mark.parametrize("result", [bulk(), paced(), task(parts=(part("query"),))])
+
+@pytest.mark.parametrize("result", [bulk(), paced(), task(parts=(part("query"),)), task(steady=_WARMING)])
 def test_a_result_survives_json(result):
     assert TaskResult.from_document(json.loads(json.dumps(result.to_document()))) == result
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from pacenote.model.race import DocumentCheck, Verdict
+from pacenote.model.result import SamplesKept
 from pacenote.model.verdict import judge
 from support.records import bulk, paced, record, task, times
 
@@ -34,6 +35,14 @@ def test_late_sends_make_it_suspect():
         "task 'term': p50 lateness 0.21 ms is more than 10 % of the p50 service time 2 ms"
     )
     assert judge(record(tasks=(paced(late_p99=0.79),))).state == "valid"
+
+
+def test_a_disk_too_slow_for_samples_makes_it_suspect():
+    lossy = task(samples=SamplesKept(kept=900, lost=100, from_s=3.0))
+    assert judge(record(tasks=(lossy,))) == Verdict(
+        "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them",)
+    )
+    assert judge(record(tasks=(task(samples=SamplesKept(left_out=100, from_s=3.0)),))).state == "valid"
 
 
 def test_a_percentile_of_too_few_samples_decides_nothing():

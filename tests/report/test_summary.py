@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.race import ClientUsed, CorpusUsed, DocumentCheck, SystemMetrics, Verdict
-from pacenote.model.result import ErrorCount
+from pacenote.model.result import Change, ErrorCount, SamplesKept, Steadiness
 from pacenote.report.model import Note
 from pacenote.report.summary import summarise
 from support.records import bulk, paced, part, record, task, times
@@ -248,6 +248,48 @@ def test_texts_of_the_engine_cannot_steer_a_terminal():
 )
 def test_what_is_odd_about_a_task_is_told(changes, text):
     assert ("search", text) in notes(summarise(record(tasks=(task(**changes),))), "Warning")
+
+
+@pytest.mark.parametrize(
+    ("steady", "text"),
+    [
+        (
+            Steadiness("warming", 34.0, (Change(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput"),
+            "warming: throughput changed by +25 % at 34 s, steady from 34 s on",
+        ),
+        (
+            Steadiness("slowing", None, (Change(0.0, 120.0, 4.0, 5.0, 0.25),), "service-time"),
+            "slowing: median service time drifted by +25 % from 0 to 120 s, never settled",
+        ),
+        (
+            Steadiness(
+                "not-steady",
+                None,
+                (Change(30.0, 30.0, 4.0, 5.0, 0.25), Change(90.0, 90.0, 5.0, 3.0, -0.4)),
+                "latency",
+            ),
+            "not steady: median latency changed 2 times between 30 and 90 s, at most by -40 %, never settled",
+        ),
+    ],
+)
+def test_a_task_that_was_not_steady_says_so_and_stays_valid(steady, text):
+    race = record(tasks=(task(steady=steady),))
+    assert notes(summarise(race), "Steady state") == [("search", text)]
+    assert race.verdict.state == "valid"
+
+
+@pytest.mark.parametrize("steady", [Steadiness(), Steadiness("steady", 0.0, (), "throughput", 0.02)])
+def test_of_a_steady_task_nothing_is_said(steady):
+    assert not notes(summarise(record(tasks=(task(steady=steady),))), "Steady state")
+
+
+def test_samples_that_were_not_kept_are_told_unless_none_were_asked_for():
+    some = task(samples=SamplesKept(kept=20_000_000, left_out=5_000, from_s=312.4))
+    assert notes(summarise(record(tasks=(some,))), "Samples") == [
+        ("search", "5,000 were not kept one by one, from 312 s on")
+    ]
+    none = task(samples=SamplesKept(left_out=5_000, from_s=0.0))
+    assert not notes(summarise(record(tasks=(none,))), "Samples")
 
 
 def test_a_few_late_operations_of_a_closed_loop_are_nothing_odd():

@@ -33,7 +33,8 @@ pub use call::{
 };
 pub use error::PlanError;
 pub use plan::{
-    Bound, DriverSettings, Host, NamedTarget, OnError, Pace, Plan, Proxy, Scheme, Target, Task, Tls, VERSION,
+    Bound, DriverSettings, Host, NamedTarget, OnError, Pace, Plan, Proxy, Samples, Scheme, Target, Task, Tls,
+    VERSION,
 };
 pub use step::{Allocation, CompletedBy, Slot, Step};
 pub use supply::Supply;

@@ -63,6 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         unit: "ops".into(),
         clients: 64,
         paced: false,
+        open_loop: false,
         warmup_ns: Some(0),
         end_ns: None,
         interval_ns: None,

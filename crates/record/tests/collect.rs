@@ -1,14 +1,15 @@
 //! Recorders → collector → results and files, the way the driver uses them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, MeasuredWindow, Outgoing, Recorder, Sample,
-    SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, Measure, MeasuredWindow, Outgoing, Recorder,
+    Sample, SampleType, State, TaskEnded, TaskInfo, TaskResult, recover_series,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
@@ -74,10 +75,14 @@ struct Race {
 
 impl Race {
     fn new(info: TaskInfo, threads: u32) -> Self {
+        Self::keeping(info, threads, Keep::All)
+    }
+
+    fn keeping(info: TaskInfo, threads: u32, keep: Keep) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (sender, inbox) = channel();
-        let way = Outgoing::new(sender, Keep::All);
+        let way = Outgoing::new(sender, keep);
         way.send(Delivery::Begin { task: 0, threads, started_ns: 0 });
         Self { way, inbox, collector, folder }
     }
@@ -385,4 +390,93 @@ fn operations_within_are_recorded_beside_the_whole_and_count_for_nothing_of_it()
         assert_eq!(count(&samples, operation, part), rows, "{operation}");
         assert!(count(&texts("series.parquet"), operation, part) >= 2, "{operation}");
     }
+}
+
+#[test]
+fn samples_of_a_killed_race_are_readable_up_to_the_last_that_were_written() {
+    let mut race = Race::new(info(), 2);
+    let [mut one, mut other] = [race.recorder(false), race.recorder(false)];
+    // More than a row group of 131,072, and then a few that are only gathered.
+    for number in 0..140_000_u64 {
+        one.note(Sample { status: if number % 7 == 0 { 201 } else { 200 }, ..sample(number, number + MS) });
+    }
+    other.note(sample(0, MS));
+    one.tick();
+    while let Ok(delivery) = race.inbox.try_recv() {
+        race.collector.receive(delivery, &race.way.spare()).unwrap();
+    }
+    drop((race.collector, one, other));
+    let path = race.folder.path().join("samples.parquet");
+    assert!(SerializedFileReader::try_from(path.as_path()).is_err(), "a killed race has no footer");
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"a torn row group").unwrap();
+    recover_series(race.folder.path()).unwrap().unwrap();
+    let reader = SerializedFileReader::try_from(path.as_path()).unwrap();
+    let found = reader.metadata().file_metadata().num_rows();
+    assert!((131_072..136_000).contains(&found), "{found}");
+    let mut statuses = [0, 0];
+    for row in reader.get_row_iter(None).unwrap().map(Result::unwrap) {
+        statuses[usize::from(row.to_string().contains("status: 201"))] += 1;
+    }
+    assert_eq!((statuses[0] + statuses[1], statuses[1]), (found, (found + 6) / 7));
+    assert!(!race.folder.path().join("samples.directory").exists());
+}
+
+#[test]
+fn samples_that_are_not_kept_are_counted_and_change_no_figure() {
+    for (keep, kept) in [(Keep::None, 0), (Keep::All, 100), (Keep::Auto, 100)] {
+        let mut race = Race::keeping(info(), 1, keep);
+        let mut recorder = race.recorder(false);
+        for number in 0..100 {
+            recorder.note(sample(number * MS, (number + 20) * MS));
+        }
+        recorder.end(ended(EndedBy::Iterations, 0));
+        drop(recorder);
+        let result = race.result();
+        assert_eq!(
+            (result.samples.kept, result.samples.left_out, result.samples.lost),
+            (kept, 100 - kept, 0)
+        );
+        assert_eq!(result.samples.from_s, (kept == 0).then_some(0.02));
+        assert_eq!((result.accounting.operations, result.service_time.unwrap().count), (100, 100));
+        assert_eq!(race.collector.close().unwrap(), kept);
+        assert_eq!(rows(&race.folder.path().join("samples.parquet")).len() as u64, kept);
+    }
+}
+
+#[test]
+fn when_nobody_writes_samples_are_lost_and_counted_and_nothing_waits() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    // All buffers but two are out, as with a disk that takes nothing, and the collector takes nothing until the end.
+    let out: Vec<_> = std::iter::from_fn(|| race.way.spare().exchange()).collect();
+    out.into_iter().take(2).for_each(|buffer| race.way.spare().give_back(buffer));
+    let all = 20_000;
+    for number in 0..all {
+        recorder.note(sample(number * 1000, number * 1000 + MS));
+    }
+    recorder.end(ended(EndedBy::Iterations, 0));
+    let result = race.result();
+    let samples = result.samples;
+    assert_eq!((samples.kept + samples.lost, samples.left_out), (all, 0));
+    assert_eq!((samples.kept, samples.from_s), (2 * 4096, Some(0.009_192)));
+    assert_eq!(result.accounting.operations, all);
+    assert_eq!(race.collector.close().unwrap(), samples.kept);
+}
+
+#[test]
+fn a_task_that_slows_down_says_when() {
+    let end_ns = Some(60 * SECOND);
+    let mut race = Race::new(TaskInfo { warmup_ns: Some(0), end_ns, ..info() }, 1);
+    let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 60 * SECOND });
+    for number in 0..6000_u64 {
+        let at = number * 10 * MS;
+        let slower = if at < 40 * SECOND { 0 } else { 2 * MS };
+        recorder.note(sample(at, at + 8 * MS + slower + number % 5 * MS / 100));
+    }
+    recorder.end(ended(EndedBy::Time, 0));
+    let steady = race.result().steady;
+    assert_eq!((steady.state, steady.by), (State::Slowing, Some(Measure::ServiceTime)));
+    let [change] = steady.changes[..] else { panic!("{steady:?}") };
+    assert!((change.from_s - 40.0).abs() < 1e-9 && (change.share - 0.25).abs() < 0.01, "{change:?}");
+    assert_eq!(steady.since_s, Some(40.0));
 }

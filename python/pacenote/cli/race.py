@@ -134,6 +134,7 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         max_error_rate=options.max_error_rate,
         seed=options.seed,
         driver_threads=options.driver_threads,
+        samples=options.samples,
         pacing=_pacing(options),
         corpus=options.corpus,
         corpus_documents=options.corpus_documents,
@@ -360,6 +361,13 @@ def _add_race_options(parser: Parser) -> None:
         type=values.count,
         default=0,
         help="threads that send requests (default: one per core)",
+    )
+    parser.add_argument(
+        "--samples",
+        choices=("all", "none", "auto"),
+        default="auto",
+        help="operations to keep one by one in samples.parquet: auto is the first 20 million of every task "
+        "(default: auto)",
     )
     parser.add_argument("--effective-start-date", type=values.moment, help=argparse.SUPPRESS)
     parser.add_flag("--kill-running-processes", help="no effect: races do not disturb each other's processes")

@@ -16,6 +16,7 @@ from pacenote.model.track_request import BuildFlavor, TrackRequest
 
 Pipeline = Literal["from-distribution", "benchmark-only"]
 OnError = Literal["continue", "continue-on-network", "abort"]
+SamplesChoice = Literal["all", "none", "auto"]
 CorpusChoice = Literal["declared", "as-is", "generated"]
 
 
@@ -31,7 +32,8 @@ class RaceRequest:
     choice to the provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the
     race decides; `corpus_documents` is how many documents of a corpus are generated at most;
     `corpus_mirrors` are tried before the track's own addresses.
-    `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `home` is Pacenote's home
+    `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `samples` says which samples are
+    kept one by one. `home` is Pacenote's home
     folder, `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing.
     `maven_mirror` is where artifacts are downloaded from in place of Maven Central; the address may hold
     credentials.
@@ -68,6 +70,7 @@ class RaceRequest:
     max_error_rate: float = 0.01
     seed: int = 42
     driver_threads: int = 0
+    samples: SamplesChoice = "auto"
     pacing: Pacing = field(default_factory=Pacing)
     corpus: CorpusChoice | None = None
     corpus_documents: int | None = None

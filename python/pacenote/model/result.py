@@ -126,6 +126,55 @@ class PartResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A change of level while a task was measured, or a drift, which ends later than it begins.
+
+    `from_s` and `to_s` count from the task's beginning. `before` and `after` are in the unit of what was
+    judged: the task's unit per second, or milliseconds. `share` is the difference / before.
+    """
+
+    from_s: float
+    to_s: float
+    before: float
+    after: float
+    share: float
+
+
+SteadyState = Literal["steady", "warming", "slowing", "not-steady", "unknown"]
+Measure = Literal["throughput", "service-time", "latency"]
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """Whether a task was warm when it was measured, and stayed so; see docs/measuring.md.
+
+    `since_s` is from when on nothing changed any more that matters, counted from the task's beginning; None
+    if it never settled. `changes` is empty for a steady task. `by` is what was judged, None if nothing could
+    be. A lasting change of less than `smallest_share`, halfway, would not have been noticed.
+    """
+
+    state: SteadyState = "unknown"
+    since_s: float | None = None
+    changes: tuple[Change, ...] = ()
+    by: Measure | None = None
+    smallest_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesKept:
+    """How many samples of a task are in `samples.parquet`, those of operations within its operation included.
+
+    `left_out` are those that `--samples` asked not to keep, `lost` those that the disk was too slow for.
+    `from_s` is when the first of both ended, counted from the task's beginning; None if all were kept.
+    """
+
+    kept: int = 0
+    left_out: int = 0
+    lost: int = 0
+    from_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ValueSummary:
     """A number that the runner of a plug-in returned with its operations, such as a recall."""
 
@@ -178,6 +227,8 @@ class TaskResult:
     underrun_s: float = 0.0
     content_out: int = 0
     content_in: int = 0
+    steady: Steadiness = Steadiness()
+    samples: SamplesKept = SamplesKept()
     parts: tuple[PartResult, ...] = ()
     values: Mapping[str, ValueSummary] = field(default_factory=dict)
 

@@ -60,6 +60,7 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
         yield from _late(task)
         yield from _behind(task)
         yield from _starved(task)
+        yield from _lost(task)
     threads = record.driver.get("threads")
     for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
         step, share = _busiest(thread)
@@ -99,6 +100,16 @@ def _starved(task: TaskResult) -> Iterator[str]:
         yield (
             f"task '{task.task}': its clients waited {task.underrun_s:.3g} s for a parameter source written "
             f"in Python, more than {UNDERRUN_SHARE * 100:.0f} % of their time: the source is too slow"
+        )
+
+
+def _lost(task: TaskResult) -> Iterator[str]:
+    """A disk that is too slow for samples may hold up whatever else uses it: perhaps the engine."""
+    samples = task.samples
+    if samples.lost:
+        yield (
+            f"task '{task.task}': {samples.lost:,} of {samples.kept + samples.lost + samples.left_out:,} "
+            "samples were lost: the disk was too slow for them"
         )
 
 

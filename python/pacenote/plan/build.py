@@ -25,7 +25,7 @@ from pacenote.operations.base import (
 )
 from pacenote.plan.allocate import allocate
 from pacenote.plan.choose import UnknownName, choose, paced
-from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Target
+from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Samples, Target
 from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, is_open, pace_of
 from pacenote.units import format_count
 
@@ -48,6 +48,7 @@ class PlanSettings:
     timeout_ms: int = 60_000
     threads: int = 0
     on_error: OnError = OnError.CONTINUE
+    samples: Samples = Samples.ALL
     pacing: Pacing = field(default_factory=Pacing)
 
 
@@ -81,7 +82,10 @@ def build_plan(
         seed=settings.seed,
         target=Target(hosts=settings.hosts, headers=settings.headers, timeout_ms=settings.timeout_ms),
         driver=DriverSettings(
-            threads=settings.threads, on_error=settings.on_error, spin_us=settings.pacing.spin_us
+            threads=settings.threads,
+            on_error=settings.on_error,
+            spin_us=settings.pacing.spin_us,
+            samples=settings.samples,
         ),
         tasks=tasks,
         steps=allocate(challenge.schedule),

@@ -8,7 +8,7 @@ from pacenote.store.local import RaceFolder
 
 
 def recover(folder: RaceFolder) -> bool:
-    """Turns the journal of per-second series into its Parquet file; says whether there was something to do.
+    """Completes the Parquet files of samples and per-second series; says whether there was something to do.
 
     A race that still runs is left alone. Raises StoreError when the folder cannot be written.
     """

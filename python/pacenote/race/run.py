@@ -36,7 +36,7 @@ from pacenote.model.verdict import judge
 from pacenote.operations.base import Context, Engine, included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import OnError, Plan
+from pacenote.plan.document import OnError, Plan, Samples
 from pacenote.plan.explain import StepLines, explain
 from pacenote.race.aim import aimed, client_used, found, known
 from pacenote.race.corpora import PreparedCorpora, prepare
@@ -225,6 +225,7 @@ def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: Pla
         hosts=(),
         threads=request.driver_threads,
         on_error=OnError(request.on_error),
+        samples=Samples(request.samples),
         pacing=request.pacing,
     )
     return build_plan(track, challenge.name, settings, context)

@@ -107,6 +107,11 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         count = format_count(task.underruns, "operation")
         waited = f"{count} waited {task.underrun_s:.3g} s"
         yield Note("Warning", f"the parameter source could not keep up: {waited}", name)
+    if text := _unsteady_text(task):
+        yield Note("Steady state", text, name)
+    if task.samples.kept and task.samples.left_out:
+        left_out, since = f"{task.samples.left_out:,}", f"{task.samples.from_s or 0:.0f} s"
+        yield Note("Samples", f"{left_out} were not kept one by one, from {since} on", name)
     if task.ended_by == "stopped":
         yield Note("Warning", "stopped before its end", name)
     by_count = sorted(task.errors, key=lambda error: error.count, reverse=True)
@@ -115,6 +120,25 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if rest := by_count[_TOP_ERRORS:]:
         others = sum(error.count for error in rest)
         yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in all", name)
+
+
+def _unsteady_text(task: TaskResult) -> str:
+    """What changed while a task was measured; empty for a steady one, and where nobody can tell."""
+    steady = task.steady
+    if steady.by is None or not steady.changes:
+        return ""
+    first, last = steady.changes[0], steady.changes[-1]
+    measure = "throughput" if steady.by == "throughput" else f"median {steady.by.replace('-', ' ')}"
+    if len(steady.changes) > 1:
+        largest = max((change.share for change in steady.changes), key=abs)
+        what = f"changed {len(steady.changes)} times between {first.from_s:.0f} and {last.to_s:.0f} s"
+        what = f"{what}, at most by {largest * 100:+.0f} %"
+    elif first.to_s > first.from_s:
+        what = f"drifted by {first.share * 100:+.0f} % from {first.from_s:.0f} to {first.to_s:.0f} s"
+    else:
+        what = f"changed by {first.share * 100:+.0f} % at {first.from_s:.0f} s"
+    settled = "never settled" if steady.since_s is None else f"steady from {steady.since_s:.0f} s on"
+    return f"{steady.state.replace('-', ' ')}: {measure} {what}, {settled}"
 
 
 def _waited_text(task: TaskResult) -> str:
