@@ -67,6 +67,18 @@ def test_search_paths(params: dict[str, Any], path: str) -> None:
     assert requests("search", body={}, **params)[0].path == path
 
 
+def test_a_search_may_want_its_reply_uncompressed() -> None:
+    (search,) = requests(
+        "search", body={}, **{"response-compression-enabled": False, "headers": {"X-A": "b"}}
+    )
+    assert search.headers == (
+        ("x-a", "b"),
+        ("accept-encoding", "identity"),
+        ("content-type", "application/json"),
+    )
+    assert requests("search", body={})[0].headers == (("content-type", "application/json"),)
+
+
 def test_search_takes_the_only_data_stream() -> None:
     assert requests("search", STREAM, body={})[0].path == "/s/_search"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -72,13 +73,16 @@ def serving(answer: Callable[[str, str], Any] = lambda _line, _body: None) -> It
             return 200, {"nodes": {}} if self.path.startswith("/_nodes") else {**ANSWER, "indices": {}}
 
         def send(self, status: int, said: Any) -> None:
-            text = said if isinstance(said, str) else json.dumps(said)
+            body = (said if isinstance(said, str) else json.dumps(said)).encode()
             self.send_response(status)
+            if self.headers.get("accept-encoding") == "gzip":
+                body = gzip.compress(body)
+                self.send_header("content-encoding", "gzip")
             self.send_header("content-type", "text/plain" if isinstance(said, str) else "application/json")
-            self.send_header("content-length", str(len(text.encode())))
+            self.send_header("content-length", str(len(body)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(text.encode())
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Says nothing."""

@@ -257,6 +257,8 @@ CLIENT = """
             raw = await es.search(index="s", body={})
         assert b'"took"' in raw.getvalue()
         assert (await es.search(index="s", body={}))["took"] == 1
+        packed = await es.perform_request("GET", "/packed", headers={"accept-encoding": "gzip, br"})
+        assert packed["took"] == 1 and "content-encoding" not in packed.meta.headers
 
     def register(registry):
         registry.register_runner("calls", calls, async_runner=True)
@@ -268,7 +270,7 @@ def test_the_client_takes_every_form_of_call(tmp_path):
     with serving(lambda line, _: "one\ntwo" if "/_cat/indices" in line else None) as server:
         raced = race_track(tmp_path, CLIENT, [{"operation": "calls"}], server.address)
     assert raced.task("calls").errors == ()
-    assert raced.task("calls").accounting.requests == 20
+    assert raced.task("calls").accounting.requests == 21
     by_line = {one.line: one for one in server.asked}
     assert by_line["PUT /own?force=true"].headers["content-type"] == "application/json"
     assert by_line["POST /seven?c=d"].body == '{"b":1}'
@@ -276,6 +278,7 @@ def test_the_client_takes_every_form_of_call(tmp_path):
     assert by_line["PUT /_bulk?refresh=true"].headers["content-type"] == "application/x-ndjson"
     assert by_line["GET /_snapshot/repository/snapshot"].body == ""
     assert "DELETE /a,b" in by_line
+    assert by_line["GET /packed"].headers["accept-encoding"] == "gzip"
     assert by_line["POST /_security/user/_has_privileges"].headers["authorization"].startswith("Basic ")
     assert not [one for one in server.asked if "vnd" in str(one.headers)]
 

@@ -11,7 +11,7 @@ from pacenote.model.names import near, quoted
 from pacenote.model.reader import Reader, shown
 from pacenote.model.work import Calls, CheckSearch, Pages, Recall, Request, Scroll
 from pacenote.operations.base import Compiled, Context
-from pacenote.operations.request import join_names, json_body, path_of, read_common
+from pacenote.operations.request import Common, join_names, json_body, path_of, read_common
 
 MARKER = "@recalled@"
 """Stands in path and body where a remembered value goes; needs no escaping in either."""
@@ -52,19 +52,24 @@ def search_request(params: Reader, context: Context, **query: Any) -> Request:
     size = params.integer("results-per-page", 1)
     options = {"request_cache": _cache(params, context), "size": size, **query}
     params.flag("detailed-results", False)
-    params.flag("response-compression-enabled", True)
+    common = _read_common(params)
     if not pinned:
         path = path_of(target, "_search")
-        common = read_common(params)
         return common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
     name = recalled_name(params, _POINT_IN_TIME, context)
-    common = read_common(params)
     kept = {key: value for key, value in common.query.items() if key not in _SAID_BY_POINT_IN_TIME}
     body = {**_parsed(params, body), "pit": {"id": MARKER, "keep_alive": "1m"}}
     body.pop("index", None)
     pinned_common = replace(common, query=kept)
     request = pinned_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
     return replace(request, recall=Recall(name, MARKER))
+
+
+def _read_common(params: Reader) -> Common:
+    common = read_common(params)
+    if params.flag("response-compression-enabled", True):
+        return common
+    return replace(common, headers=(*common.headers, ("accept-encoding", "identity")))
 
 
 def inside_composite(params: Reader, context: Context) -> bool:
