@@ -294,3 +294,33 @@ fn spawn<T: Send + 'static>(
     let builder = thread::Builder::new().name(name.to_owned());
     builder.spawn(body).map_err(|source| DriveError::System { what: "a thread", source })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_that_wants_compression_asks_for_it_first() {
+        let target = |compress: bool| {
+            serde_json::json!({
+                "hosts": [], "headers": [["accept-encoding", "identity"]], "timeout_ms": 1, "compress": compress,
+                "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+                        "verify_host": true, "server_name": null}
+            })
+        };
+        let plan = serde_json::json!({
+            "version": 3, "race_id": "r", "seed": 1, "target": target(true),
+            "others": [{"name": "a", "target": target(false)}, {"name": "b", "target": target(true)}],
+            "driver": {"threads": 1, "on_error": "continue", "spin_us": 0, "samples": "none"},
+            "tasks": [], "steps": []
+        });
+        let plan = asking(serde_json::from_value(plan).unwrap());
+        let values = |target: &pacenote_plan::Target| {
+            target.headers.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>()
+        };
+        // Of two headers with one name the later counts: what was there before still does.
+        assert_eq!(values(&plan.target), ["gzip", "identity"]);
+        assert_eq!(values(&plan.others[0].target), ["identity"]);
+        assert_eq!(values(&plan.others[1].target), ["gzip", "identity"]);
+    }
+}
