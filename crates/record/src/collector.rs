@@ -130,10 +130,12 @@ impl Collector {
     ///
     /// When a file could not be written.
     pub fn receive(&mut self, delivery: Delivery, spare: &Spare) -> Result<Option<TaskEnd>, RecordError> {
-        let end = self.take(delivery, spare);
-        // What was delivered counts even then.
-        self.writer.check()?;
-        end
+        let end = self.take(delivery, spare)?;
+        // What a task came to is told first; the failure waits.
+        if end.is_none() {
+            self.writer.check()?;
+        }
+        Ok(end)
     }
 
     fn take(&mut self, delivery: Delivery, spare: &Spare) -> Result<Option<TaskEnd>, RecordError> {
@@ -175,7 +177,7 @@ impl Collector {
                 running.started_ns = running.started_ns.max(end.started_ns);
                 running.threads = running.threads.saturating_sub(1);
                 if running.threads == 0 {
-                    return self.finish_task(end.task);
+                    return Ok(self.finish_task(end.task));
                 }
             }
         }
@@ -202,7 +204,7 @@ impl Collector {
     pub fn close(mut self) -> Result<u64, RecordError> {
         let open: Vec<u32> = self.running.keys().copied().collect();
         for task in open {
-            self.finish_task(task)?;
+            self.finish_task(task);
         }
         self.writer.close()
     }
@@ -240,16 +242,18 @@ impl Collector {
         self.write(ready.values())
     }
 
-    fn finish_task(&mut self, task: u32) -> Result<Option<TaskEnd>, RecordError> {
-        let Some(mut running) = self.running.remove(&task) else { return Ok(None) };
+    fn finish_task(&mut self, task: u32) -> Option<TaskEnd> {
+        let mut running = self.running.remove(&task)?;
         let pending = std::mem::take(&mut running.pending);
         running.settle(&pending);
-        self.write(pending.values())?;
+        if let Err(error) = self.write(pending.values()) {
+            self.writer.fail(error);
+        }
         self.writer.flush();
         let mut result = running.totals.result(running.started_ns);
         let parts = running.parts.iter();
         result.parts =
             parts.filter_map(|(number, part)| Some(part.result(self.names.part(*number)?))).collect();
-        Ok(Some(TaskEnd { task, result }))
+        Some(TaskEnd { task, result })
     }
 }

@@ -70,6 +70,11 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread), state })
     }
 
+    /// Takes down that something could not be written; nothing more is.
+    pub fn fail(&self, error: RecordError) {
+        self.state.fail(error);
+    }
+
     /// Why a file could not be written, once.
     pub fn check(&self) -> Result<(), RecordError> {
         if !self.state.failed.load(Ordering::Relaxed) {
@@ -137,6 +142,15 @@ impl Writer {
     }
 }
 
+impl State {
+    /// The first failure stands.
+    fn fail(&self, error: RecordError) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    }
+}
+
 impl Drop for Writer {
     /// What was handed over is written; nothing is completed, as if the process had been killed.
     fn drop(&mut self) {
@@ -152,8 +166,7 @@ impl Files {
         while let Ok(job) = todo.recv() {
             let whole = !state.failed.load(Ordering::Relaxed);
             if let Err(error) = self.carry_out(job, whole, state) {
-                *state.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                state.failed.store(true, Ordering::Relaxed);
+                state.fail(error);
             }
         }
         self

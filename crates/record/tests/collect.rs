@@ -480,3 +480,41 @@ fn a_task_that_slows_down_says_when() {
     assert!((change.from_s - 40.0).abs() < 1e-9 && (change.share - 0.25).abs() < 0.01, "{change:?}");
     assert_eq!(steady.since_s, Some(40.0));
 }
+
+#[test]
+fn a_full_disk_ends_the_writing_and_keeps_what_there_is() {
+    for full in ["samples.parquet", "series.jsonl"] {
+        let folder = tempfile::tempdir().unwrap();
+        // A device on which every write fails as on a full disk.
+        std::os::unix::fs::symlink("/dev/full", folder.path().join(full)).unwrap();
+        let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
+        let (sender, inbox) = channel();
+        let way = Outgoing::new(sender, Keep::All);
+        way.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
+        let mut recorder = Recorder::new(way.clone());
+        recorder.begin(0, false, MeasuredWindow::Operations).unwrap();
+        for number in 0..150_000 {
+            recorder.note(sample(number * 100_000, number * 100_000 + MS));
+        }
+        recorder.end(ended(EndedBy::Iterations, 0));
+        drop((recorder, way));
+        let spare = Outgoing::new(channel().0, Keep::All).spare();
+        let (mut told, mut result) = (0, None);
+        for delivery in inbox {
+            match collector.receive(delivery, &spare) {
+                Ok(end) => result = result.or(end),
+                Err(error) => {
+                    told += 1;
+                    assert!(error.to_string().contains(full) || full.starts_with("samples"), "{error}");
+                    collector.stop_writing();
+                }
+            }
+        }
+        // The task is known to its end, whenever the failure was told.
+        assert_eq!(result.expect("the task has ended").result.accounting.operations, 150_000, "{full}");
+        told += u32::from(collector.close().is_err());
+        assert!(told > 0, "{full}");
+        let other = ["series.parquet", "samples.parquet"][usize::from(full == "series.jsonl")];
+        assert!(!rows(&folder.path().join(other)).is_empty(), "{other}");
+    }
+}
