@@ -44,14 +44,17 @@ impl Watch {
 
     /// Lets the runtime serve the other clients, turn by turn, until it is time.
     async fn until(&self, instant: Instant) {
+        let mut began_ns = thread_cpu_ns();
         while Instant::now() < instant {
-            let (deeds, began_ns) = (self.deeds.get(), thread_cpu_ns());
+            let deeds = self.deeds.get();
             tokio::task::yield_now().await;
+            let now_ns = thread_cpu_ns();
             if self.deeds.get() == deeds {
-                let (now_ns, from_ns) = (thread_cpu_ns(), began_ns.max(self.counted_ns.get()));
+                let from_ns = began_ns.max(self.counted_ns.get());
                 self.idle_ns.set(self.idle_ns.get() + now_ns.saturating_sub(from_ns));
                 self.counted_ns.set(now_ns);
             }
+            began_ns = now_ns;
         }
     }
 }

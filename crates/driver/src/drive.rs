@@ -88,9 +88,10 @@ impl Client<'_> {
         let origin = run.origin();
         // It owes the task nothing from before it came.
         let late_ns = late.then(|| since(origin, Instant::now()));
-        match &mut share.schedule {
-            Schedule::Own(pacer, _) => late_ns.into_iter().for_each(|now_ns| pacer.skip_to(now_ns)),
-            Schedule::Shared(open) => open.begin(late_ns),
+        match (&mut share.schedule, late_ns) {
+            (Schedule::Own(pacer, _), Some(now_ns)) => pacer.skip_to(now_ns),
+            (Schedule::Own(..), None) => {}
+            (Schedule::Shared(open), _) => open.begin(late_ns),
         }
         let mut free_ns = share.start_ns.max(late_ns.unwrap_or(0));
         if !self.wait_until(origin, share.start_ns).await {
@@ -120,7 +121,7 @@ impl Client<'_> {
             self.alarm.stir();
             let started = if due_ns.is_some() { Instant::now() } else { begun };
             let Some(outcome) = share.source.execute(self.links, &self.desk, sample_type).await else {
-                return self.cut_short(share, origin, task);
+                return self.cut_short(share, origin, (task, due_ns));
             };
             self.alarm.stir();
             let ended = share.source.ended();
@@ -223,7 +224,9 @@ impl Client<'_> {
             return Err(by);
         }
         let answer = unless_stopped(hand.next_due_ns(), desk.waker, || desk.stopped().is_some()).await;
-        answer.ok_or_else(|| self.stopped_by())
+        let due_ns = answer.ok_or_else(|| self.stopped_by())?;
+        // An offset of 0 means at once: nobody waits, so nobody is late.
+        Ok(due_ns.map(|due_ns| if due_ns == 0 { since(origin, Instant::now()) } else { due_ns }))
     }
 
     /// Waits for a source in Python to hand over the next operation, or to end, or for the task's time to be over.
@@ -282,12 +285,15 @@ impl Client<'_> {
     }
 
     /// An operation came to nothing: the race or the step has ended, or its runner had none to carry out.
-    fn cut_short(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
+    fn cut_short(&self, share: &Share, origin: Instant, (task, due_ns): (&Task, Option<u64>)) -> EndedBy {
         let python_is_over = share.hand.as_ref().is_some_and(|hand| hand.seat().is_over());
         if !(python_is_over && matches!(share.source, Source::Lane(_))) {
             return self.stopped_by();
         }
         self.book.withdraw_operation(share.task);
+        if let (Schedule::Shared(open), Some(due_ns)) = (&share.schedule, due_ns) {
+            open.give_back(due_ns);
+        }
         self.exhausted(share, origin, task)
     }
 

@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use pacenote_plan::Bound;
 use pacenote_record::{EndedBy, SampleType};
@@ -27,7 +28,7 @@ struct State {
     pacers: Vec<Pacer>,
     gate: Gate,
     /// When the next operation of each schedule is due, and whose it is. Empty before the task begins and once it is
-    /// over.
+    /// over. What was given back is nobody's.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     begun: bool,
 }
@@ -40,6 +41,9 @@ pub struct Over {
     /// What was due within the task's time and is never sent; told to one client only.
     pub unsent: u64,
 }
+
+/// The schedule of an operation that was given back.
+const NOBODY: usize = usize::MAX;
 
 impl OpenLoop {
     /// The schedule of a task whose clients on this thread have these schedules.
@@ -93,8 +97,9 @@ impl OpenLoop {
         let Reverse((due_ns, number)) = *next;
         match state.gate.admit(due_ns, now_ns) {
             Ok(sample_type) => {
-                if let Some(after) = state.pacers[number].next_due_ns() {
-                    *next = Reverse((after, number));
+                match state.pacers.get_mut(number).and_then(Pacer::next_due_ns) {
+                    Some(after) => *next = Reverse((after, number)),
+                    None => drop(PeekMut::pop(next)),
                 }
                 Ok((due_ns, sample_type))
             }
@@ -104,13 +109,21 @@ impl OpenLoop {
             }
         }
     }
+
+    /// Gives back an operation that a client had taken and cannot carry out, for the next one that is free.
+    pub fn give_back(&self, due_ns: u64) {
+        let mut state = self.state.borrow_mut();
+        state.gate.withdraw();
+        state.due.push(Reverse((due_ns, NOBODY)));
+    }
 }
 
 impl State {
     fn end(&mut self, by: EndedBy) -> Over {
         let end_ns = self.gate.end_ns().unwrap_or(0);
         let left = self.due.drain().filter(|Reverse((due_ns, _))| *due_ns < end_ns);
-        let unsent = left.map(|Reverse((_, number))| 1 + self.pacers[number].due_before(end_ns)).sum();
+        let after = |number| self.pacers.get(number).map_or(0, |pacer: &Pacer| pacer.due_before(end_ns));
+        let unsent = left.map(|Reverse((_, number))| 1 + after(number)).sum();
         Over { by, unsent }
     }
 }
@@ -178,6 +191,23 @@ mod tests {
         let whole = even(3, 0.0, time);
         whole.begin(None);
         assert_eq!((taken(&whole).len(), whole.take(0)), (100, Err(Over { by: EndedBy::Time, unsent: 0 })));
+    }
+
+    #[test]
+    fn what_is_given_back_is_taken_next() {
+        let open = even(2, 0.0, Bound::Iterations { warmup: 1, measured: 2 });
+        open.begin(None);
+        assert_eq!(open.take(0), Ok((0, SampleType::Warmup)));
+        assert_eq!(open.take(0), Ok((10 * MS, SampleType::Warmup)));
+        open.give_back(0);
+        assert_eq!(open.take(0), Ok((0, SampleType::Warmup)));
+        let rest: Vec<u64> = taken(&open).into_iter().map(|one| one.0).collect();
+        assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
+        let timed = even(1, 0.0, Bound::Time { warmup_s: 0.0, measured_s: Some(0.02) });
+        timed.begin(None);
+        assert_eq!(timed.take(0), Ok((0, SampleType::Normal)));
+        timed.give_back(0);
+        assert_eq!(timed.over(20 * MS), Some(Over { by: EndedBy::Time, unsent: 2 }));
     }
 
     #[test]

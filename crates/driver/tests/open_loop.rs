@@ -161,6 +161,19 @@ fn clients_that_wait_for_their_operations_are_stopped_aborted_and_completed() {
 }
 
 #[test]
+fn a_schedule_is_kept_whatever_becomes_of_its_operations() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let failing = Server::start(|_, _| reply(429, &json!({})));
+    for port in [nobody, failing.port] {
+        let mut plan = plan(port, &[open("search", 2, 200.0, 20)]);
+        plan["driver"]["on_error"] = "continue-on-network".into();
+        let race = run(&plan);
+        assert_eq!((race.task("search").accounting.failed, race.samples.len()), (40, 40));
+        assert!(race.samples.iter().all(|sample| sample.sent >= sample.due), "a failure set off a burst");
+    }
+}
+
+#[test]
 fn documents_are_posted_once_also_by_clients_that_share_a_schedule() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");

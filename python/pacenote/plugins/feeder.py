@@ -236,8 +236,8 @@ class Feeder:
             self._lane.due(token, None)
             return
         elapsed = time.perf_counter() - began
-        # An offset of 0 means at once: nobody waits, so nobody is late.
-        due_s = seat.current if seat.current > 0 else elapsed
+        # An offset of 0 means at once, to the driver too.
+        due_s = max(seat.current, 0.0)
         if not seat.part.runs:
             # The driver sends it then; when a runner begins is told by `begin`.
             seat.scheduler.before_request(began + max(due_s, elapsed))
