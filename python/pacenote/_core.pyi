@@ -116,7 +116,8 @@ class Lane:
         """
 
     def due(self, token: int, offset_s: float | None) -> None:
-        """Answers `next`: seconds since the task began; None: there is no further operation.
+        """Answers `next`: seconds since the task began, 0 for at once; None: there is no further
+        operation.
 
         Raises CoreError: a time below 0 or without end.
         """

@@ -199,7 +199,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Answers [`LaneEvent::Next`]: so long after the task's beginning, or never again.
+    /// Answers [`LaneEvent::Next`]: so long after the task's beginning, at once for 0, or never
+    /// again.
     ///
     /// # Errors
     ///
