@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,6 +46,8 @@ pub enum End {
     Reset,
     /// Nothing more is written, what comes is still read.
     HalfClose,
+    /// It is closed, and no new one is set up before the server is opened. The server was bound with a backlog of 0.
+    Shut,
 }
 
 /// What the server does with a request.
@@ -155,6 +158,9 @@ struct Stage {
     /// Every connection, as long as it is served, with the time at which it was accepted.
     connections: Mutex<Vec<(u64, Weak<TcpStream>)>>,
     listener: TcpListener,
+    open: AtomicBool,
+    /// Connections that keep others out.
+    plugs: Mutex<Vec<TcpStream>>,
 }
 
 impl Server {
@@ -173,7 +179,8 @@ impl Server {
         server
     }
 
-    /// Listens without accepting anyone; so many connections and one more are set up before the next has to wait.
+    /// Listens without accepting anyone; so many connections and one more are set up before the next has to wait until the
+    /// kernel of the other end tries again, after a second.
     pub fn bind<A: Into<Answer>>(
         stalls: &[Range<Duration>],
         backlog: i32,
@@ -192,25 +199,18 @@ impl Server {
             log: Mutex::default(),
             connections: Mutex::default(),
             listener,
+            open: AtomicBool::new(false),
+            plugs: Mutex::default(),
         };
-        Self { port, stage: Arc::new(stage) }
+        let stage = Arc::new(stage);
+        let door = Arc::clone(&stage);
+        thread::spawn(move || door.accept());
+        Self { port, stage }
     }
 
     /// Begins to accept connections.
     pub fn open(&self) {
-        let stage = Arc::clone(&self.stage);
-        thread::spawn(move || {
-            // Killing shuts the listener down, which ends this.
-            while let Ok((stream, _)) = stage.listener.accept() {
-                let (stage, stream) = (Arc::clone(&stage), Arc::new(stream));
-                let connection = {
-                    let mut connections = stage.connections.lock().unwrap();
-                    connections.push((stage.now(), Arc::downgrade(&stream)));
-                    connections.len() - 1
-                };
-                thread::spawn(move || stage.serve(&stream, connection));
-            }
-        });
+        self.stage.open.store(true, Ordering::Relaxed);
     }
 
     /// Ends all connections and refuses new ones, as the kernel does for a process that was killed.
@@ -243,6 +243,24 @@ impl Stage {
         u64::try_from(self.born.elapsed().as_nanos()).unwrap()
     }
 
+    /// Accepts connections while the server is open, until it is killed, which shuts the listener down.
+    fn accept(self: &Arc<Self>) {
+        loop {
+            if !self.open.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            let (stage, stream) = (Arc::clone(self), Arc::new(stream));
+            let connection = {
+                let mut connections = stage.connections.lock().unwrap();
+                connections.push((stage.now(), Arc::downgrade(&stream)));
+                connections.len() - 1
+            };
+            thread::spawn(move || stage.serve(&stream, connection));
+        }
+    }
+
     fn serve(&self, stream: &TcpStream, connection: usize) {
         // Replies are to leave when the script says so, not when it suits the kernel.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
@@ -258,18 +276,38 @@ impl Stage {
                 log.len() - 1
             };
             let answer = (self.script)(&seen, number);
+            if answer.end == End::Shut {
+                self.shut();
+            }
             let sent = self.reply(stream, &answer, arrived, number);
             match answer.end {
                 _ if !sent => return,
                 End::Keep => {}
                 End::HalfClose => stream.shutdown(Shutdown::Write).unwrap_or_default(),
-                End::Close => return,
+                End::Close | End::Shut => return,
                 // What is closed without lingering is reset.
                 End::Reset => {
                     return SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap_or_default();
                 }
             }
         }
+    }
+
+    /// Lets the queue of connections fill up: one is accepted yet, one waits in the queue, and for others there is no room.
+    fn shut(&self) {
+        self.open.store(false, Ordering::Relaxed);
+        let here = self.listener.local_addr().unwrap();
+        let accepted = || self.connections.lock().unwrap().len();
+        let before = accepted();
+        let first = TcpStream::connect(here).unwrap();
+        for _ in 0..1000 {
+            if accepted() > before {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let second = TcpStream::connect_timeout(&here, Duration::from_millis(100)).ok();
+        self.plugs.lock().unwrap().extend(std::iter::once(first).chain(second));
     }
 
     /// Sends an answer in its time; `false` when the other end has gone.
