@@ -28,6 +28,7 @@ class Running:
     port: int = 0
     authorization: str | None = None
     target: int = 0
+    refuses: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     @property
@@ -97,7 +98,8 @@ class _Engine(_Handler):
             said = self.headers.get("authorization")
             self.reply(401, json.dumps({"error": {"reason": f"wrong: {said}"}}).encode())
         else:
-            self.reply(200, json.dumps(document).encode())
+            status, document = self.server.running.refuses.get(self.path, (200, document))
+            self.reply(status, json.dumps(document).encode())
 
     do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = answer  # noqa: N815 - http.server looks for these
 
@@ -150,8 +152,9 @@ def engine(
     client: bool = False,
     authorization: str | None = None,
     host: str = "127.0.0.1",
+    refuses: dict[str, tuple[int, dict[str, Any]]] | None = None,
 ) -> Iterator[Running]:
-    """An engine that shows a certificate (None: plain HTTP), and may ask for the client's."""
+    """An engine that shows a certificate (None: plain HTTP), may ask for the client's, and refuses paths."""
     context = None
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -159,7 +162,9 @@ def engine(
         if client:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(CA)
-    with _serving(_Engine, Running(host, authorization=authorization), context) as running:
+    with _serving(
+        _Engine, Running(host, authorization=authorization, refuses=refuses or {}), context
+    ) as running:
         yield running
 
 

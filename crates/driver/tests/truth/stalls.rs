@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::samples::beginning;
 use crate::support::server::numbered;
 use crate::support::{Sample, Server, plan, run};
-use crate::{MS, counted, percentile};
+use crate::{MS, counted};
 
 /// A race at `rate` over `clients` that send `each`, whose engine lets no reply out from `from` to `to` ms.
 struct Stall {
@@ -46,15 +46,12 @@ impl Stall {
         let expected =
             rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
         assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
-        // The line: no latency lies below it, and their median lies on it.
+        // The line: no latency lies below it. What lies above it is what the server took to answer, since its log bounds
+        // every `done` by the next request on the connection.
+        assert!(late.iter().all(|sample| sample.latency() >= end - sample.due), "{late:?}");
         // Nobody was free to send them, and that is said of each.
         assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
-        for sample in &late {
-            assert!(sample.latency() >= end - sample.due, "{sample:?}");
-        }
         assert!(in_stall.iter().all(|sample| sample.done >= end), "a reply came out of the stall");
-        let above = percentile(late.iter().map(|sample| sample.done - end), 50);
-        assert!(above < (to - from) * MS / 2, "the median is {} µs above the line", above / 1000);
         // Those under way, one on a connection, and no other.
         let held = race.samples.iter().filter(|sample| sample.sent < end && sample.done >= end).count();
         assert!(held <= clients as usize, "{held} requests were under way");
@@ -67,7 +64,7 @@ impl Stall {
     }
 }
 
-/// [1, 11] 100/s and 2 s of standing still: 200 are due in it, 4 are in the engine's hands, 196 are sent late.
+/// 100/s and 2 s of standing still: 200 are due in it, 4 are in the engine's hands, 196 are sent late.
 #[test]
 fn a_stall_of_two_seconds_at_100_per_second_delays_200_requests_along_a_straight_line() {
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: false }.prove();
@@ -85,14 +82,14 @@ fn in_an_open_loop_a_stall_beyond_the_ceiling_is_the_same_straight_line() {
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: true }.prove();
 }
 
-/// 500/s, 0.2 s of standing still, and connections for all of the 100 that are due in it: nobody waits for a connection, so
-/// that they are sent when they are due, and their service time is the line.
+/// 500/s, 0.2 s of standing still, and connections for all of the race's 300, so that 100 can be in the engine's hands:
+/// nobody waits for a connection, they are sent when they are due, and their service time is the line.
 #[test]
 fn in_an_open_loop_with_connections_enough_nobody_waits_for_one() {
     let server = Server::stalling(&[Duration::from_millis(100)..Duration::from_millis(300)], |_, before| {
         numbered(before)
     });
-    let mut task = counted("search", 150, 500.0, 2);
+    let mut task = counted("search", 300, 500.0, 1);
     task["open_loop"] = true.into();
     let race = run(&plan(server.port, &[task]));
     let (result, seen) = (race.task("search"), server.seen());
