@@ -112,6 +112,7 @@ impl Client<'_> {
                 Ok(next) => next,
                 Err(by) => return by,
             };
+            share.source.pack().await;
             if let Some(due_ns) = due_ns
                 && !self.wait_until(origin, due_ns).await
             {

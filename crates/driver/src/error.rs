@@ -4,9 +4,6 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
-    /// The plan asks for something this driver does not do.
-    #[error("{0}")]
-    Unsupported(String),
     /// The way to a host cannot be prepared.
     #[error(transparent)]
     Route(#[from] crate::http::RouteError),

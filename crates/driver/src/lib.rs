@@ -22,6 +22,7 @@
 //! | `worker.rs` | one thread and its clients |
 //! | `link.rs` | a client's connections, and one request on one of them |
 //! | `calls/` | carrying out calls: requests, pages, composites |
+//! | `pack.rs` | request bodies compressed ahead of the clock |
 //! | `book.rs` | what a thread takes down |
 //! | `drive.rs` | the measured loop of one client |
 //! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
@@ -48,6 +49,7 @@ mod link;
 mod open_loop;
 mod outcome;
 mod pacer;
+mod pack;
 mod race;
 mod scan;
 mod shared;

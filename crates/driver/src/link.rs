@@ -8,6 +8,7 @@ use pacenote_record::ErrorClass;
 
 use crate::http::{Connection, Crossed, DialError, ExchangeError, Head, Reply, Route, Routes, tls_error};
 use crate::outcome::{Outcome, Traffic, Verdict};
+use crate::pack::Payload;
 
 /// The connections of one client to its host. It needs one; only operations with several requests under way at a
 /// time open more, which are kept for later ones.
@@ -100,7 +101,7 @@ impl Link {
     pub async fn call(
         &mut self,
         head: &mut Head,
-        body: &[u8],
+        body: Payload<'_>,
         timeout: Duration,
         judge: impl FnOnce(u16, &[u8]) -> Verdict,
     ) -> Outcome {
@@ -113,10 +114,10 @@ impl Link {
             (_, opened) => return failed(sent, connect_failure(opened.err()), Traffic::default()),
         };
         let before = connection.crossed();
-        let exchanged = tokio::time::timeout_at(deadline.into(), connection.exchange(head, body)).await;
+        let exchanged = tokio::time::timeout_at(deadline.into(), connection.exchange(head, body.bytes)).await;
         let done = Instant::now();
         let traffic =
-            Traffic { reconnects, content_out: body.len() as u64, ..between(before, connection.crossed()) };
+            Traffic { reconnects, content_out: body.content as u64, ..between(before, connection.crossed()) };
         let exchanged = exchanged.unwrap_or(Err(ExchangeError::Late(timeout)));
         // Decompressing is no part of the service.
         let reply = match exchanged.and_then(|reply| connection.decode(reply)) {

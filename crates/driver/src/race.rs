@@ -80,9 +80,8 @@ impl Race {
     ///
     /// # Errors
     ///
-    /// When the plan asks for something unsupported, or threads or files cannot be created.
+    /// When the way to a host cannot be prepared, or threads or files cannot be created.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
-        supported(&plan)?;
         let routes = routes(&plan)?;
         allow_descriptors();
         let plan = Arc::new(asking(plan));
@@ -195,14 +194,6 @@ fn asking(mut plan: Plan) -> Plan {
         target.headers.insert(0, ("accept-encoding".into(), "gzip".into()));
     }
     plan
-}
-
-fn supported(plan: &Plan) -> Result<(), DriveError> {
-    let refuse = |what: &str| Err(DriveError::Unsupported(format!("{what} is not supported yet")));
-    match &plan.target {
-        target if target.compress => refuse("compression"),
-        _ => Ok(()),
-    }
 }
 
 /// The ways to the hosts of every cluster, the one under test first. Prepared here, since look-ups and files block.

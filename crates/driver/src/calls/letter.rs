@@ -1,6 +1,7 @@
 //! One request: head and body ready to be sent, with gaps for what only earlier replies say.
 
 use std::cell::RefCell;
+use std::io;
 use std::time::Duration;
 
 use pacenote_plan::{Host, Recall, Request};
@@ -14,6 +15,7 @@ use crate::http::Head;
 use crate::judge::{broken_assertion, is_good, judge};
 use crate::link::Link;
 use crate::outcome::{Outcome, Verdict};
+use crate::pack::{Payload, coding, pack};
 use crate::scan::{find, whole};
 
 /// A request for one host.
@@ -32,6 +34,8 @@ pub struct Sheet {
     /// The head with the marker of a remembered value in it.
     blank: Option<Head>,
     body: Template,
+    /// The body compressed, if it is sent so.
+    packed: Option<Vec<u8>>,
 }
 
 /// What a request asks of its reply.
@@ -82,7 +86,7 @@ impl Letter {
     pub fn send_plain<'a>(&'a mut self, link: &'a mut Link) -> impl Future<Output = Outcome> + 'a {
         let Self { sheet, terms } = self;
         let judge = |status, reply: &[u8]| judge(&terms.request, status, reply);
-        link.call(&mut sheet.head, sheet.body.text(), terms.timeout, judge)
+        link.call(&mut sheet.head, payload(&sheet.body, sheet.packed.as_deref()), terms.timeout, judge)
     }
 
     /// Sends the request, again and again if it polls.
@@ -110,9 +114,17 @@ impl Sheet {
     ) -> Result<Self, DriveError> {
         let (method, path) = line;
         let host: &Host = &to.target.hosts[to.host];
-        let head = Head::new(host, method, path, to.target.headers.iter().chain(headers))
+        let headers = to.target.headers.iter().chain(headers);
+        let coding = coding(to.target, !body.is_empty(), headers.clone());
+        let head = Head::new(host, method, path, headers.chain(&coding))
             .map_err(|source| DriveError::Request { task: to.task.to_owned(), source })?;
-        Ok(Self { head, blank: None, body })
+        let mut packed = coding.map(|_| Vec::new());
+        if let Some(packed) = &mut packed {
+            let wrong =
+                |error: io::Error| DriveError::Calls { task: to.task.to_owned(), problem: error.to_string() };
+            pack(body.text(), packed).map_err(wrong)?;
+        }
+        Ok(Self { head, blank: None, body, packed })
     }
 
     /// The body, to make gaps in it.
@@ -150,6 +162,9 @@ impl Sheet {
             self.head.fill(blank, &recall.marker, recalled);
         }
         self.body.fill(Values { recalled, ..values });
+        if let Some(packed) = self.packed.as_mut().filter(|_| self.body.has_gaps()) {
+            pack(self.body.text(), packed).map_err(|error| Unfilled::Missing(error.to_string()))?;
+        }
         Ok(())
     }
 
@@ -157,10 +172,17 @@ impl Sheet {
     pub async fn post(&mut self, link: &mut Link, timeout: Duration, run: &Run<'_>) -> Outcome {
         run.wire.begin();
         let answered = |_, _: &[u8]| Verdict::success(0, -1);
-        let outcome = link.call(&mut self.head, self.body.text(), timeout, answered).await;
+        let outcome =
+            link.call(&mut self.head, payload(&self.body, self.packed.as_deref()), timeout, answered).await;
         run.wire.end(&outcome);
         outcome
     }
+}
+
+/// A body as it is sent.
+fn payload<'a>(body: &'a Template, packed: Option<&'a [u8]>) -> Payload<'a> {
+    let text = body.text();
+    Payload { bytes: packed.unwrap_or(text), content: text.len() }
 }
 
 impl Unfilled {
@@ -193,7 +215,9 @@ pub async fn exchange(
             broken.unwrap_or(verdict)
         };
         run.wire.begin();
-        let outcome = link.call(&mut sheet.head, sheet.body.text(), terms.timeout, judge).await;
+        let outcome = link
+            .call(&mut sheet.head, payload(&sheet.body, sheet.packed.as_deref()), terms.timeout, judge)
+            .await;
         run.wire.end(&outcome);
         let unmet = outcome.verdict.class == ErrorClass::Condition;
         let joined = match whole.take() {

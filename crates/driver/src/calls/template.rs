@@ -132,6 +132,16 @@ impl Template {
         if self.gaps.is_empty() { &self.text } else { &self.filled }
     }
 
+    /// Whether there is nothing to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether what is to be sent changes from request to request.
+    pub fn has_gaps(&self) -> bool {
+        !self.gaps.is_empty()
+    }
+
     /// Where the object begins that the whole text is.
     fn root(&self) -> Result<usize, String> {
         let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&self.text).is_ok();

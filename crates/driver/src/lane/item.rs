@@ -12,6 +12,7 @@ use crate::http::Head;
 use crate::judge::judge_bulk;
 use crate::link::{Link, Links};
 use crate::outcome::Outcome;
+use crate::pack::{Payload, coding, pack};
 
 /// Everything that can be done off the clock is done: the thread that hands over pays for it, not the client.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub enum Item {
 pub struct Post {
     head: Head,
     body: Vec<u8>,
+    /// Length of the body before it was compressed.
+    content: usize,
     documents: u64,
     timeout: Duration,
 }
@@ -46,12 +49,19 @@ impl Item {
             Supply::Calls { .. } if body.is_some() => Err(refused("calls have no body beside them".into())),
             Supply::Calls { calls, retry } => Ok(Self::Calls(Box::new(Prepared::new(&calls, retry, to)?))),
             Supply::Bulk { path, headers, documents, timeout_ms } => {
-                let body = body.ok_or_else(|| refused("a bulk needs a body".into()))?;
+                let mut body = body.ok_or_else(|| refused("a bulk needs a body".into()))?;
+                let content = body.len();
                 let headers = to.target.headers.iter().chain(&headers);
-                let head = Head::new(&to.target.hosts[to.host], "POST", &path, headers)
+                let coding = coding(to.target, content > 0, headers.clone());
+                if coding.is_some() {
+                    let mut packed = Vec::new();
+                    pack(&body, &mut packed).map_err(|error| refused(error.to_string()))?;
+                    body = packed;
+                }
+                let head = Head::new(&to.target.hosts[to.host], "POST", &path, headers.chain(&coding))
                     .map_err(|source| DriveError::Request { task: to.task.to_owned(), source })?;
                 let timeout = Duration::from_millis(timeout_ms.unwrap_or(to.target.timeout_ms));
-                Ok(Self::Bulk(Box::new(Post { head, body, documents, timeout })))
+                Ok(Self::Bulk(Box::new(Post { head, body, content, documents, timeout })))
             }
         }
     }
@@ -74,7 +84,8 @@ impl Post {
     async fn send(&mut self, link: &mut Link) -> Outcome {
         let documents = self.documents;
         let judge = |status, reply: &[u8]| judge_bulk(status, reply, documents);
-        let mut outcome = link.call(&mut self.head, &self.body, self.timeout, judge).await;
+        let body = Payload { bytes: &self.body, content: self.content };
+        let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
         let verdict = &mut outcome.verdict;
         if !verdict.is_success() && verdict.class != ErrorClass::BulkItem {
             // Without a reply about each document none of them is known to be in the index.

@@ -40,6 +40,7 @@ use crate::calls::Destination;
 use crate::error::DriveError;
 use crate::http::{Head, Routes};
 use crate::link::Links;
+use crate::pack::coding;
 use crate::shared::{Shared, StopLevel, lock};
 use crate::step::StepRun;
 
@@ -240,10 +241,12 @@ impl Lane {
             !NOT_TAKEN.contains(&name.as_str())
         });
         let headers = target.headers.iter().chain(own);
-        let head = Head::new(&target.hosts[host], &request.method, &request.target, headers)
+        let body = request.body.unwrap_or_default();
+        let coding = coding(target, !body.is_empty(), headers.clone());
+        let head = Head::new(&target.hosts[host], &request.method, &request.target, headers.chain(&coding))
             .map_err(|error| DriveError::Lane(error.to_string()))?;
         let timeout = request.timeout.unwrap_or(Duration::from_millis(target.timeout_ms)).min(LONGEST);
-        let load = Load::Request { head, body: request.body.unwrap_or_default(), timeout };
+        let load = Load::Request { head, body, packs: coding.is_some(), timeout };
         self.send_off(owner, (cluster, host), load)
     }
 

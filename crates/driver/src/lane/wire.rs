@@ -20,6 +20,7 @@ use crate::lane::item::Item;
 use crate::lane::seat::Seat;
 use crate::link::Links;
 use crate::outcome::Outcome;
+use crate::pack::{Payload, pack_in_slices};
 use crate::shared::Shared;
 use crate::step::StepRun;
 use crate::worker::{Busiest, Meter};
@@ -63,6 +64,8 @@ pub enum Load {
         head: Head,
         /// Its body, empty for none.
         body: Vec<u8>,
+        /// The body is compressed before it is sent.
+        packs: bool,
         /// How long it may take.
         timeout: Duration,
     },
@@ -131,7 +134,9 @@ impl Wire {
         let purpose = (owner.as_ref().map(|(seat, _)| (seat.task, seat.client)), cluster, host);
         let links = self.links(purpose);
         let (outcome, event) = match load {
-            Load::Request { head, body, timeout } => request(&links, ticket, (head, body, timeout)).await,
+            Load::Request { head, body, packs, timeout } => {
+                request(&links, ticket, (head, Body { content: body, packs }, timeout)).await
+            }
             Load::Operation(item) => self.operation(&links, ticket, item).await,
         };
         if let Some((seat, turn)) = owner {
@@ -159,19 +164,28 @@ impl Wire {
     }
 }
 
-async fn request(
-    links: &Links,
-    ticket: u64,
-    parts: (Head, Vec<u8>, Duration),
-) -> (Option<Outcome>, LaneEvent) {
-    let (mut head, body, timeout) = parts;
+/// The body of a request.
+struct Body {
+    content: Vec<u8>,
+    packs: bool,
+}
+
+async fn request(links: &Links, ticket: u64, parts: (Head, Body, Duration)) -> (Option<Outcome>, LaneEvent) {
+    let (mut head, Body { content, packs }, timeout) = parts;
+    let mut packed = Vec::new();
+    if packs && let Err(error) = pack_in_slices(&content, &mut packed).await {
+        let kind = ErrorClass::Protocol.name();
+        return (None, LaneEvent::Failed { ticket, kind, reason: error.to_string() });
+    }
+    let bytes = if packs { &packed } else { &content };
+    let body = Payload { bytes, content: content.len() };
     let mut reply = None;
     let judge = |status, body: &[u8]| {
         reply = Some((status, body.to_vec()));
         crate::outcome::Verdict::success(0, -1)
     };
     let mut link = links.take();
-    let outcome = link.call(&mut head, &body, timeout, judge).await;
+    let outcome = link.call(&mut head, body, timeout, judge).await;
     let event = if let Some((status, body)) = reply {
         LaneEvent::Reply { ticket, status, headers: link.headers(), body }
     } else {

@@ -1,6 +1,7 @@
 //! Bulks of a corpus: each client posts its own range of every file.
 
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::http::Head;
 use crate::judge::judge_bulk;
 use crate::link::Link;
 use crate::outcome::Outcome;
+use crate::pack::{Payload, coding, pack_in_slices};
 use crate::source::again;
 
 /// The data files of a step, mapped once and shared by all clients.
@@ -142,6 +144,8 @@ fn action_lines(plan: &Plan, task: &Task, bulk: &Bulk, (client, share): (u32, &F
 pub struct BulkSource {
     reader: BulkReader,
     body: BulkBody,
+    /// The body compressed, if it is sent so, or why it is not.
+    packed: Option<io::Result<Vec<u8>>>,
     documents: u32,
     head: Head,
     timeout: Duration,
@@ -173,11 +177,13 @@ impl BulkSource {
         };
         let parts: Result<Vec<Part>, DriveError> = shares(task, bulk, client).into_iter().map(part).collect();
         let headers = plan.target.headers.iter().chain(&bulk.headers);
-        let head = Head::new(&plan.target.hosts[host], "POST", &bulk.path, headers)
+        let coding = coding(&plan.target, true, headers.clone());
+        let head = Head::new(&plan.target.hosts[host], "POST", &bulk.path, headers.chain(&coding))
             .map_err(|source| DriveError::Request { task: task.name.clone(), source })?;
         Ok(Self {
             reader: BulkReader::new(parts?, bulk.bulk_size)?,
             body: BulkBody::new(),
+            packed: coding.map(|_| Ok(Vec::new())),
             documents: 0,
             head,
             timeout: Duration::from_millis(bulk.timeout_ms.unwrap_or(plan.target.timeout_ms)),
@@ -195,6 +201,13 @@ impl BulkSource {
         }
         self.documents = built.unwrap_or(0);
         built.is_some()
+    }
+
+    /// Compresses the body, if it is sent so, before it is due if there is time.
+    pub async fn pack(&mut self) {
+        if let Some(packed) = &mut self.packed {
+            renew(packed, self.body.as_slice()).await;
+        }
     }
 
     /// Posts the body, and again those of its documents that the engine had no room for, as often as the operation
@@ -218,7 +231,17 @@ impl BulkSource {
     /// Posts these documents, or the prepared ones; returns also the positions of those without room, if they may be
     /// sent again.
     async fn post(&mut self, link: &mut Link, again: Option<&[u8]>, documents: u64) -> (Outcome, Vec<usize>) {
-        let (body, retries) = (again.unwrap_or(self.body.as_slice()), self.retries_on_429);
+        let retries = self.retries_on_429;
+        let content = again.unwrap_or(self.body.as_slice());
+        if let Some(packed) = self.packed.as_mut().filter(|_| again.is_some()) {
+            renew(packed, content).await;
+        }
+        let bytes = match &self.packed {
+            None => content,
+            Some(Ok(packed)) => packed,
+            Some(Err(error)) => return (Outcome::unsent(error.to_string()), Vec::new()),
+        };
+        let body = Payload { bytes, content: content.len() };
         let mut no_room = Vec::new();
         let judge = |status, reply: &[u8]| {
             let verdict = judge_bulk(status, reply, documents);
@@ -235,4 +258,10 @@ impl BulkSource {
         }
         (outcome, no_room)
     }
+}
+
+/// Compresses a body in the place of the one before.
+async fn renew(packed: &mut io::Result<Vec<u8>>, body: &[u8]) {
+    let mut bytes = std::mem::replace(packed, Ok(Vec::new())).unwrap_or_default();
+    *packed = pack_in_slices(body, &mut bytes).await.map(|()| bytes);
 }

@@ -71,6 +71,13 @@ impl Source {
         }
     }
 
+    /// Compresses what was prepared, if it is sent so. This takes its time, and others of the thread work meanwhile.
+    pub async fn pack(&mut self) {
+        if let Self::Bulk(bulk) = self {
+            bulk.pack().await;
+        }
+    }
+
     /// Whether the next operation has yet to be handed over.
     pub fn is_dry(&self) -> bool {
         matches!(self, Self::Supplied(supplied) if supplied.is_dry())
