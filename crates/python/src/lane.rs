@@ -45,7 +45,15 @@ impl Lane {
     /// Hands over the next operation of a client; `False` when there is no room.
     #[pyo3(signature = (task, client, operation, body))]
     fn supply(&self, task: u32, client: u32, operation: &str, body: Option<&[u8]>) -> PyResult<bool> {
-        self.lane.supply((task, client), operation, body.map(<[u8]>::to_vec)).map_err(core_error)
+        let place = (task, client);
+        let supplied = match body {
+            // It may have to be compressed, and runners are not to wait for that.
+            Some(body) => {
+                Python::attach(|py| py.detach(|| self.lane.supply(place, operation, Some(body.to_vec()))))
+            }
+            None => self.lane.supply(place, operation, None),
+        };
+        supplied.map_err(core_error)
     }
 
     /// How many operations can be handed over to a client now.
