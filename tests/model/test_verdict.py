@@ -68,19 +68,6 @@ def test_a_source_that_keeps_clients_waiting_makes_it_suspect():
     assert reason.startswith("task 'fed': its clients waited 0.41 s for a parameter source written in Python")
 
 
-def test_a_busy_driver_thread_makes_it_suspect():
-    threads = [{"busiest": {"step": "index", "share": 0.1}}, {"busiest": {"step": "index", "share": 0.9}}]
-    (reason,) = judge(record(driver={"threads": threads})).reasons
-    assert reason.startswith("driver thread 1 was busy 90 % of step 'index' (limit 80 %)")
-    (reason,) = judge(record(driver={"threads": [{"name": "lane", **threads[1]}]})).reasons
-    assert reason.startswith("driver thread lane was busy 90 %")
-
-
-def test_driver_facts_that_are_missing_decide_nothing():
-    for driver in ({}, {"threads": None}, {"threads": [{}, 3, {"busiest": None}]}):
-        assert judge(record(driver=driver)).state == "valid"
-
-
 def test_missing_documents_make_it_suspect_unless_expected():
     lost = DocumentCheck("logs", 10, 9)
     assert judge(record(documents=(lost,))) == Verdict(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import signal
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -26,7 +29,7 @@ from pacenote.plan.document import (
     Target,
     Unpaced,
 )
-from pacenote.race.drive import drive
+from pacenote.race.drive import STOPPING, drive, stopping
 from pacenote.store.local import RaceFolder
 
 
@@ -60,9 +63,9 @@ def port() -> Iterator[int]:
 
 
 class Listener:
-    """Remembers what it was told; may do something at the first progress."""
+    """Remembers what it was told; raises signals at the first progress."""
 
-    def __init__(self, at_progress: signal.Signals | None = None) -> None:
+    def __init__(self, *at_progress: signal.Signals) -> None:
         self.tasks: list[str] = []
         self.seen: list[Progress] = []
         self.warnings: list[str] = []
@@ -70,9 +73,9 @@ class Listener:
 
     def progress(self, progress: Progress) -> None:
         self.seen.append(progress)
-        if self._at_progress is not None:
-            signal.raise_signal(self._at_progress)
-            self._at_progress = None
+        for number in self._at_progress:
+            signal.raise_signal(number)
+        self._at_progress = ()
 
     def task_finished(self, result: TaskResult) -> None:
         self.tasks.append(result.task)
@@ -127,14 +130,62 @@ def test_results_are_told_and_stored_as_they_come(port: int, folder: RaceFolder)
     assert folder.series.exists()
 
 
-def test_ctrl_c_ends_the_race_and_keeps_what_was_measured(port: int, folder: RaceFolder) -> None:
-    listener = Listener(at_progress=signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_and_a_closed_terminal_end_the_race_and_keep_what_was_measured(
+    port: int, folder: RaceFolder, number: signal.Signals
+) -> None:
+    listener = Listener(number)
     driven = drive(plan(port, 10_000_000), folder, None, listener)
     assert (driven.interrupted, driven.aborted, driven.ended_by_itself) == (True, "", False)
     (result,) = driven.tasks
     assert result.ended_by == "stopped"
     assert result.accounting.operations == driven.summary["samples"] > 0
     assert listener.warnings == ["stopping: requests under way may end; Ctrl-C again drops them"]
+
+
+def test_a_request_to_terminate_that_is_repeated_waits_for_nothing(folder: RaceFolder) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        listener = Listener(signal.SIGTERM, signal.SIGTERM)
+        driven = drive(plan(silent.getsockname()[1], 10_000_000), folder, None, listener)
+    assert driven.interrupted
+    (result,) = driven.tasks
+    assert (result.ended_by, result.accounting.unanswered, result.accounting.failed) == ("stopped", 1, 0)
+
+
+def test_a_race_that_was_started_without_a_terminal_does_not_miss_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert stopping() == (signal.SIGINT, signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert stopping() == STOPPING
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process can grow beyond a kilobyte."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_ends_the_race_and_every_task_that_had_ended_is_told(
+    port: int, folder: RaceFolder
+) -> None:
+    # What the core cannot write any more; the results of tasks take another way, and their own share of disk.
+    folder.append = lambda result: None  # type: ignore[method-assign]
+    with full_disk():
+        # The end of every task is written, until the core's own buffers are full too.
+        driven = drive(plan(port, *[1] * 40, 10_000_000), folder, None, Listener())
+    assert driven.error.startswith(f"cannot record to {folder.path}")
+    assert "File too large" in driven.error
+    assert driven.aborted == driven.error
+    ended = [result.task for result in driven.tasks if result.accounting.succeeded == 1]
+    assert ended == [f"task{number}" for number in range(len(ended))]
+    assert 0 < len(ended) < 40
 
 
 def test_ctrl_c_at_any_moment_loses_no_result(port: int, folder: RaceFolder) -> None:

@@ -306,6 +306,12 @@ def test_where_the_data_came_from_is_told():
     ]
 
 
+def test_a_wall_clock_that_was_set_is_told():
+    race = record(driver={"clock": {"steps": [{"at_s": 12.5, "by_s": -3600.0}]}})
+    (told,) = [note.text for note in summarise(race).notes if note.label == "Clock"]
+    assert told.startswith("the wall clock was set -3.6e+03 s at 12.5 s")
+
+
 def test_verdict_and_missing_telemetry_are_told():
     report = summarise(record(interrupted=True))
     assert report.verdict == Verdict("void", ("interrupted",))

@@ -4,6 +4,7 @@ import pytest
 
 from pacenote.telemetry.environment import (
     parse_cpu_model,
+    parse_load,
     parse_memory,
     parse_physical_cores,
     read_environment,
@@ -58,6 +59,12 @@ def test_physical_cores():
 def test_memory():
     assert parse_memory("MemTotal:        2048 kB\nMemFree: 1 kB\n") == 2 * 1024 * 1024
     assert parse_memory("MemFree: 1 kB\n") is None
+
+
+def test_load():
+    assert parse_load("0.39 0.51 1.06 3/114 13018\n") == (0.39, 0.51, 1.06)
+    assert parse_load("") is None
+    assert parse_load("a b c") is None
 
 
 def test_reading_never_fails(tmp_path):

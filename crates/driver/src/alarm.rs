@@ -16,7 +16,7 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-use crate::worker::thread_cpu_ns;
+use crate::meter::thread_cpu_ns;
 
 /// How the clients of a thread watch the clock, and what that costs it.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded}
 
 use crate::bound::measured_window;
 use crate::error::DriveError;
+use crate::meter::Served;
 use crate::outcome::{Outcome, Part};
 use crate::shared::{Shared, nanos};
 use crate::step::{StepRun, TaskRun};
@@ -19,6 +20,7 @@ use crate::step::{StepRun, TaskRun};
 pub struct Book {
     recorder: RefCell<Recorder>,
     open: RefCell<Vec<OpenTask>>,
+    served: RefCell<Vec<Served>>,
     shared: Arc<Shared>,
 }
 
@@ -26,8 +28,11 @@ pub struct Book {
 struct OpenTask {
     task: u32,
     clients: u32,
+    planned: u64,
+    recalled: u64,
     begun: u64,
     noted: u64,
+    served: Served,
     unsent: u64,
     underruns: u64,
     underrun_ns: u64,
@@ -39,8 +44,11 @@ impl OpenTask {
         Self {
             task,
             clients: 1,
+            planned: 0,
+            recalled: 0,
             begun: 0,
             noted: 0,
+            served: Served { task, ..Served::default() },
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
@@ -52,7 +60,12 @@ impl OpenTask {
 impl Book {
     /// A book with nothing in it.
     pub fn new(outgoing: Outgoing, shared: Arc<Shared>) -> Self {
-        Self { recorder: RefCell::new(Recorder::new(outgoing)), open: RefCell::default(), shared }
+        Self {
+            recorder: RefCell::new(Recorder::new(outgoing)),
+            open: RefCell::default(),
+            served: RefCell::default(),
+            shared,
+        }
     }
 
     /// Makes room for one more client of a task.
@@ -85,6 +98,22 @@ impl Book {
     pub fn withdraw_operation(&self, task: u32) {
         if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
             open.begun = open.begun.saturating_sub(1);
+            open.recalled += 1;
+        }
+    }
+
+    /// Counts an operation that was planned, and is not due any more: the race or the step ended before.
+    pub fn recall(&self, task: u32) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
+            open.recalled += 1;
+        }
+    }
+
+    /// Counts the failure of a source to make an operation, as one that nobody planned.
+    pub fn begin_failure(&self, task: u32) {
+        if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == task) {
+            open.planned += 1;
+            open.begun += 1;
         }
     }
 
@@ -105,6 +134,7 @@ impl Book {
     pub fn note(&self, sample: Sample) {
         if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == sample.task) {
             open.noted += 1;
+            open.served.note(&sample);
         }
         self.recorder.borrow_mut().note(sample);
     }
@@ -131,16 +161,18 @@ impl Book {
         self.recorder.borrow_mut().tick();
     }
 
-    /// One client has ended a task; the last one closes it.
-    pub fn end_client(&self, run: &TaskRun, by: EndedBy) {
+    /// One client has ended a task, in which it was to do so many operations; the last one closes it.
+    pub fn end_client(&self, run: &TaskRun, by: EndedBy, planned: u64) {
         let mut open = self.open.borrow_mut();
         let Some(position) = open.iter().position(|open| open.task == run.index) else { return };
         let entry = &mut open[position];
         entry.by = entry.by.max(by);
+        entry.planned += planned;
         entry.clients -= 1;
         if entry.clients == 0 {
             let entry = open.swap_remove(position);
-            self.end_task(&entry, run, entry.by);
+            let planned = (entry.planned + entry.unsent).saturating_sub(entry.recalled);
+            self.end_task(&entry, run, (entry.by, Some(planned)));
         }
     }
 
@@ -149,17 +181,25 @@ impl Book {
         let by = if shared.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         for entry in self.open.borrow_mut().drain(..) {
             if let Some((run, _)) = step.task(entry.task) {
-                self.end_task(&entry, run, by);
+                self.end_task(&entry, run, (by, None));
             }
         }
     }
 
-    fn end_task(&self, entry: &OpenTask, run: &TaskRun, by: EndedBy) {
+    /// What was carried out of each task that has ended.
+    pub fn served(&self) -> Vec<Served> {
+        self.served.borrow().clone()
+    }
+
+    fn end_task(&self, entry: &OpenTask, run: &TaskRun, (by, planned): (EndedBy, Option<u64>)) {
+        self.served.borrow_mut().push(entry.served);
         let started_ns = self.shared.elapsed_ns(run.origin());
         let unanswered = entry.begun - entry.noted;
         let end = TaskEnded {
             task: entry.task,
             by,
+            planned,
+            begun: entry.begun,
             unanswered,
             unsent: entry.unsent,
             underruns: entry.underruns,

@@ -58,6 +58,11 @@ impl Gate {
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
     }
 
+    /// Operations that were admitted.
+    pub fn admitted(&self) -> u64 {
+        self.admitted
+    }
+
     /// Takes the last admission back: the operation could not begin when it was admitted.
     pub fn withdraw(&mut self) {
         self.admitted = self.admitted.saturating_sub(1);

@@ -1,40 +1,60 @@
-//! The collector's thread: merges recordings, writes the race folder, hands over results and progress.
+//! The collector's thread: merges recordings, writes the race folder, hands over results and progress; looks at the
+//! clocks and the machine meanwhile.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Bound, Pace, Plan, Samples, Work};
-use pacenote_record::{Collector, Delivery, Keep, RecordError, Spare, TaskInfo};
+use pacenote_record::{Collector, Delivery, Keep, RecordError, Spare, TaskEnd, TaskInfo, on_disk};
 
 use crate::bound::ns;
+use crate::clock::{ClockHealth, ClockWatch, Reading};
+use crate::machine::{CpuTicks, MachineUse};
 use crate::shared::{Event, Shared};
 use crate::source::planned_bulks;
 
 /// How often progress is renewed.
 const RENEW: Duration = Duration::from_millis(200);
 
-/// Collects until every recorder is gone. Returns how many samples were written.
-///
-/// # Errors
-///
-/// When the race folder cannot be written; the race is then aborted, and what follows is summed up but not written.
+/// What the thread can say at the end.
+#[derive(Debug)]
+pub struct Collected {
+    /// Samples on disk.
+    pub samples: u64,
+    /// What does not add up, one sentence each.
+    pub contradictions: Vec<String>,
+    /// The clocks during the race.
+    pub clock: ClockHealth,
+    /// The machine during the race.
+    pub machine: Option<MachineUse>,
+    /// Why the race folder could not be written.
+    pub failure: Option<RecordError>,
+}
+
+/// Collects until every recorder is gone. When the race folder cannot be written the race is aborted, and what follows is
+/// summed up but not written.
 pub fn collect(
     mut collector: Collector,
     inbox: &Receiver<Delivery>,
     spare: &Spare,
     shared: &Arc<Shared>,
-) -> Result<u64, RecordError> {
+) -> Collected {
+    let (mut clocks, ticks) = (ClockWatch::start(), CpuTicks::read());
     let mut renewed = Instant::now();
-    let mut failed = None;
+    let mut failure = None;
     loop {
         match inbox.recv_timeout(RENEW) {
             Ok(delivery) => {
-                if let Err(error) = take(&mut collector, delivery, spare, shared) {
+                let ended = collector.receive(delivery, spare).unwrap_or_else(|error| {
                     // The race cannot go on, but what its tasks came to is still known.
                     shared.abort(error.to_string());
                     collector.stop_writing();
-                    failed.get_or_insert(error);
+                    failure.get_or_insert(error);
+                    None
+                });
+                if let Some(end) = ended {
+                    tell(end, shared);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -42,25 +62,31 @@ pub fn collect(
         }
         if renewed.elapsed() >= RENEW {
             renewed = Instant::now();
+            clocks.note(Reading::take());
             shared.progress().tasks = collector.progress(shared.elapsed_ns(renewed));
         }
     }
+    let mut orphans = 0;
+    while let Some(orphan) = collector.finish_orphan() {
+        orphans += 1;
+        tell(orphan, shared);
+    }
     shared.progress().tasks.clear();
-    let written = collector.close();
-    failed.map_or(written, Err)
+    let (mut contradictions, kept) = (collector.contradictions().to_vec(), collector.kept());
+    let closed = collector.close().map_err(|error| failure.get_or_insert(error));
+    let samples = closed.unwrap_or_default();
+    // What a thread had in hand when it died is lost, and the race says that it did.
+    if failure.is_none() && orphans == 0 {
+        contradictions.extend(on_disk(kept, samples));
+    }
+    let machine = CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then));
+    Collected { samples, contradictions, clock: clocks.end(), machine, failure }
 }
 
-fn take(
-    collector: &mut Collector,
-    delivery: Delivery,
-    spare: &Spare,
-    shared: &Shared,
-) -> Result<(), RecordError> {
-    if let Some(end) = collector.receive(delivery, spare)? {
-        shared.progress().tasks.retain(|running| running.task != end.result.task);
-        shared.publish(Event::TaskFinished(Box::new(end.result)));
-    }
-    Ok(())
+/// Tells the caller of a task that has ended.
+fn tell(end: TaskEnd, shared: &Shared) {
+    shared.progress().tasks.retain(|running| running.task != end.result.task);
+    shared.publish(Event::TaskFinished(Box::new(end.result)));
 }
 
 /// The plan's word for the samples that are kept, as the recorders know it.

@@ -23,6 +23,9 @@ use crate::source::DataFiles;
 use crate::step::StepRun;
 use crate::worker::{Order, Report};
 
+/// What the names of all threads begin with.
+pub const THREADS: &str = "pacenote-";
+
 /// How long to wait for a report before looking whether the workers still live.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
 
@@ -125,19 +128,33 @@ impl Crew {
         result
     }
 
-    /// Sends the workers home and hears what they used.
-    ///
-    /// # Errors
-    ///
-    /// When a worker had died.
-    pub fn dismiss(self) -> Result<Vec<ThreadSummary>, DriveError> {
+    /// Sends the workers home and hears what they used, and how the first of those that died did.
+    pub fn dismiss(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
         for worker in &self.orders {
             // A worker that died is found out below.
             let _ = worker.send(Order::Quit);
         }
-        let join = |thread: JoinHandle<Result<ThreadSummary, DriveError>>| {
-            thread.join().map_err(|_| DriveError::ThreadDied("a worker panicked".into())).flatten()
-        };
-        self.threads.into_iter().map(join).collect()
+        let (mut summaries, mut died) = (Vec::new(), None);
+        for thread in self.threads {
+            match join(thread).flatten() {
+                Ok(summary) => summaries.push(summary),
+                Err(error) => drop(died.get_or_insert(error)),
+            }
+        }
+        (summaries, died)
     }
+}
+
+/// Waits for a thread to end; tells its panic if that is how it ended.
+///
+/// # Errors
+///
+/// When it panicked.
+pub fn join<T>(thread: JoinHandle<T>) -> Result<T, DriveError> {
+    let name = thread.thread().name().map_or("a thread", |name| name.trim_start_matches(THREADS)).to_owned();
+    thread.join().map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        DriveError::ThreadDied(format!("{name} panicked: {}", text.unwrap_or("it did not say why")))
+    })
 }

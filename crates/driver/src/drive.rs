@@ -48,6 +48,16 @@ pub enum Schedule {
     Shared(Rc<OpenLoop>),
 }
 
+impl Schedule {
+    /// Operations that it has handed out since it was asked last.
+    pub fn planned(&self) -> u64 {
+        match self {
+            Self::Own(_, gate) => gate.admitted(),
+            Self::Shared(open) => open.settle(),
+        }
+    }
+}
+
 /// What a client looks at while it works.
 #[derive(Debug, Clone, Copy)]
 pub struct Desk<'a> {
@@ -116,6 +126,7 @@ impl Client<'_> {
             if let Some(due_ns) = due_ns
                 && !self.wait_until(origin, due_ns).await
             {
+                self.book.recall(share.task);
                 return self.stopped_by();
             }
             self.book.begin_operation(share.task);
@@ -178,6 +189,7 @@ impl Client<'_> {
         if share.source.prepare() {
             Ok(Next { due_ns, begun, sample_type })
         } else {
+            gate.withdraw();
             Err(self.exhausted(share, origin, task))
         }
     }
@@ -302,8 +314,8 @@ impl Client<'_> {
     /// one.
     fn exhausted(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
         let Some(reason) = share.hand.as_ref().and_then(Hand::failure) else { return EndedBy::Source };
-        self.book.begin_operation(share.task);
         let verdict = Verdict::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
+        self.book.begin_failure(share.task);
         let outcome = Outcome { verdict, ..Outcome::nothing() };
         let (started, done) = (outcome.sent, outcome.done);
         let times = Times { origin, due_ns: None, free_ns: since(origin, done), started, ended: Some(done) };

@@ -20,6 +20,7 @@
 //! | `control.rs` | the schedule, step by step |
 //! | `collect.rs` | the collector's thread |
 //! | `worker.rs` | one thread and its clients |
+//! | `meter.rs`, `clock.rs`, `machine.rs` | can the driver's figures be trusted: its threads, the clocks, the machine |
 //! | `link.rs` | a client's connections, and one request on one of them |
 //! | `calls/` | carrying out calls: requests, pages, composites |
 //! | `pack.rs` | request bodies compressed ahead of the clock |
@@ -38,6 +39,7 @@ mod alarm;
 mod book;
 mod bound;
 mod calls;
+mod clock;
 mod collect;
 mod control;
 mod drive;
@@ -46,6 +48,8 @@ pub mod http;
 mod judge;
 mod lane;
 mod link;
+mod machine;
+mod meter;
 mod open_loop;
 mod outcome;
 mod pacer;

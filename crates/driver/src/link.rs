@@ -1,6 +1,6 @@
 //! A client's connections, and one request on one of them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ pub struct Links {
     client: usize,
     /// Those that nobody uses, the one used last at the end.
     idle: RefCell<Vec<Link>>,
+    /// Whether the connection was opened again since it was used last.
+    reopened: Cell<bool>,
 }
 
 impl Links {
@@ -26,7 +28,12 @@ impl Links {
     /// addresses likewise. Not connected yet.
     pub fn of_client(routes: &Routes, client: usize) -> Self {
         let (host, client) = (client % routes.len(), client / routes.len());
-        Self { route: Arc::clone(&routes[host]), client, idle: RefCell::default() }
+        Self {
+            route: Arc::clone(&routes[host]),
+            client,
+            idle: RefCell::default(),
+            reopened: Cell::new(false),
+        }
     }
 
     /// Host and port, for messages.
@@ -42,8 +49,25 @@ impl Links {
         connected.map(drop)
     }
 
+    /// Whether nobody uses the connection, and it is gone: cut by the other side, or broken by the last request. Once
+    /// between two requests; the next may be far away, and a server that closes what is idle would be kept busy.
+    pub fn is_cut_off(&self) -> bool {
+        !self.reopened.get() && self.idle.borrow_mut().last_mut().is_some_and(Link::is_cut_off)
+    }
+
+    /// Opens a connection that [`Links::is_cut_off`], off every clock.
+    pub async fn reopen(&self, deadline: Instant) -> Result<(), DialError> {
+        let mut link = self.take();
+        let reopened = link.connect(deadline).await;
+        link.owed += reopened.as_ref().copied().unwrap_or(0);
+        self.give_back(link);
+        self.reopened.set(true);
+        reopened.map(drop)
+    }
+
     /// A connection for one request after another, to be given back; one that is dropped instead is closed.
     pub fn take(&self) -> Link {
+        self.reopened.set(false);
         let idle = self.idle.borrow_mut().pop();
         idle.unwrap_or_else(|| Link::new(Arc::clone(&self.route), self.client))
     }
@@ -66,6 +90,8 @@ pub struct Link {
     client: usize,
     /// It was open before.
     opened: bool,
+    /// How often it was opened again for the next request, before that.
+    owed: u32,
     connection: Option<Connection>,
     /// The last reply, if its request had one.
     reply: Option<Reply>,
@@ -73,12 +99,16 @@ pub struct Link {
 
 impl Link {
     fn new(route: Arc<Route>, client: usize) -> Self {
-        Self { route, client, opened: false, connection: None, reply: None }
+        Self { route, client, opened: false, owed: 0, connection: None, reply: None }
     }
 
     /// The headers of the last reply.
     pub fn headers(&self) -> Vec<(String, String)> {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
+    }
+
+    fn is_cut_off(&mut self) -> bool {
+        self.connection.as_mut().is_none_or(Connection::was_cut)
     }
 
     fn body(&self) -> Option<&[u8]> {
@@ -91,7 +121,8 @@ impl Link {
         if self.connection.as_mut().is_some_and(Connection::usable) {
             return Ok(0);
         }
-        self.connection = None;
+        // The last reply lies in the old one.
+        (self.connection, self.reply) = (None, None);
         self.connection = Some(Connection::open(&self.route, self.client, deadline).await?);
         Ok(u32::from(std::mem::replace(&mut self.opened, true)))
     }
@@ -110,7 +141,7 @@ impl Link {
         let opened = self.connect(deadline).await;
         let sent = Instant::now();
         let (connection, reconnects) = match (self.connection.as_mut(), opened) {
-            (Some(connection), Ok(reconnects)) => (connection, reconnects),
+            (Some(connection), Ok(reconnects)) => (connection, reconnects + std::mem::take(&mut self.owed)),
             (_, opened) => return failed(sent, connect_failure(opened.err()), Traffic::default()),
         };
         let before = connection.crossed();

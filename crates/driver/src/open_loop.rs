@@ -27,6 +27,8 @@ struct State {
     /// The schedules of the clients; the task's is their union.
     pacers: Vec<Pacer>,
     gate: Gate,
+    /// Admitted operations that were accounted for.
+    settled: u64,
     /// When the next operation of each schedule is due, and whose it is. Empty before the task begins and once it is
     /// over. What was given back is nobody's.
     due: BinaryHeap<Reverse<(u64, usize)>>,
@@ -50,7 +52,7 @@ impl OpenLoop {
     pub fn new(bound: Bound, pacers: Vec<Pacer>) -> Self {
         let gate = Gate::new(bound, pacers.len() as u64);
         let due = BinaryHeap::with_capacity(pacers.len());
-        Self { state: RefCell::new(State { pacers, gate, due, begun: false }) }
+        Self { state: RefCell::new(State { pacers, gate, settled: 0, due, begun: false }) }
     }
 
     /// A client begins with the task. If the first one comes late, what was due by then was not for it to send.
@@ -65,6 +67,13 @@ impl OpenLoop {
             }
             state.due.extend(pacer.next_due_ns().map(|due_ns| Reverse((due_ns, number))));
         }
+    }
+
+    /// Operations that were taken since this was asked last, by whoever.
+    pub fn settle(&self) -> u64 {
+        let state = &mut *self.state.borrow_mut();
+        let taken = state.gate.admitted();
+        taken - std::mem::replace(&mut state.settled, taken)
     }
 
     /// When the task's time is over, in nanoseconds since it began.

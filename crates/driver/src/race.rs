@@ -14,14 +14,17 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::collect::{collect, keep, task_infos};
-use crate::control::Crew;
+use crate::clock::ClockHealth;
+use crate::collect::{Collected, collect, keep, task_infos};
+use crate::control::{Crew, THREADS, join};
 use crate::error::DriveError;
 use crate::http::{Route, Routes, SystemRoots};
 use crate::lane::Lane;
 use crate::lane::wire::{Command, serve};
+use crate::machine::MachineUse;
+use crate::meter::{Busiest, Delayed, RunQueue, Usage, process_cpu_ns, thread_cpu_ns};
 use crate::shared::{Event, Shared, StopLevel};
-use crate::worker::{Busiest, Worker, thread_cpu_ns};
+use crate::worker::Worker;
 
 /// A running race.
 #[derive(Debug)]
@@ -48,8 +51,16 @@ pub struct Progress {
 /// How a race ended.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// One per worker, and one for the requests of runners in Python if there are any.
+    /// One per worker, one for the requests of runners in Python if there are any, `collect` and `control`.
     pub threads: Vec<ThreadSummary>,
+    /// CPU time of the whole process while the race ran, Python included, seconds.
+    pub process_cpu_s: f64,
+    /// The machine while the race ran; `null` where the system does not say.
+    pub machine: Option<MachineUse>,
+    /// The clocks while the race ran.
+    pub clock: ClockHealth,
+    /// What does not add up in the driver's own counts, one sentence each: defects of the driver.
+    pub contradictions: Vec<String>,
     /// Samples on disk.
     pub samples: u64,
     /// From the first step's beginning to the end of the race, seconds.
@@ -69,10 +80,28 @@ pub struct ThreadSummary {
     pub name: String,
     /// CPU time, seconds.
     pub cpu_s: f64,
+    /// Ready to run but without a core, seconds; `null` where the system does not say.
+    pub run_queue_s: Option<f64>,
     /// Lifetime, seconds.
     pub wall_s: f64,
     /// Where it was busiest; `null` when no step lasted a second.
     pub busiest: Option<Busiest>,
+    /// Where waiting for a core mattered most; `null` when nothing was there to tell.
+    pub delayed: Option<Delayed>,
+}
+
+impl ThreadSummary {
+    /// Of the calling thread, which is about to end.
+    fn of_this(name: &str, born: Instant, usage: Usage) -> Self {
+        Self {
+            name: name.to_owned(),
+            cpu_s: thread_cpu_ns() as f64 / 1e9,
+            run_queue_s: RunQueue::read().map(|queue| queue.wait_ns as f64 / 1e9),
+            wall_s: born.elapsed().as_secs_f64(),
+            busiest: usage.busiest,
+            delayed: usage.delayed,
+        }
+    }
 }
 
 impl Race {
@@ -97,7 +126,7 @@ impl Race {
             crew.threads.push(serve_lane(lane, &shared, errands)?);
         }
         let (theirs, spare) = (Arc::clone(&shared), outgoing.spare());
-        let control = spawn("pacenote-control", move || {
+        let control = spawn("control", move || {
             let collecting = collect_aside(collector, inbox, spare, &theirs);
             let summary = run(crew, &plan, &theirs, outgoing, collecting);
             theirs.publish(Event::Finished(Box::new(summary)));
@@ -141,7 +170,7 @@ impl Drop for Race {
     }
 }
 
-type Collecting = Result<JoinHandle<Result<u64, pacenote_record::RecordError>>, DriveError>;
+type Collecting = Result<JoinHandle<(Collected, ThreadSummary)>, DriveError>;
 
 fn collect_aside(
     collector: Collector,
@@ -150,7 +179,11 @@ fn collect_aside(
     shared: &Arc<Shared>,
 ) -> Collecting {
     let shared = Arc::clone(shared);
-    spawn("pacenote-collect", move || collect(collector, &inbox, &spare, &shared))
+    spawn("collect", move || {
+        let born = Instant::now();
+        let collected = collect(collector, &inbox, &spare, &shared);
+        (collected, ThreadSummary::of_this("collect", born, Usage::default()))
+    })
 }
 
 /// Runs all steps, then sends everybody home and sums up.
@@ -161,23 +194,43 @@ fn run(
     outgoing: Outgoing,
     collecting: Collecting,
 ) -> Summary {
+    let (born, used_ns) = (Instant::now(), process_cpu_ns());
     let mut error = if collecting.is_ok() { crew.run(plan, shared, &outgoing).err() } else { None };
     let stopped = shared.stop_level() != StopLevel::Run && shared.aborted().is_none();
-    if error.is_some() {
+    if let Some(error) = &error {
+        shared.abort(error.to_string());
         shared.stop(StopLevel::Abandon);
     }
     if let Some(lane) = &crew.lane {
         lane.quit();
     }
-    let threads = crew.dismiss().map_err(|died| error.get_or_insert(died)).unwrap_or_default();
+    let (mut threads, died) = crew.dismiss();
+    if matches!(error, None | Some(DriveError::ThreadDied(_))) {
+        // How a thread died says more than that it was missed.
+        error = died.or(error);
+    }
     drop(outgoing);
-    let collected = collecting.and_then(|thread| {
-        let joined = thread.join().map_err(|_| DriveError::ThreadDied("the collector panicked".into()));
-        joined.and_then(|result| result.map_err(DriveError::from))
+    let collected = match collecting.and_then(join) {
+        Ok((mut collected, thread)) => {
+            threads.push(thread);
+            error = error.or_else(|| collected.failure.take().map(DriveError::from));
+            Some(collected)
+        }
+        Err(failed) => {
+            error.get_or_insert(failed);
+            None
+        }
+    };
+    threads.push(ThreadSummary::of_this("control", born, Usage::default()));
+    let (samples, contradictions, clock, machine) = collected.map_or_else(Default::default, |collected| {
+        (collected.samples, collected.contradictions, collected.clock, collected.machine)
     });
-    let samples = collected.map_err(|failed| error.get_or_insert(failed)).unwrap_or_default();
     Summary {
         threads,
+        process_cpu_s: process_cpu_ns().saturating_sub(used_ns) as f64 / 1e9,
+        machine,
+        clock,
+        contradictions,
         samples,
         wall_s: shared.elapsed_ns(Instant::now()) as f64 / 1e9,
         stopped,
@@ -243,7 +296,7 @@ fn hire(
             outgoing: outgoing.clone(),
         };
         let name = format!("drive-{index}");
-        threads.push(spawn(&format!("pacenote-{name}"), move || live(name, worker.run()))?);
+        threads.push(spawn(&name.clone(), move || live(&name, worker.run()))?);
     }
     Ok(Crew { orders, reports, threads, lane: lane.cloned() })
 }
@@ -255,7 +308,7 @@ fn serve_lane(
     errands: UnboundedReceiver<Command>,
 ) -> Result<JoinHandle<Result<ThreadSummary, DriveError>>, DriveError> {
     let (lane, shared) = (Arc::clone(lane), Arc::clone(shared));
-    spawn("pacenote-lane", move || live("lane".to_owned(), serve(lane, shared, errands)))
+    spawn("lane", move || live("lane", serve(lane, shared, errands)))
 }
 
 fn runtime() -> Result<Runtime, DriveError> {
@@ -264,31 +317,33 @@ fn runtime() -> Result<Runtime, DriveError> {
 }
 
 /// The life of a thread that does `work`.
-fn live(name: String, work: impl Future<Output = Option<Busiest>>) -> Result<ThreadSummary, DriveError> {
+fn live(name: &str, work: impl Future<Output = Usage>) -> Result<ThreadSummary, DriveError> {
     let born = Instant::now();
     // Timers of this thread are to ring on time, not when it suits the kernel; a refusal only costs precision.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let runtime = runtime()?;
-    let busiest = tokio::task::LocalSet::new().block_on(&runtime, work);
-    Ok(ThreadSummary {
-        name,
-        cpu_s: thread_cpu_ns() as f64 / 1e9,
-        wall_s: born.elapsed().as_secs_f64(),
-        busiest,
-    })
+    let usage = tokio::task::LocalSet::new().block_on(&runtime, work);
+    Ok(ThreadSummary::of_this(name, born, usage))
 }
 
+/// Starts a thread of this name, behind the program's.
 fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, DriveError> {
-    let builder = thread::Builder::new().name(name.to_owned());
+    let builder = thread::Builder::new().name(format!("{THREADS}{name}"));
     builder.spawn(body).map_err(|source| DriveError::System { what: "a thread", source })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
+    use pacenote_record::EndedBy;
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::worker::{Order, Report};
 
     #[test]
     fn every_target_that_wants_compression_asks_for_it_first() {
@@ -313,5 +368,79 @@ mod tests {
         assert_eq!(values(&plan.target), ["gzip", "identity"]);
         assert_eq!(values(&plan.others[0].target), ["identity"]);
         assert_eq!(values(&plan.others[1].target), ["gzip", "identity"]);
+    }
+
+    /// A client that sleeps for a moment, and then for so long that only the end of the race wakes it.
+    fn plan(port: u16) -> Arc<Plan> {
+        let task = |name: &str, seconds: f64| {
+            json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
+                "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
+                "bound": {"kind": "iterations", "warmup": 0, "measured": 3}, "tolerates_errors": false,
+                "work": {"kind": "sleep", "seconds": seconds}})
+        };
+        let step = |task: u32| -> Value {
+            json!({"name": format!("step {task}"), "completed_by": null,
+                "slots": [{"client": 0, "allocations": [{"task": task, "client": 0}]}]})
+        };
+        let host = json!({"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null});
+        let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+            "verify_host": true, "server_name": null});
+        let plan = json!({"version": 3, "race_id": "r", "seed": 1, "others": [],
+            "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
+            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
+            "tasks": [task("nod", 0.001), task("nap", 600.0)], "steps": [step(0), step(1)]});
+        Arc::new(Plan::from_json(&plan.to_string()).unwrap())
+    }
+
+    /// A worker that has no clients, and panics when the second step starts.
+    async fn doomed(mut orders: UnboundedReceiver<Order>, reports: std::sync::mpsc::Sender<Report>) -> Usage {
+        for step in 0.. {
+            let Some(Order::Prepare(..)) = orders.recv().await else { break };
+            reports.send(Report::Ready(Ok(()))).unwrap();
+            let Some(Order::Start) = orders.recv().await else { break };
+            assert!(step < 1, "a defect of number {step}");
+            reports.send(Report::Done).unwrap();
+        }
+        Usage::default()
+    }
+
+    #[test]
+    fn a_worker_that_panics_ends_the_race_which_keeps_what_was_measured_and_says_so() {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let plan = plan(listener.local_addr().unwrap().port());
+        let shared = Arc::new(Shared::new(2));
+        let (sender, inbox) = channel();
+        let outgoing = Outgoing::new(sender, keep(plan.driver.samples));
+        let routes = routes(&plan).unwrap();
+        let mut crew = hire((&plan, &routes[0]), &shared, (1, None), &outgoing).unwrap();
+        // The second of two workers; the first has the only client.
+        let ((orders, receiver), (answers, reports)) = (unbounded_channel(), channel());
+        crew.orders.push(orders);
+        let first = std::mem::replace(&mut crew.reports, reports);
+        let forward = answers.clone();
+        let forwarding = spawn("forward", move || first.iter().for_each(|report| drop(forward.send(report))));
+        crew.threads.push(spawn("drive-1", move || live("drive-1", doomed(receiver, answers))).unwrap());
+        let collector = Collector::new(folder.path(), task_infos(&plan)).unwrap();
+        let collecting = collect_aside(collector, inbox, outgoing.spare(), &shared);
+
+        let summary = run(crew, &plan, &shared, outgoing, collecting);
+
+        join(forwarding.unwrap()).unwrap();
+        let why = "a driver thread ended unexpectedly: drive-1 panicked: a defect of number 1";
+        assert_eq!((summary.error.as_deref(), summary.stopped), (Some(why), false));
+        let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
+        assert_eq!(names, ["drive-0", "collect", "control"]);
+        let ended: Vec<(String, u64, EndedBy)> = shared
+            .wait(Duration::ZERO)
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::TaskFinished(end) => Some((end.task, end.accounting.succeeded, end.ended_by)),
+                Event::Finished(_) => None,
+            })
+            .collect();
+        let (nod, nap) =
+            (("nod".to_owned(), 3, EndedBy::Iterations), ("nap".to_owned(), 0, EndedBy::Aborted));
+        assert_eq!(ended, [nod, nap]);
+        assert_eq!((summary.samples, summary.contradictions.len()), (3, 0));
     }
 }

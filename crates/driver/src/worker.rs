@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{OnError, Plan, Slot, Step};
+use pacenote_plan::{OnError, Plan, Slot};
 use pacenote_record::Outgoing;
-use serde::Serialize;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -17,14 +16,18 @@ use crate::book::Book;
 use crate::bound::Gate;
 use crate::drive::{Client, Desk, Schedule, Share};
 use crate::error::DriveError;
-use crate::http::Routes;
+use crate::http::{DialError, Routes};
 use crate::lane::Lane;
 use crate::link::Links;
+use crate::meter::{Meter, Served, Usage};
 use crate::open_loop::OpenLoop;
 use crate::pacer::Pacer;
-use crate::shared::{Shared, StopLevel, nanos};
+use crate::shared::{Shared, StopLevel};
 use crate::source::{DataFiles, Site, Source};
 use crate::step::StepRun;
+
+/// How often connections that nobody uses are looked at.
+const LOOK_AFTER: Duration = Duration::from_millis(500);
 
 /// What the control thread tells a worker.
 #[derive(Debug)]
@@ -67,51 +70,6 @@ pub struct Worker {
     pub outgoing: Outgoing,
 }
 
-/// The step in which a thread was busiest. Idle steps would average a saturated one away.
-#[derive(Debug, Clone, Serialize)]
-pub struct Busiest {
-    /// Name of the step.
-    pub step: String,
-    /// CPU time / wall time.
-    pub share: f64,
-}
-
-impl Busiest {
-    /// A step shorter than this says little.
-    const SHORTEST: Duration = Duration::from_secs(1);
-
-    fn of(step: &Step, wall: Duration, cpu_ns: u64) -> Option<Self> {
-        let share = cpu_ns as f64 / 1e9 / wall.as_secs_f64();
-        (wall >= Self::SHORTEST).then(|| Self { step: step.name.clone(), share })
-    }
-
-    /// The busier of two steps.
-    pub fn busier(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        one.into_iter().chain(other).max_by(|one, other| one.share.total_cmp(&other.share))
-    }
-}
-
-/// What the calling thread uses from now on.
-#[derive(Debug)]
-pub struct Meter {
-    began: Instant,
-    cpu_ns: u64,
-}
-
-impl Meter {
-    /// Starts at 0.
-    pub fn start() -> Self {
-        Self { began: Instant::now(), cpu_ns: thread_cpu_ns() }
-    }
-
-    /// How busy the thread was, by now, in a step that began with the meter; `None` when it was too short to tell. So
-    /// much of its CPU time went into watching the clock and would have been there for work.
-    pub fn read(&self, step: &Step, watched_ns: u64) -> Option<Busiest> {
-        let used_ns = thread_cpu_ns().saturating_sub(self.cpu_ns);
-        Busiest::of(step, self.began.elapsed(), used_ns.saturating_sub(watched_ns))
-    }
-}
-
 /// What the shares of a step are made with.
 struct Making<'a> {
     files: &'a DataFiles,
@@ -124,16 +82,16 @@ struct Making<'a> {
 #[derive(Debug)]
 struct Seat {
     slot: Slot,
-    links: Links,
+    links: Rc<Links>,
     alarm: Alarm,
     shares: Vec<Share>,
 }
 
 impl Worker {
-    /// Works until told to quit.
-    pub async fn run(mut self) -> Option<Busiest> {
+    /// Works until told to quit. Tells what it used.
+    pub async fn run(mut self) -> Usage {
         let mut kept = BTreeMap::new();
-        let mut busiest: Option<Busiest> = None;
+        let mut usage = Usage::default();
         while let Some(order) = self.orders.recv().await {
             let Order::Prepare(step, files) = order else { break };
             let book = Book::new(self.outgoing.clone(), Arc::clone(&self.shared));
@@ -150,11 +108,13 @@ impl Worker {
                 break;
             }
             let meter = Meter::start();
-            self.run_step(&step, book, seats, &mut kept).await;
-            busiest = Busiest::busier(busiest, meter.read(step.step(), watch.idle_ns()));
+            let served = self.run_step(&step, book, seats, &mut kept).await;
+            usage.add(&step.step().name, meter.read(watch.idle_ns()), &served, |task| {
+                self.plan.tasks[task as usize].name.clone()
+            });
             let _ = self.reports.send(Report::Done);
         }
-        busiest
+        usage
     }
 
     async fn prepare(
@@ -162,13 +122,14 @@ impl Worker {
         step: &Arc<StepRun>,
         making: &Making<'_>,
         watch: &Rc<Watch>,
-        kept: &mut BTreeMap<u32, Links>,
+        kept: &mut BTreeMap<u32, Rc<Links>>,
     ) -> Result<Vec<Seat>, DriveError> {
         let mut seats = Vec::new();
         for slot in step.slots_of(self.place.0, self.place.1) {
             let host = slot.client as usize % self.plan.target.hosts.len();
             let links = kept.remove(&slot.client);
-            let links = links.unwrap_or_else(|| Links::of_client(&self.routes, slot.client as usize));
+            let links =
+                links.unwrap_or_else(|| Rc::new(Links::of_client(&self.routes, slot.client as usize)));
             let alarm = Alarm::new(Rc::clone(watch));
             let shares = self.shares(slot, host, making)?;
             seats.push(Seat { slot: slot.clone(), links, alarm, shares });
@@ -252,11 +213,13 @@ impl Worker {
         step: &Arc<StepRun>,
         book: Book,
         seats: Vec<Seat>,
-        kept: &mut BTreeMap<u32, Links>,
-    ) {
+        kept: &mut BTreeMap<u32, Rc<Links>>,
+    ) -> Vec<Served> {
         let book = Rc::new(book);
         let waker = self.shared.waker(self.place.0);
         let mut clients = JoinSet::new();
+        let mut reopening = JoinSet::new();
+        let links: Vec<Rc<Links>> = seats.iter().map(|seat| Rc::clone(&seat.links)).collect();
         for mut seat in seats {
             let (step, shared) = (Arc::clone(step), Arc::clone(&self.shared));
             let (book, waker) = (Rc::clone(&book), Arc::clone(&waker));
@@ -267,6 +230,7 @@ impl Worker {
             });
         }
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        let mut looks = tokio::time::interval(LOOK_AFTER);
         loop {
             let woken = waker.notified();
             tokio::select! {
@@ -277,6 +241,7 @@ impl Worker {
                     Some(Err(error)) => self.shared.abort(format!("a client of the driver died: {error}")),
                 },
                 _ = seconds.tick() => book.tick(),
+                _ = looks.tick() => self.look_after(&links, step, &mut reopening),
                 () = woken => {}
             }
             if self.shared.stop_level() == StopLevel::Abandon {
@@ -286,6 +251,31 @@ impl Worker {
         // Clients still at work are dropped with their requests, which stay unanswered.
         drop(clients);
         book.close(step, &self.shared);
+        book.served()
+    }
+}
+
+impl Worker {
+    /// An engine that dies while no request is under way closes connections and refuses new ones. Nothing is sent to find
+    /// out: what was cut is opened again, as the next request would.
+    fn look_after(&self, links: &[Rc<Links>], step: &Arc<StepRun>, reopening: &mut JoinSet<()>) {
+        while reopening.try_join_next().is_some() {}
+        if self.plan.driver.on_error == OnError::ContinueOnNetwork {
+            return;
+        }
+        let deadline = Instant::now() + Duration::from_millis(self.plan.target.timeout_ms);
+        for links in links.iter().filter(|links| links.is_cut_off()) {
+            let (links, step, shared) = (Rc::clone(links), Arc::clone(step), Arc::clone(&self.shared));
+            reopening.spawn_local(async move {
+                let Err(error) = links.reopen(deadline).await else { return };
+                if matches!(&error, DialError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
+                    // Nobody refused; a request would wait as long, and say so.
+                    return;
+                }
+                let (host, name) = (links.host_name(), &step.step().name);
+                shared.abort(format!("{host} has closed its connections in step {name}: {error}"));
+            });
+        }
     }
 }
 
@@ -305,13 +295,6 @@ async fn work(seat: &mut Seat, book: &Book, desk: Desk<'_>) {
             hand.end();
         }
         desk.step.client_ended(run);
-        book.end_client(run, by);
+        book.end_client(run, by, share.schedule.planned());
     }
-}
-
-/// CPU time of the calling thread, in nanoseconds.
-pub fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    nanos(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0)))
 }

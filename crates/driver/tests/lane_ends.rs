@@ -115,7 +115,7 @@ fn the_thread_that_sends_for_runners_is_summed_up_and_serves_step_after_step() {
         other => prepared(lane, other),
     });
     let names: Vec<&str> = finished.summary.threads.iter().map(|thread| thread.name.as_str()).collect();
-    assert_eq!(names, ["drive-0", "lane"]);
+    assert_eq!(names, ["drive-0", "lane", "collect", "control"]);
     assert!(finished.summary.threads.iter().all(|thread| thread.cpu_s > 0.0));
     assert_eq!(finished.tasks.iter().map(|task| task.accounting.succeeded).sum::<u64>(), 2);
 }

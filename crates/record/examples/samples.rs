@@ -91,6 +91,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     recorder.end(TaskEnded {
         task: 0,
         by: EndedBy::Source,
+        planned: None,
+        begun: SAMPLES,
         unanswered: 0,
         unsent: 0,
         underruns: 0,

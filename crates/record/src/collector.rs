@@ -5,11 +5,12 @@ use std::path::Path;
 
 use crate::RecordError;
 use crate::buffers::Spare;
+use crate::ledger::Rows;
 use crate::parts::{PartInfo, PartTotals};
 use crate::recorder::Delivery;
 use crate::sample::Sample;
 use crate::series_file::line;
-use crate::summary::{TaskProgress, TaskResult};
+use crate::summary::{EndedBy, SamplesKept, TaskProgress, TaskResult};
 use crate::totals::Totals;
 use crate::window::Window;
 use crate::writer::Writer;
@@ -62,6 +63,9 @@ pub struct Collector {
     writer: Writer,
     /// A file could not be written; results are still summed up.
     mute: bool,
+    /// Samples of finished tasks that are to be in the file.
+    kept: u64,
+    contradictions: Vec<String>,
 }
 
 /// What tasks and parts are called, by their numbers.
@@ -104,6 +108,13 @@ struct Running {
 type Pending = BTreeMap<(u64, usize, u32), Window>;
 
 impl Running {
+    /// Where its samples went.
+    fn rows(&self) -> Rows {
+        let within = self.parts.values().map(PartTotals::ended).sum::<u64>();
+        let SamplesKept { kept, left_out, lost, .. } = self.totals.samples();
+        Rows { ended: self.totals.ended() + within, kept, left_out, lost }
+    }
+
     /// Takes down what only whole seconds can say.
     fn settle(&mut self, ready: &Pending) {
         for window in ready.values().filter(|window| window.part == 0) {
@@ -121,7 +132,7 @@ impl Collector {
     pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
         let names = Names { tasks, parts: Vec::new() };
         let writer = Writer::start(folder, names.clone())?;
-        Ok(Self { names, running: BTreeMap::new(), writer, mute: false })
+        Ok(Self { names, running: BTreeMap::new(), writer, mute: false, kept: 0, contradictions: Vec::new() })
     }
 
     /// Takes a delivery. Returns the task that has ended with it.
@@ -177,6 +188,10 @@ impl Collector {
                 running.started_ns = running.started_ns.max(end.started_ns);
                 running.threads = running.threads.saturating_sub(1);
                 if running.threads == 0 {
+                    let wrong = [running.totals.ledger().contradiction(), running.rows().contradiction()];
+                    let task = &self.names.tasks[end.task as usize].task;
+                    let wrong = wrong.into_iter().flatten();
+                    self.contradictions.extend(wrong.map(|wrong| format!("task '{task}': {wrong}")));
                     return Ok(self.finish_task(end.task));
                 }
             }
@@ -189,6 +204,26 @@ impl Collector {
         self.mute = true;
     }
 
+    /// Finishes one of the tasks whose threads died before they could end it, with what was seen of it.
+    pub fn finish_orphan(&mut self) -> Option<TaskEnd> {
+        let mut orphan = self.running.first_entry()?;
+        orphan.get_mut().totals.end_by(EndedBy::Aborted);
+        let task = *orphan.key();
+        self.finish_task(task)
+    }
+
+    /// What does not add up in tasks that have ended: defects of the driver, not of the race.
+    #[must_use]
+    pub fn contradictions(&self) -> &[String] {
+        &self.contradictions
+    }
+
+    /// Samples of finished tasks that are to be in the file; [`Collector::close`] tells how many are.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
     /// How running tasks are doing; `elapsed_ns` counts from the race's first step.
     #[must_use]
     pub fn progress(&self, elapsed_ns: u64) -> Vec<TaskProgress> {
@@ -196,16 +231,12 @@ impl Collector {
         self.running.values().map(|running| running.totals.progress(since(running))).collect()
     }
 
-    /// Writes what is left and closes the files. Tasks that never ended leave what was seen of them in the files.
+    /// Closes the files, when all tasks are finished; returns how many samples were written.
     ///
     /// # Errors
     ///
     /// When a file cannot be written.
-    pub fn close(mut self) -> Result<u64, RecordError> {
-        let open: Vec<u32> = self.running.keys().copied().collect();
-        for task in open {
-            self.finish_task(task);
-        }
+    pub fn close(self) -> Result<u64, RecordError> {
         self.writer.close()
     }
 
@@ -254,6 +285,7 @@ impl Collector {
         let parts = running.parts.iter();
         result.parts =
             parts.filter_map(|(number, part)| Some(part.result(self.names.part(*number)?))).collect();
+        self.kept += result.samples.kept;
         Some(TaskEnd { task, result })
     }
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::sample::ErrorClass;
 
-/// Different reasons kept per task; further ones are counted together, so that memory stays bounded.
+/// Different reasons kept per task; further ones of a class are counted together, so that memory stays bounded.
 const MOST_REASONS: usize = 32;
-/// Longest reason or kind kept, in characters.
+/// What those are called.
+const OTHER: &str = "other";
+/// Longest reason or kind kept, in characters; one in an engine's words may be a whole query.
 const LONGEST_REASON: usize = 300;
 
 /// One failure, with what the engine or the system said. Made only after the clock has stopped.
@@ -50,7 +52,7 @@ impl ErrorTally {
     pub fn note(&mut self, note: ErrorNote) {
         let mut key = (note.class, note.status, shorten(note.kind));
         if !self.groups.contains_key(&key) && self.groups.len() >= MOST_REASONS {
-            key.2 = "other".into();
+            key = (note.class, 0, OTHER.into());
         }
         let group = ErrorGroup { example: shorten(note.reason), count: 0, first_ns: note.at_ns, last_ns: 0 };
         let group = self.groups.entry(key).or_insert(group);
@@ -133,6 +135,38 @@ mod tests {
         let groups = tally.groups();
         assert_eq!(groups.len(), MOST_REASONS + 1);
         assert_eq!(groups.iter().map(|(.., group)| group.count).sum::<u64>(), 2000);
+        let (class, status, kind, group) = groups[0];
+        assert_eq!((class, status, kind, group.count), (ErrorClass::BulkItem, 0, OTHER, 2 * 968));
+        assert_eq!((group.first_ns, group.last_ns), (32, 999));
+    }
+
+    #[test]
+    fn neither_statuses_nor_names_that_never_repeat_fill_the_memory() {
+        let mut tally = ErrorTally::default();
+        for status in 0..1000 {
+            let kind = "k".repeat(1000);
+            tally.note(ErrorNote { status, kind, ..note("", 0) });
+        }
+        let groups = tally.groups();
+        assert_eq!(groups.len(), MOST_REASONS + 1);
+        assert!(groups.iter().all(|(_, _, kind, _)| kind.chars().count() <= LONGEST_REASON + 1));
+    }
+
+    #[test]
+    fn what_was_too_much_for_threads_stays_so_when_they_are_merged() {
+        let mut whole = ErrorTally::default();
+        for thread in 0..4 {
+            let mut tally = ErrorTally::default();
+            (0..100).for_each(|number| tally.note(note(&format!("{thread} {number}"), number)));
+            whole.merge(tally);
+        }
+        let groups = whole.groups();
+        assert!(groups.len() <= MOST_REASONS + 1);
+        assert_eq!(groups.iter().map(|(.., group)| group.count).sum::<u64>(), 800);
+    }
+
+    #[test]
+    fn long_reasons_are_cut_between_characters() {
         assert_eq!(shorten("é".repeat(400)).chars().count(), LONGEST_REASON + 1);
     }
 }

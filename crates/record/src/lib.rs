@@ -14,6 +14,7 @@
 //! | `interval.rs` | which ranks bound a percentile, and whether enough samples carry it |
 //! | `window.rs` | [`Window`]: counts and histograms of one second of one task; [`MeasuredWindow`] |
 //! | `errors.rs` | [`ErrorTally`]: error classes with count, first and last time, example reason |
+//! | `ledger.rs` | [`Ledger`], [`Rows`]: do the figures add up? |
 //! | `parts.rs` | operations within an operation, and their totals |
 //! | `recorder.rs` | [`Recorder`], [`Delivery`]: one per thread |
 //! | `totals.rs` | a task's totals over all threads |
@@ -32,6 +33,7 @@ mod columns;
 mod errors;
 mod histogram;
 mod interval;
+mod ledger;
 mod parts;
 mod recorder;
 mod sample;
@@ -47,6 +49,7 @@ pub use buffers::{Keep, Missing, Spare};
 pub use collector::{Collector, TaskEnd, TaskInfo};
 pub use errors::{ErrorNote, ErrorTally};
 pub use histogram::Latencies;
+pub use ledger::{Ledger, Rows, on_disk};
 pub use parts::PartInfo;
 pub use recorder::{Delivery, Outgoing, Recorder, TaskEnded};
 pub use sample::{ErrorClass, Sample, SampleType};

@@ -76,6 +76,11 @@ impl PartTotals {
         self.errors.merge(errors);
     }
 
+    /// Operations that have ended.
+    pub fn ended(&self) -> u64 {
+        self.whole.iter().flatten().map(|window| window.counts.operations).sum()
+    }
+
     /// What the part came to.
     pub fn result(&self, info: &PartInfo) -> PartResult {
         let [warmup, normal] = &self.whole;

@@ -52,6 +52,10 @@ pub struct TaskEnded {
     pub task: u32,
     /// Why the last of its clients ended.
     pub by: EndedBy,
+    /// Operations that the clients were to do, sent or not; `None` when clients were dropped at work.
+    pub planned: Option<u64>,
+    /// Operations begun.
+    pub begun: u64,
     /// Operations begun whose reply never came.
     pub unanswered: u64,
     /// Operations that were due within the task's time and never sent.

@@ -5,6 +5,7 @@ use crate::buffers::Missing;
 use crate::collector::TaskInfo;
 use crate::errors::{ErrorGroup, ErrorTally};
 use crate::histogram::Latencies;
+use crate::ledger::Ledger;
 use crate::recorder::TaskEnded;
 use crate::sample::{ErrorClass, SampleType};
 use crate::steady::{Second, Steadiness};
@@ -25,6 +26,8 @@ pub struct Totals {
     errors: ErrorTally,
     kept: u64,
     missing: Missing,
+    planned: Option<u64>,
+    begun: u64,
     unanswered: u64,
     unsent: u64,
     underruns: u64,
@@ -49,6 +52,8 @@ impl Totals {
             errors: ErrorTally::default(),
             kept: 0,
             missing: Missing::default(),
+            planned: Some(0),
+            begun: 0,
             unanswered: 0,
             unsent: 0,
             underruns: 0,
@@ -117,16 +122,48 @@ impl Totals {
 
     /// Takes down that a thread's clients have ended the task.
     pub fn end(&mut self, end: &TaskEnded) {
-        self.ended_by = self.ended_by.max(end.by);
+        self.end_by(end.by);
+        self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
+        self.begun += end.begun;
         self.unanswered += end.unanswered;
         self.unsent += end.unsent;
         self.underruns += end.underruns;
         self.underrun_ns += end.underrun_ns;
     }
 
+    /// Takes down why the task ended; the weightiest reason stands.
+    pub fn end_by(&mut self, by: EndedBy) {
+        self.ended_by = self.ended_by.max(by);
+    }
+
     /// Takes down the unit of the task's work.
     pub fn has_unit(&mut self, unit: String) {
         self.info.unit = unit;
+    }
+
+    /// Where its operations went, each figure from the place that counted it.
+    pub fn ledger(&self) -> Ledger {
+        let counts = self.counts();
+        Ledger {
+            planned: self.planned,
+            sent: self.begun,
+            unsent: self.unsent,
+            succeeded: counts.operations - counts.errors,
+            failed: counts.errors,
+            unanswered: self.unanswered,
+            timed: self.whole.iter().map(|window| window.service.count()).sum(),
+        }
+    }
+
+    /// Where its samples went, those of operations within its operation included.
+    pub fn samples(&self) -> SamplesKept {
+        let Missing { left_out, lost, from_ns } = self.missing;
+        SamplesKept { kept: self.kept, left_out, lost, from_s: from_ns.map(seconds) }
+    }
+
+    /// Operations that have ended.
+    pub fn ended(&self) -> u64 {
+        self.counts().operations
     }
 
     fn counts(&self) -> Counts {
@@ -239,12 +276,7 @@ impl Totals {
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
             steady: self.steadiness((begin, end)),
-            samples: SamplesKept {
-                kept: self.kept,
-                left_out: self.missing.left_out,
-                lost: self.missing.lost,
-                from_s: self.missing.from_ns.map(seconds),
-            },
+            samples: self.samples(),
         }
     }
 

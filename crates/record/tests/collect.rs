@@ -63,7 +63,17 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
 }
 
 fn ended(by: EndedBy, unanswered: u64) -> TaskEnded {
-    TaskEnded { task: 0, by, unanswered, unsent: 0, underruns: 0, underrun_ns: 0, started_ns: 0 }
+    TaskEnded {
+        task: 0,
+        by,
+        planned: None,
+        begun: unanswered,
+        unanswered,
+        unsent: 0,
+        underruns: 0,
+        underrun_ns: 0,
+        started_ns: 0,
+    }
 }
 
 struct Race {

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.saturation import Objective, Outcome, Probe
-from pacenote.model.verdict import LATENESS_SHARE, THREAD_CPU_SHARE
+from pacenote.model.self_check import THREAD_CPU_SHARE
+from pacenote.model.verdict import LATENESS_SHARE
 
 SENT_SHARE = 0.99
 """A rate was put on the engine only if at least this share of it was done in the window."""

@@ -67,7 +67,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The driver's host. What could not be read is None, never a guess. `name` is Rally's `env.name`."""
+    """The driver's host. What could not be read is None, never a guess. `name` is Rally's `env.name`.
+    `load_average` is that of the last 1, 5 and 15 minutes before the engine was started.
+    """
 
     name: str = "local"
     host_name: str | None = None
@@ -79,6 +81,7 @@ class Environment:
     cpu_physical_cores: int | None = None
     cpu_usable_cores: int | None = None
     memory_bytes: int | None = None
+    load_average: tuple[float, ...] | None = None
     python: str | None = None
     pacenote: str | None = None
 

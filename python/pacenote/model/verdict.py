@@ -4,8 +4,9 @@ taste.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from pacenote.model import self_check
 from pacenote.model.race import RaceRecord, Verdict
 from pacenote.model.result import TaskResult
 
@@ -22,15 +23,14 @@ UNSENT_SHARE = 0.01
 UNDERRUN_SHARE = 0.01
 """A task whose clients spent more than this share of their time waiting for a parameter source in Python."""
 
-THREAD_CPU_SHARE = 0.80
-"""A driver thread busier than this may have queued requests behind its own work."""
-
 
 def judge(record: RaceRecord) -> Verdict:
     """The verdict on a race that has ended, whichever way.
 
-    Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish.
-    Suspect: late sends, a slow parameter source, a saturated driver, documents that the engine does not have.
+    Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish, counts
+    of the driver that do not add up, a machine that was suspended.
+    Suspect: late sends, a slow parameter source, a driver that was saturated or waited for a core, a clock or
+    a machine that cannot be relied on, documents that the engine does not have.
     A percentile that too few samples support decides nothing.
     """
     void = tuple(_void(record))
@@ -53,6 +53,7 @@ def _void(record: RaceRecord) -> Iterator[str]:
             yield f"task '{task.task}': error rate {rate} % is above the limit of {limit} %"
     if not (record.complete or record.aborted or record.interrupted):
         yield "the race has not finished"
+    yield from self_check.void_reasons(record.driver)
 
 
 def _suspect(record: RaceRecord) -> Iterator[str]:
@@ -61,15 +62,7 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
         yield from _behind(task)
         yield from _starved(task)
         yield from _lost(task)
-    threads = record.driver.get("threads")
-    for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
-        step, share = _busiest(thread)
-        if share > THREAD_CPU_SHARE:
-            name = thread.get("name", number) if isinstance(thread, Mapping) else number
-            yield (
-                f"driver thread {name} was busy {share * 100:.0f} % of step '{step}' "
-                f"(limit {THREAD_CPU_SHARE * 100:.0f} %): the driver may have been the bottleneck"
-            )
+    yield from self_check.suspect_reasons(record.driver)
     for check in record.documents:
         if check.difference_expected or check.acknowledged is None:
             continue
@@ -126,12 +119,3 @@ def _late(task: TaskResult) -> Iterator[str]:
                 f"{LATENESS_SHARE * 100:.0f} % of the p{q:g} service time {typical.ms:.4g} ms: "
                 "requests did not leave when they were due"
             )
-
-
-def _busiest(thread: object) -> tuple[str, float]:
-    """The step in which a thread was busiest, and how busy: idle steps would average a saturated one away."""
-    busiest = thread.get("busiest") if isinstance(thread, Mapping) else None
-    share = busiest.get("share") if isinstance(busiest, Mapping) else None
-    if not isinstance(busiest, Mapping) or not isinstance(share, int | float):
-        return "", 0.0
-    return str(busiest.get("step")), float(share)

@@ -25,8 +25,8 @@ from pacenote.store.local import RaceFolder
 if TYPE_CHECKING:
     from pacenote.plugins.program import Program
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-"""Signals that end a race in order."""
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a race in order: Ctrl-C, a request to terminate, a terminal that was closed."""
 
 PATIENCE_S = 0.2
 """How long the core is listened to at a time; Ctrl-C is heard in between."""
@@ -60,6 +60,14 @@ class Drive:
     def ended_by_itself(self) -> bool:
         """Whether the whole plan was driven."""
         return not (self.interrupted or self.aborted)
+
+
+def stopping() -> tuple[signal.Signals, ...]:
+    """Those of `STOPPING` that are to be heard: whoever starts a race with `nohup` means it to go on without
+    its terminal.
+    """
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    return tuple(number for number in STOPPING if not (ignored and number is signal.SIGHUP))
 
 
 def drive(
@@ -140,7 +148,7 @@ class _Listening:
         would lose the event.
         """
         try:
-            before = {number: signal.signal(number, self._interrupt) for number in STOPPING}
+            before = {number: signal.signal(number, self._interrupt) for number in stopping()}
         except ValueError:  # Not in the main thread, where signals are not ours to handle.
             before = {}
         try:

@@ -42,7 +42,7 @@ from pacenote.race.aim import aimed, client_used, found, known
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of
 from pacenote.race.documents import check_documents
-from pacenote.race.drive import STOPPING, Drive, drive
+from pacenote.race.drive import Drive, drive, stopping
 from pacenote.race.plugins import (
     after_load,
     names_of,
@@ -368,17 +368,18 @@ def _break_off(folder: RaceFolder, error: BaseException) -> None:
 
 @contextmanager
 def _stoppable() -> Generator[None, None, None]:
-    """A request to terminate ends the race as Ctrl-C does, so that the engine is stopped and results stay.
+    """A request to terminate, or a terminal that is closed, ends the race as Ctrl-C does, so that the engine
+    is stopped and results stay.
 
     SIGINT is set too: a shell starts background jobs with it ignored, but whoever sends it means it.
     """
     try:
-        before = [signal.signal(number, signal.default_int_handler) for number in STOPPING]
+        before = {number: signal.signal(number, signal.default_int_handler) for number in stopping()}
     except ValueError:  # Not in the main thread, where signals are not ours to handle.
         yield
         return
     try:
         yield
     finally:
-        for number, handler in zip(STOPPING, before, strict=True):
+        for number, handler in before.items():
             signal.signal(number, handler)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pacenote.model.printable import clean
 from pacenote.model.race import TIMESTAMP, ClientUsed, CorpusUsed, RaceRecord
 from pacenote.model.result import ErrorCount, TaskResult
+from pacenote.model.self_check import ClockStep, clock_steps
 from pacenote.report.model import MARK, SHORT, Note, Row
 from pacenote.units import format_count
 
@@ -48,6 +49,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
             for check in record.documents
             if check.difference_expected
         ),
+        *(_clock_note(step) for step in clock_steps(record.driver)),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
     ]
     return tuple(Note(note.label, clean(note.text), clean(note.task)) for note in found)
@@ -157,6 +159,14 @@ def _error_text(error: ErrorCount) -> str:
     status = f" (HTTP {error.status})" if error.status is not None else ""
     when = f"first at {error.first_s:.1f} s, last at {error.last_s:.1f} s"
     return f"{error.count:,} × {error.error_class}{status}, {when}, for example: {error.reason}"
+
+
+def _clock_note(step: ClockStep) -> Note:
+    return Note(
+        "Clock",
+        f"the wall clock was set {step.by_s:+.3g} s at {step.at_s:.1f} s: what was measured does not contain "
+        "it, but times of day in the engine's log do",
+    )
 
 
 def _corpus_note(corpus: CorpusUsed) -> Note:

@@ -66,6 +66,15 @@ def parse_memory(meminfo: str) -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
+def parse_load(loadavg: str) -> tuple[float, ...] | None:
+    """Runnable threads in the last 1, 5 and 15 minutes, mean, from the text of /proc/loadavg."""
+    try:
+        one, five, fifteen = map(float, loadavg.split()[:3])
+    except ValueError:
+        return None
+    return one, five, fifteen
+
+
 def read_environment(proc: Path = Path("/proc")) -> Environment:
     """What this host says about itself; never raises."""
     cpuinfo, meminfo = _read(proc / "cpuinfo"), _read(proc / "meminfo")
@@ -79,6 +88,7 @@ def read_environment(proc: Path = Path("/proc")) -> Environment:
         cpu_physical_cores=parse_physical_cores(cpuinfo),
         cpu_usable_cores=_usable_cores(),
         memory_bytes=parse_memory(meminfo),
+        load_average=parse_load(_read(proc / "loadavg")),
         python=platform.python_version(),
         pacenote=pacenote_version(),
     )

@@ -45,6 +45,12 @@ impl Connection {
         self.stream.crossed()
     }
 
+    /// Whether the peer has closed the connection without having announced it.
+    #[must_use]
+    pub fn was_cut(&mut self) -> bool {
+        !self.spent && !self.usable()
+    }
+
     /// Sends one request and reads its reply to the last byte.
     ///
     /// # Errors

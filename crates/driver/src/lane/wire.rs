@@ -19,11 +19,11 @@ use crate::lane::event::LaneEvent;
 use crate::lane::item::Item;
 use crate::lane::seat::Seat;
 use crate::link::Links;
+use crate::meter::{Meter, Usage};
 use crate::outcome::Outcome;
 use crate::pack::{Payload, pack_in_slices};
 use crate::shared::Shared;
 use crate::step::StepRun;
-use crate::worker::{Busiest, Meter};
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -85,14 +85,10 @@ struct Wire {
 }
 
 /// Serves until told to quit. Tells when the thread was busiest.
-pub async fn serve(
-    lane: Arc<Lane>,
-    shared: Arc<Shared>,
-    mut commands: UnboundedReceiver<Command>,
-) -> Option<Busiest> {
+pub async fn serve(lane: Arc<Lane>, shared: Arc<Shared>, mut commands: UnboundedReceiver<Command>) -> Usage {
     let waker = shared.lane_waker();
     let wire = Rc::new(Wire { lane, shared, waker, links: RefCell::default() });
-    let (mut meter, mut busiest) = (None, None);
+    let (mut meter, mut usage) = (None::<Meter>, Usage::default());
     while let Some(command) = commands.recv().await {
         let wire = Rc::clone(&wire);
         match command {
@@ -106,13 +102,14 @@ pub async fn serve(
             }
             Command::Begin => meter = Some(Meter::start()),
             Command::End(step) => {
-                let seen = meter.take().and_then(|meter| meter.read(step.step(), 0));
-                busiest = Busiest::busier(busiest, seen);
+                if let Some(meter) = meter.take() {
+                    usage.add(&step.step().name, meter.read(0), &[], |_| String::new());
+                }
             }
             Command::Quit => break,
         }
     }
-    busiest
+    usage
 }
 
 impl Wire {

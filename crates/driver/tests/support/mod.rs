@@ -107,6 +107,7 @@ pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
                 Event::TaskFinished(result) => tasks.push(*result),
                 Event::Finished(summary) => {
                     let samples = samples::read(folder.path());
+                    assert_eq!(summary.contradictions, [] as [String; 0], "the driver's counts");
                     return Finished { tasks, summary: *summary, samples };
                 }
             }

@@ -1,0 +1,212 @@
+//! Hosts that die and connections that break: the race ends in order or goes on, and says what happened.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use pacenote_driver::Race;
+use pacenote_record::EndedBy;
+use serde_json::{Value, json};
+use support::server::{Answer, End, framed};
+use support::{Finished, Server, bulk_task, good, plan, reply, request_task, run, run_with};
+
+/// What a race would wait for if it did not notice; no machine is so slow.
+const FOR_EVER: f64 = 600.0;
+
+fn sleep_task(name: &str, seconds: f64) -> Value {
+    let mut task = request_task(name, 1, 1);
+    task["work"] = json!({"kind": "sleep", "seconds": seconds});
+    task
+}
+
+/// Kills the server once it has seen so many requests.
+fn kill_after(server: &Server, requests: usize) {
+    while server.seen().len() < requests {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    server.kill();
+}
+
+#[test]
+fn a_host_that_dies_under_load_ends_the_race_and_what_was_measured_is_kept() {
+    let server = Server::start(|_, _| good());
+    let tasks = [request_task("first", 2, 20), request_task("second", 2, 100_000_000)];
+    let race = run_with(&plan(server.port, &tasks), |_| kill_after(&server, 100));
+    let why = race.summary.aborted.as_ref().unwrap();
+    assert!(
+        why.starts_with(&format!("127.0.0.1:{} cannot be reached in task second: ", server.port)),
+        "{why}"
+    );
+    assert_eq!(race.task("first").accounting.succeeded, 40);
+    let second = race.task("second");
+    assert_eq!(second.ended_by, EndedBy::Aborted);
+    assert!(second.accounting.succeeded >= 60, "{:?}", second.accounting);
+    assert_eq!(race.samples.len() as u64, 40 + second.accounting.succeeded + second.accounting.failed);
+    assert_eq!(race.summary.samples, race.samples.len() as u64);
+    assert!(second.errors.iter().all(|error| ["reset", "connect"].contains(&error.error_class.as_str())));
+}
+
+/// A race whose host dies while its second task waits for its time or sleeps.
+fn killed_meanwhile(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Duration) {
+    let server = Server::start(|_, _| good());
+    let mut plan = plan(server.port, &[request_task("before", 1, 3), task.clone()]);
+    change(&mut plan);
+    let mut killed = Instant::now();
+    let name = task["name"].as_str().unwrap();
+    let race = run_with(&plan, |race| {
+        while !race.progress().tasks.iter().any(|task| task.task == name) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        server.kill();
+        killed = Instant::now();
+    });
+    (race, killed.elapsed())
+}
+
+#[test]
+fn a_host_that_dies_while_no_request_is_under_way_is_missed() {
+    let mut seldom = request_task("seldom", 1, 2);
+    seldom["pace"] = json!({"kind": "deterministic", "interval_s": FOR_EVER});
+    seldom["ramp_up_s"] = FOR_EVER.into();
+    for task in [sleep_task("nap", FOR_EVER), seldom] {
+        let (race, took) = killed_meanwhile(&task, |_| ());
+        assert!(took.as_secs_f64() < FOR_EVER / 10.0, "{took:?}");
+        let why = race.summary.aborted.unwrap();
+        assert!(why.starts_with("127.0.0.1:") && why.contains("refused"), "{why}");
+        assert_eq!(race.tasks.iter().find(|task| task.task == "before").unwrap().accounting.succeeded, 3);
+    }
+}
+
+#[test]
+fn a_race_that_is_to_survive_its_network_does() {
+    let (race, _) = killed_meanwhile(&sleep_task("nap", 0.8), |plan| {
+        plan["driver"]["on_error"] = "continue-on-network".into();
+    });
+    assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
+    assert_eq!(race.task("nap").ended_by, EndedBy::Iterations);
+}
+
+#[test]
+fn every_second_request_reset_is_an_error_each_and_the_race_goes_on() {
+    let server = Server::start(|_, before| match before % 2 {
+        0 => Answer::from(good()),
+        _ => Answer::silence().then(End::Reset),
+    });
+    let race = run(&plan(server.port, &[request_task("search", 4, 50)]));
+    let result = race.task("search");
+    assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
+    // Nothing is sent twice, and the next request finds a connection.
+    assert_eq!((server.seen().len(), result.accounting.operations), (200, 200));
+    assert_eq!((result.accounting.succeeded, result.accounting.failed), (100, 100));
+    assert_eq!(result.failed_service_time.as_ref().unwrap().count, 100);
+    assert_eq!(result.errors.iter().map(|error| error.count).sum::<u64>(), 100);
+    assert!(result.errors.iter().all(|error| error.error_class == "reset"), "{:?}", result.errors);
+    assert!(server.accepted().len() > 50);
+}
+
+/// A server whose every path fails in a way of its own.
+fn failing() -> Server {
+    let shards = json!({"took": 1, "timed_out": false, "_shards": {"failed": 2, "failures":
+        [{"reason": {"type": "script_exception", "reason": "no such field"}}]}});
+    let items: Vec<Value> = (0..7)
+        .map(|_| json!({"index": {"status": 400, "error": {"type": "mapping", "reason": "no date"}}}))
+        .collect();
+    Server::start(move |seen, _| {
+        let path = seen.line.split(' ').nth(1).unwrap();
+        match path {
+            "/status" => reply(503, &json!({"error": {"type": "unavailable", "reason": "no master"}})).into(),
+            "/shards" => reply(200, &shards).into(),
+            "/late" => reply(200, &json!({"took": 9, "timed_out": true, "_shards": {"failed": 0}})).into(),
+            "/partial" => framed(200, "", br#"{"took": 1, "is_partial": true, "columns": []}"#).into(),
+            "/garbage" => Answer::from(b"SSH-2.0-x\r\n\r\n".to_vec()),
+            "/reset" => Answer::silence().then(End::Reset),
+            "/never" => Answer::silence(),
+            "/_bulk" => reply(200, &json!({"took": 1, "errors": true, "items": items})).into(),
+            _ => Answer::from(good()),
+        }
+    })
+}
+
+#[test]
+fn failures_are_told_by_class_with_when_how_often_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("docs.json");
+    fs::write(&file, "{}\n".repeat(7)).unwrap();
+    let server = failing();
+    let check = |kind: &str| json!({"kind": kind});
+    let of = |name: &str, check: Value| {
+        let mut task = request_task(name, 1, 2);
+        task["work"]["calls"][0]["path"] = format!("/{name}").into();
+        task["work"]["calls"][0]["check"] = check;
+        task["work"]["calls"][0]["timeout_ms"] = if name == "never" { 50 } else { 5000 }.into();
+        task
+    };
+    let condition = json!({"kind": "condition", "path": "state", "expected": "done"});
+    let tasks = [
+        of("status", check("status")),
+        of("shards", check("search")),
+        of("late", check("search")),
+        of("partial", check("esql")),
+        of("state", condition),
+        of("garbage", check("status")),
+        of("reset", check("status")),
+        of("never", check("status")),
+        bulk_task("items", 1, &file, 7),
+    ];
+    let race = run(&plan(server.port, &tasks));
+    let expected = [
+        ("status", "http-status", Some(503), 2, "unavailable: no master"),
+        ("shards", "shard-failure", Some(200), 2, "script_exception: 2 shards failed: no such field"),
+        ("late", "search-timeout", Some(200), 2, "the search timed out in the engine after 9 ms"),
+        ("partial", "partial", Some(200), 2, "the reply is partial"),
+        ("state", "condition", Some(200), 2, "state is null, not done"),
+        ("garbage", "protocol", None, 2, ""),
+        ("reset", "reset", None, 2, ""),
+        ("never", "timeout", None, 2, "no complete reply within 0.05 s"),
+        ("items", "bulk-item", Some(400), 7, "mapping: no date"),
+    ];
+    for (task, class, status, count, reason) in expected {
+        let result = race.task(task);
+        let [error] = &result.errors[..] else { panic!("{task}: {:?}", result.errors) };
+        assert_eq!((error.error_class.as_str(), error.status, error.count), (class, status, count), "{task}");
+        assert!(error.reason.starts_with(reason) && !error.reason.is_empty(), "{task}: {}", error.reason);
+        assert!(error.first_s <= error.last_s && error.last_s <= result.duration_s, "{task}: {error:?}");
+    }
+}
+
+#[test]
+fn what_the_driver_used_and_the_machine_did_is_told() {
+    let server = Server::start(|_, _| good());
+    let race = run(&plan(server.port, &[request_task("search", 2, 50)]));
+    let summary = race.summary;
+    let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
+    assert_eq!(names, ["drive-0", "drive-1", "collect", "control"]);
+    let used: f64 = summary.threads.iter().map(|thread| thread.cpu_s).sum();
+    assert!(0.0 < used && used <= summary.process_cpu_s + 1.0, "{used} of {}", summary.process_cpu_s);
+    let counted = fs::read_to_string("/proc/thread-self/schedstat").is_ok();
+    assert!(summary.threads.iter().all(|thread| thread.run_queue_s.is_some() == counted));
+    // Too short a step to say anything.
+    assert!(summary.threads.iter().all(|thread| thread.busiest.is_none() && thread.delayed.is_none()));
+    assert!(summary.clock.read_ns > 0.0 && summary.clock.backward == 0, "{:?}", summary.clock);
+}
+
+#[test]
+fn a_race_stopped_twice_drops_what_is_under_way_and_counts_it() {
+    let server =
+        Server::start(|_, before| if before < 10 { Answer::from(good()) } else { Answer::silence() });
+    let stop = |race: &Race| {
+        while server.seen().len() < 12 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        race.stop(false);
+        race.stop(true);
+    };
+    let race =
+        run_with(&plan(server.port, &[request_task("search", 2, 1000), sleep_task("after", 1.0)]), stop);
+    let accounting = race.task("search").accounting;
+    assert_eq!((accounting.succeeded, accounting.failed, accounting.unanswered), (10, 0, 2));
+    assert_eq!((race.tasks.len(), race.samples.len()), (1, 10));
+    assert!(race.summary.stopped && race.summary.aborted.is_none());
+}
