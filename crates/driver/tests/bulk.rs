@@ -183,7 +183,7 @@ fn a_retry_without_an_answer_keeps_what_was_accepted_before() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_, before| (before == 0).then(|| items(&[201, 429, 400, 201, 201])));
     let mut task = five(folder.path(), 3);
-    task["work"]["timeout_ms"] = 50.into();
+    task["work"]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
     assert_eq!((server.seen().len(), result.work.done, result.work.failed), (2, 3, 2));
