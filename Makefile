@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: race test unit engine lint fmt bench lock clean
+.PHONY: race test unit engine lint fmt bench budget lock clean
 
 ## Assemble a real OpenSearch, index a million documents, query them, report.
 race: $(VENV)/.built
@@ -37,6 +37,11 @@ fmt: $(VENV)/.ready
 ## Ratios that we hold ourselves to; see benchmarks/README.md.
 bench: $(VENV)/.built
 	$(BIN)/python benchmarks/run.py
+
+## Instructions per operation, beside those that benchmarks/budget.json allows; BUDGET=--renew writes it.
+budget: $(VENV)/.built
+	cargo build --release --quiet --package pacenote-instructions
+	$(BIN)/python benchmarks/budget.py $(BUDGET)
 
 ## Renew the lock of Python packages after a change of pyproject.toml.
 lock: $(VENV)/.ready

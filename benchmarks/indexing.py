@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import bulks
+import posted_bulks
 from machine import PACENOTE, run, shares_since, temporary_folder, ticks
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
 from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
 from pacenote.cluster.rest import RestClient
-from pacenote.model.work import Requests
+from pacenote.model.work import Request
 from pacenote.plan.document import Plan
 
 _SETTLE_S = 3.0
@@ -52,8 +52,8 @@ def measure(options: Options) -> Outcome:
     documents = options.choose(1_000_000, 100_000)
     with temporary_folder() as folder:
         home = folder / "home"
-        plan = bulks.plan_of(home, documents)
-        bodies = bulks.write_bulks(plan, folder / "bulks")
+        plan = posted_bulks.plan_of(home, documents)
+        bodies = posted_bulks.write_bulks(plan, folder / "bulks")
         setting = Setting(plan, documents, home, options.engines, folder, bodies)
         ours: list[Arm] = []
         theirs: list[Arm] = []
@@ -62,8 +62,8 @@ def measure(options: Options) -> Outcome:
             turn = [(ours, _pacenote), (theirs, _curl)]
             for arms, run_arm in turn if pair % 2 == 0 else reversed(turn):
                 arms.append(_in_new_engine(setting, run_arm))
-        sent = f"{sum(map(len, bodies))} bulks, {bulks.size_of(bodies) / 1e6:,.0f} MB"
-        return _outcome(documents, ours, theirs, f"{bulks.corpus_note(home)}; {sent}")
+        sent = f"{sum(map(len, bodies))} bulks, {posted_bulks.size_of(bodies) / 1e6:,.0f} MB"
+        return _outcome(documents, ours, theirs, f"{posted_bulks.corpus_note(home)}; {sent}")
 
 
 def _in_new_engine(setting: Setting, run_arm: Callable[[Setting, EmbeddedCluster], Arm]) -> Arm:
@@ -96,7 +96,7 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
         "--pipeline=benchmark-only",
         f"--target-hosts={cluster.hosts[0].address}",
         "--track=http_logs",
-        f"--challenge={bulks.CHALLENGE}",
+        f"--challenge={posted_bulks.CHALLENGE}",
         f"--track-params=docs:{setting.documents}",
         f"--race-id={race_id}",
         "--quiet",
@@ -112,7 +112,7 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
 
 def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
     """The result of the index task. Raises BenchmarkError if it has not sent what curl sends."""
-    planned, _ = bulks.bulk_task(setting.plan)
+    planned, _ = posted_bulks.bulk_task(setting.plan)
     task: dict[str, Any] = next(task for task in record["tasks"] if task["task"] == planned.name)
     sent = task["accounting"]["requests"], task["work"]["done"]
     if sent != (sum(map(len, setting.bodies)), setting.documents):
@@ -122,25 +122,26 @@ def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
 
 def _curl(setting: Setting, cluster: EmbeddedCluster) -> Arm:
     """The same requests before, then one curl process per client of the task."""
-    for requests in bulks.before_bulks(setting.plan):
-        _send(cluster.rest(), requests)
-    _, bulk = bulks.bulk_task(setting.plan)
+    for request in posted_bulks.before_bulks(setting.plan):
+        _send(cluster.rest(), request)
+    _, bulk = posted_bulks.bulk_task(setting.plan)
     url = f"{cluster.hosts[0]}{bulk.path}"
     configs = tuple(
-        bulks.write_curl_config(setting.folder / f"curl-{client}.config", url, dict(bulk.headers), bodies)
+        posted_bulks.write_curl_config(
+            setting.folder / f"curl-{client}.config", url, dict(bulk.headers), bodies
+        )
         for client, bodies in enumerate(setting.bodies)
     )
     before = ticks()
-    posted = bulks.post(configs)
+    posted = posted_bulks.post(configs)
     _, stolen = shares_since(before)
     return Arm(posted.wall_s, posted.cpu_s, posted.cpu_s, stolen)
 
 
-def _send(rest: RestClient, requests: Requests) -> None:
-    for request in requests.requests:
-        reply = rest.exchange(request.method, request.path, request.body)
-        if not reply.ok and reply.status not in request.ignore:
-            raise BenchmarkError(f"{request.method} {request.path} was answered with {reply.status}")
+def _send(rest: RestClient, request: Request) -> None:
+    reply = rest.exchange(request.method, request.path, request.body)
+    if not reply.ok and reply.status not in request.ignore:
+        raise BenchmarkError(f"{request.method} {request.path} was answered with {reply.status}")
 
 
 def _outcome(documents: int, ours: list[Arm], theirs: list[Arm], what: str) -> Outcome:

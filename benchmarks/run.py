@@ -16,11 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import bulks
 import first_request
 import gap
 import generator
 import indexing
-import null_server
+import searches
 import startup
 from machine import describe, engine_home, shares_since, ticks
 from outcome import BenchmarkError, Options, Outcome
@@ -35,7 +36,8 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "gap": gap.measure,
     "indexing": indexing.measure,
     "generator": generator.measure,
-    "null_server": null_server.measure,
+    "searches": searches.measure,
+    "bulks": bulks.measure,
 }
 
 

@@ -1,0 +1,65 @@
+//! What the instruction budget counts: `instructions serve CLIENTS`, or `instructions race PORT KIND OPERATIONS FOLDER`.
+//!
+//! The server answers when every client's request has come, and answers all of them: so each client waits once per
+//! request, however fast either side is, and the same work takes the same instructions in every run.
+
+mod plan;
+mod server;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use pacenote_driver::{Event, Race};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        ["serve", clients] => serve(clients),
+        ["race", port, kind, operations, folder] => race(port, kind, operations, Path::new(folder)),
+        _ => Err("serve CLIENTS, or race PORT KIND OPERATIONS FOLDER".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("instructions: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[allow(clippy::print_stderr, reason = "a program that says what went wrong")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+fn serve(clients: &str) -> Result<(), Box<dyn Error>> {
+    server::serve(clients.parse()?)?;
+    Ok(())
+}
+
+/// Runs a race of so many operations per client and checks that each of them succeeded.
+fn race(port: &str, kind: &str, operations: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let operations: u64 = operations.parse()?;
+    let kind = plan::Kind::named(kind).ok_or("no such kind")?;
+    let plan = plan::plan(port.parse()?, kind, operations, folder)?;
+    let race = Race::start(plan, folder)?;
+    let mut succeeded = 0;
+    loop {
+        for event in race.wait(Duration::from_mins(1)) {
+            match event {
+                Event::TaskFinished(result) => succeeded += result.accounting.succeeded,
+                Event::Finished(summary) => {
+                    let expected = operations * u64::from(kind.clients);
+                    return match summary.error.or(summary.aborted) {
+                        Some(reason) => Err(reason.into()),
+                        None if succeeded == expected => Ok(()),
+                        None => Err(format!("{succeeded} of {expected} operations succeeded").into()),
+                    };
+                }
+            }
+        }
+    }
+}

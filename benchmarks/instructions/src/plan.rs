@@ -1,0 +1,94 @@
+//! Plans of one task of one kind of request.
+
+use std::error::Error;
+use std::path::Path;
+
+use pacenote_plan::{Plan, VERSION};
+use serde_json::{Value, json};
+
+/// Lines of the data file, posted again and again.
+const DOCUMENTS: u64 = 4_000;
+/// Documents of a bulk.
+const BULK_SIZE: u64 = 1_000;
+/// A document of the usual length of a log line.
+const DOCUMENT: &str = r#"{"@timestamp": 897484581, "clientip": "211.11.9.0", "request": "GET /images/hm_bg.jpg HTTP/1.0", "status": 200, "size": 24736}"#;
+
+/// A kind of request, and who sends it how fast.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    name: &'static str,
+    /// So many clients send it.
+    pub clients: u32,
+    /// Seconds between two operations; `None`: one as soon as the other has ended.
+    interval_s: Option<f64>,
+    bulk: bool,
+}
+
+/// Every kind. What is paced is slow enough for the tool that counts never to be late.
+const KINDS: [Kind; 4] = [
+    Kind { name: "search", clients: 1, interval_s: None, bulk: false },
+    Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
+    Kind { name: "search-paced", clients: 1, interval_s: Some(0.005), bulk: false },
+    Kind { name: "bulk-1000", clients: 1, interval_s: None, bulk: true },
+];
+
+impl Kind {
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        KINDS.into_iter().find(|kind| kind.name == name)
+    }
+}
+
+/// A plan by which every client carries out so many operations; a data file is written to `folder`.
+pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Plan, Box<dyn Error>> {
+    let slot = |client: u32| json!({"client": client, "allocations": [{"task": 0, "client": client}]});
+    let slots: Vec<Value> = (0..kind.clients).map(slot).collect();
+    let pace = match kind.interval_s {
+        None => json!({"kind": "unpaced"}),
+        Some(interval_s) => json!({"kind": "deterministic", "interval_s": interval_s}),
+    };
+    let (operation_type, unit, work) =
+        if kind.bulk { ("bulk", "docs", bulk(folder)?) } else { ("search", "ops", search()) };
+    let plan = json!({
+        "version": VERSION, "race_id": "instructions", "seed": 1,
+        "target": {
+            "hosts": [{"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null}],
+            "headers": [], "timeout_ms": 60_000, "compress": false,
+            "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+                    "verify_host": true, "server_name": null},
+        },
+        "others": [],
+        "driver": {"threads": 1, "on_error": "abort", "spin_us": 0, "samples": "all"},
+        "tasks": [{
+            "name": kind.name, "operation": kind.name, "operation_type": operation_type,
+            "clients": kind.clients, "pace": pace, "open_loop": false,
+            "bound": {"kind": "iterations", "warmup": 0, "measured": operations},
+            "ramp_up_s": 0.0, "unit": unit, "tolerates_errors": false, "work": work,
+        }],
+        "steps": [{"name": kind.name, "slots": slots, "completed_by": null}],
+    });
+    Ok(Plan::from_json(&plan.to_string())?)
+}
+
+fn search() -> Value {
+    let request = json!({
+        "kind": "request", "method": "POST", "path": "/logs/_search",
+        "headers": [["content-type", "application/json"]], "body": "{\"query\":{\"match\":{\"a\":\"b\"}}}",
+        "check": {"kind": "search"}, "ignore": [], "weight": 1, "ignored_weight": 0, "timeout_ms": null,
+        "poll": null, "assertions": [], "remember": null, "recall": null,
+    });
+    let retry = json!({"retries": 0, "until_success": false, "wait_s": 0.5, "on_timeout": true, "on_unsuccess": false});
+    json!({"kind": "calls", "calls": [request], "retry": retry})
+}
+
+fn bulk(folder: &Path) -> std::io::Result<Value> {
+    let path = folder.join("documents.json");
+    std::fs::write(&path, format!("{DOCUMENT}\n").repeat(usize::try_from(DOCUMENTS).unwrap_or(0)))?;
+    Ok(json!({
+        "kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],
+        "files": [{"path": path, "documents": DOCUMENTS, "corpus": 0,
+                   "action": {"kind": "line", "line": "{\"index\":{\"_index\":\"logs\"}}"}}],
+        "bulk_size": BULK_SIZE, "limit": {"kind": "share", "share": 1.0}, "looped": true, "conflicts": null,
+        "retries_on_429": 0, "timeout_ms": null,
+    }))
+}

@@ -1,0 +1,71 @@
+//! A server that answers all its clients in step.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+/// Fields that searches and bulks are judged by, and a search reply's usual length.
+const BODY: &str = r#"{"took":3,"timed_out":false,"errors":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{"total":{"value":10000,"relation":"gte"},"max_score":1.0,"hits":[{"_index":"logs-211998","_id":"kE0","_score":1.0},{"_index":"logs-211998","_id":"kE1","_score":1.0}]}}"#;
+
+/// Says its port and serves one race after another, each of so many clients, until it is killed.
+pub fn serve(clients: usize) -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut out = io::stdout();
+    writeln!(out, "{}", listener.local_addr()?.port())?;
+    out.flush()?;
+    loop {
+        let mut connections = Vec::new();
+        for _ in 0..clients {
+            let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
+            connections.push(Connection { stream, received: Vec::new() });
+        }
+        in_step(&mut connections)?;
+    }
+}
+
+/// Serves until one of the clients goes.
+fn in_step(connections: &mut [Connection]) -> io::Result<()> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+    let reply = format!("{head} {}\r\n\r\n{BODY}", BODY.len());
+    loop {
+        for connection in &mut *connections {
+            if !connection.take_request()? {
+                return Ok(());
+            }
+        }
+        for connection in &mut *connections {
+            connection.stream.write_all(reply.as_bytes())?;
+        }
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// Reads one whole request; `false` when the client has gone.
+    fn take_request(&mut self) -> io::Result<bool> {
+        let mut room = vec![0; 1 << 16];
+        loop {
+            if length(&self.received).is_some_and(|length| length <= self.received.len()) {
+                // Clients do not send ahead: nothing follows.
+                self.received.clear();
+                return Ok(true);
+            }
+            match self.stream.read(&mut room) {
+                Ok(0) | Err(_) => return Ok(false),
+                Ok(read) => self.received.extend_from_slice(&room[..read]),
+            }
+        }
+    }
+}
+
+/// Bytes of a request, once its head is there.
+fn length(request: &[u8]) -> Option<usize> {
+    let end = request.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&request[..end]).to_ascii_lowercase();
+    let body = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    Some(end + 4 + body.unwrap_or(0))
+}
