@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 import shutil
 import time
@@ -169,11 +168,3 @@ def search(**how: float) -> tuple[Record, Record]:
     """The operation of a small search, and how it is run."""
     body = json.loads(null_server.SEARCH_BODY)
     return {"operation-type": "search", "index": "logs", "body": body}, how
-
-
-def link_or_copy(source: Path, target: Path) -> None:
-    """Gives a file a second place."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

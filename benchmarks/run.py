@@ -21,6 +21,8 @@ import first_request
 import gap
 import generator
 import indexing
+import pacing
+import rally
 import searches
 import startup
 from machine import describe, engine_home, shares_since, ticks
@@ -38,6 +40,8 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "generator": generator.measure,
     "searches": searches.measure,
     "bulks": bulks.measure,
+    "pacing": pacing.measure,
+    "rally": rally.measure,
 }
 
 
