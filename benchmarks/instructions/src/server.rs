@@ -66,6 +66,7 @@ impl Connection {
 fn length(request: &[u8]) -> Option<usize> {
     let end = request.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&request[..end]).to_ascii_lowercase();
-    let body = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
+    let body =
+        head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse::<usize>().ok());
     Some(end + 4 + body.unwrap_or(0))
 }

@@ -27,6 +27,7 @@
 //! | `book.rs` | what a thread takes down |
 //! | `drive.rs` | the measured loop of one client |
 //! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
+//! | `timeout.rs` | a time-out that is no work as long as replies come |
 //! | `bound.rs` | when a task ends |
 //! | `source/` | what an operation sends: bulks of a corpus, prepared calls, nothing |
 //! | `lane/` | parameter sources, runners and schedulers in Python |
@@ -59,6 +60,7 @@ mod scan;
 mod shared;
 mod source;
 mod step;
+mod timeout;
 mod worker;
 
 pub use error::DriveError;

@@ -9,6 +9,7 @@ use pacenote_record::ErrorClass;
 use crate::http::{Connection, Crossed, DialError, ExchangeError, Head, Reply, Route, Routes, tls_error};
 use crate::outcome::{Outcome, Traffic, Verdict};
 use crate::pack::Payload;
+use crate::timeout::Timeout;
 
 /// The connections of one client to its host. It needs one; only operations with several requests under way at a
 /// time open more, which are kept for later ones.
@@ -93,13 +94,14 @@ pub struct Link {
     /// How often it was opened again for the next request, before that.
     owed: u32,
     connection: Option<Connection>,
+    timeout: Timeout,
     /// The last reply, if its request had one.
     reply: Option<Reply>,
 }
 
 impl Link {
     fn new(route: Arc<Route>, client: usize) -> Self {
-        Self { route, client, opened: false, owed: 0, connection: None, reply: None }
+        Self { route, client, opened: false, owed: 0, connection: None, timeout: Timeout::default(), reply: None }
     }
 
     /// The headers of the last reply.
@@ -145,7 +147,7 @@ impl Link {
             (_, opened) => return failed(sent, connect_failure(opened.err()), Traffic::default()),
         };
         let before = connection.crossed();
-        let exchanged = tokio::time::timeout_at(deadline.into(), connection.exchange(head, body.bytes)).await;
+        let exchanged = self.timeout.until(deadline, connection.exchange(head, body.bytes)).await;
         let done = Instant::now();
         let traffic =
             Traffic { reconnects, content_out: body.content as u64, ..between(before, connection.crossed()) };

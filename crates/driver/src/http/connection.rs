@@ -59,7 +59,8 @@ impl Connection {
     pub async fn exchange(&mut self, head: &mut Head, body: &[u8]) -> Result<Reply, ExchangeError> {
         self.spent = true;
         self.receiver.begin(head.bodiless_reply());
-        let (reply, all_sent) = match self.send(head.for_body(body.len()), body).await {
+        let (head, body) = head.with_body(body);
+        let (reply, all_sent) = match self.send(head, body).await {
             Ok(Sent { early: Some(reply), all }) => (reply, all),
             Ok(Sent { early: None, .. }) => (self.receive().await?, true),
             // A server that refuses a large body may answer and close before it has read it all: its answer says more

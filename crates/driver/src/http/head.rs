@@ -25,6 +25,9 @@ pub enum HeadError {
 /// Bytes of a `content-length` of 20 digits with its line end, and of the empty line.
 const LONGEST_LENGTH: usize = 40;
 
+/// A body up to this length is copied behind its head.
+const SHORT_BODY: usize = 2048;
+
 /// Headers that a request cannot choose.
 const OURS: [&str; 5] = ["connection", "content-length", "host", "te", "transfer-encoding"];
 
@@ -123,6 +126,17 @@ impl Head {
         &self.bytes
     }
 
+    /// The whole request, in at most two pieces. A short body is copied behind the head: writing one piece takes the
+    /// system less than gathering two. Allocates nothing once it has held such a body.
+    pub fn with_body<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        self.for_body(body.len());
+        if body.len() > SHORT_BODY {
+            return (&self.bytes, body);
+        }
+        self.bytes.extend_from_slice(body);
+        (&self.bytes, &[])
+    }
+
     /// Whether the reply has no body whatever its headers say.
     #[must_use]
     pub fn bodiless_reply(&self) -> bool {
@@ -181,6 +195,18 @@ mod tests {
         assert!(text(&mut head, 0).ends_with("content-length: 0\r\n\r\n"));
         let mut get = Head::new(&host(), "GET", "/", std::iter::empty()).unwrap();
         assert!(!text(&mut get, 0).contains("content-length"));
+    }
+
+    #[test]
+    fn a_short_body_follows_its_head_in_one_piece() {
+        let mut head = head("/_search", &[]).unwrap();
+        for length in [0, 1, SHORT_BODY, SHORT_BODY + 1, 3] {
+            let body = vec![b'b'; length];
+            let expected = [head.for_body(length), &body].concat();
+            let (first, second) = head.with_body(&body);
+            assert_eq!(second.is_empty(), length <= SHORT_BODY);
+            assert_eq!([first, second].concat(), expected);
+        }
     }
 
     #[test]
