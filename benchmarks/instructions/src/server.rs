@@ -3,8 +3,10 @@
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// Fields that searches and bulks are judged by, and a search reply's usual length.
-const BODY: &str = r#"{"took":3,"timed_out":false,"errors":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{"total":{"value":10000,"relation":"gte"},"max_score":1.0,"hits":[{"_index":"logs-211998","_id":"kE0","_score":1.0},{"_index":"logs-211998","_id":"kE1","_score":1.0}]}}"#;
+/// What a search is answered with.
+const SEARCHED: &str = r#"{"took":3,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{"total":{"value":10000,"relation":"gte"},"max_score":1.0,"hits":[{"_index":"logs-211998","_id":"kE0","_score":1.0},{"_index":"logs-211998","_id":"kE1","_score":1.0}]}}"#;
+/// What a bulk is answered with.
+const INDEXED: &str = r#"{"took":30,"errors":false,"items":[]}"#;
 
 /// Says its port and serves one race after another, each of so many clients, until it is killed.
 pub fn serve(clients: usize) -> io::Result<()> {
@@ -17,7 +19,7 @@ pub fn serve(clients: usize) -> io::Result<()> {
         for _ in 0..clients {
             let (stream, _) = listener.accept()?;
             stream.set_nodelay(true)?;
-            connections.push(Connection { stream, received: Vec::new() });
+            connections.push(Connection { stream, received: Vec::new(), is_bulk: false });
         }
         in_step(&mut connections)?;
     }
@@ -25,8 +27,7 @@ pub fn serve(clients: usize) -> io::Result<()> {
 
 /// Serves until one of the clients goes.
 fn in_step(connections: &mut [Connection]) -> io::Result<()> {
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
-    let reply = format!("{head} {}\r\n\r\n{BODY}", BODY.len());
+    let (searched, indexed) = (reply(SEARCHED), reply(INDEXED));
     loop {
         for connection in &mut *connections {
             if !connection.take_request()? {
@@ -34,14 +35,22 @@ fn in_step(connections: &mut [Connection]) -> io::Result<()> {
             }
         }
         for connection in &mut *connections {
-            connection.stream.write_all(reply.as_bytes())?;
+            let reply = if connection.is_bulk { &indexed } else { &searched };
+            connection.stream.write_all(reply)?;
         }
     }
+}
+
+fn reply(body: &str) -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+    format!("{head} {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
 struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
+    /// What its last request was.
+    is_bulk: bool,
 }
 
 impl Connection {
@@ -50,6 +59,7 @@ impl Connection {
         let mut room = vec![0; 1 << 16];
         loop {
             if length(&self.received).is_some_and(|length| length <= self.received.len()) {
+                self.is_bulk = self.received.starts_with(b"POST /_bulk");
                 // Clients do not send ahead: nothing follows.
                 self.received.clear();
                 return Ok(true);

@@ -159,12 +159,18 @@ fn nested_end(text: &[u8]) -> Option<usize> {
 
 /// The number at the beginning of a value; `None` also when it does not fit.
 pub fn number(value: &[u8]) -> Option<i64> {
+    number_and_rest(value).map(|(number, _)| number)
+}
+
+/// The same, with what follows it.
+pub fn number_and_rest(value: &[u8]) -> Option<(i64, &[u8])> {
     let (sign, digits) = value.strip_prefix(b"-").map_or((1, value), |digits| (-1, digits));
     let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (length > 0).then_some(())?;
-    digits[..length]
-        .iter()
-        .try_fold(0_i64, |number, digit| number.checked_mul(10)?.checked_add(sign * i64::from(digit - b'0')))
+    let (digits, rest) = digits.split_at(length);
+    let append =
+        |number: i64, digit: &u8| number.checked_mul(10)?.checked_add(sign * i64::from(digit - b'0'));
+    let number = digits.iter().try_fold(0, append)?;
+    (length > 0).then_some((number, rest))
 }
 
 /// The truth value at the beginning of a value.
