@@ -50,7 +50,7 @@ _KINDS = (
     Kind("search", 1, 4000),
     Kind("search-16-clients", 16, 250),
     Kind("search-paced", 1, 250),
-    Kind("bulk-1000", 1, 150),
+    Kind("bulk-100", 1, 800),
 )
 
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 /// Lines of the data file, posted again and again.
 const DOCUMENTS: u64 = 4_000;
-/// Documents of a bulk.
-const BULK_SIZE: u64 = 1_000;
+/// Documents of a bulk: so few that the socket takes it whole, whenever the server reads it.
+const BULK_SIZE: u64 = 100;
 /// A document of the usual length of a log line.
 const DOCUMENT: &str = r#"{"@timestamp": 897484581, "clientip": "211.11.9.0", "request": "GET /images/hm_bg.jpg HTTP/1.0", "status": 200, "size": 24736}"#;
 
@@ -29,7 +29,7 @@ const KINDS: [Kind; 4] = [
     Kind { name: "search", clients: 1, interval_s: None, bulk: false },
     Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
     Kind { name: "search-paced", clients: 1, interval_s: Some(0.005), bulk: false },
-    Kind { name: "bulk-1000", clients: 1, interval_s: None, bulk: true },
+    Kind { name: "bulk-100", clients: 1, interval_s: None, bulk: true },
 ];
 
 impl Kind {

@@ -369,7 +369,7 @@ mod tests {
             (r#""failed":0"#, r#""failed":1"#),
             (r#""failed":0"#, r#""failed":01"#),
             (r#""skipped":0,"#, ""),
-            (r#":17"#, ": 17"),
+            (":17", ": 17"),
             (r#"":17"#, r#"":"17""#),
         ] {
             let text = flawless_one.replace(part, other);
