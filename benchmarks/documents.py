@@ -20,15 +20,12 @@ class Corpus:
 
     path: Path
     documents: int
+    bytes: int
 
     @property
     def note(self) -> str:
         """What it holds."""
-        return f"{self.documents:,} documents of http_logs, {self._bytes / self.documents:.0f} B each"
-
-    @property
-    def _bytes(self) -> int:
-        return self.path.stat().st_size
+        return f"{self.documents:,} documents of http_logs, {self.bytes / self.documents:.0f} B each"
 
     def track(self, name: str, clients: int, seconds: int = 0) -> Path:
         """A track that posts it again and again for so long; of 0 seconds, once."""
@@ -37,7 +34,7 @@ class Corpus:
         data = {
             "source-file": self.path.name,
             "document-count": self.documents,
-            "uncompressed-bytes": self._bytes,
+            "uncompressed-bytes": self.bytes,
         }
         how = {"clients": clients, **until}
         track = peers.write_track(self.path.parent, name, operation, how, data)
@@ -55,7 +52,7 @@ def generate(folder: Path, documents: int) -> Corpus:
     with path.open("wb") as out:
         for file in json.loads((made / "generated.json").read_text())["files"]:
             out.write((made / file["name"]).read_bytes())
-    return Corpus(path, documents)
+    return Corpus(path, documents, path.stat().st_size)
 
 
 def _link(source: Path, target: Path) -> None:

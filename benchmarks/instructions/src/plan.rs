@@ -28,7 +28,7 @@ pub struct Kind {
 const KINDS: [Kind; 4] = [
     Kind { name: "search", clients: 1, interval_s: None, bulk: false },
     Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
-    Kind { name: "search-paced", clients: 1, interval_s: Some(0.005), bulk: false },
+    Kind { name: "search-paced", clients: 1, interval_s: Some(0.01), bulk: false },
     Kind { name: "bulk-100", clients: 1, interval_s: None, bulk: true },
 ];
 
