@@ -101,7 +101,15 @@ pub struct Link {
 
 impl Link {
     fn new(route: Arc<Route>, client: usize) -> Self {
-        Self { route, client, opened: false, owed: 0, connection: None, timeout: Timeout::default(), reply: None }
+        Self {
+            route,
+            client,
+            opened: false,
+            owed: 0,
+            connection: None,
+            timeout: Timeout::default(),
+            reply: None,
+        }
     }
 
     /// The headers of the last reply.
