@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.lab.probe import judged, window_s
+from pacenote.lab.probe import judged, lowest_rate, window_s
 from pacenote.model.result import Accounting, Throughput, Work
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_limits
 from support.records import paced, times
@@ -14,6 +14,7 @@ OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
 
 
 def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
+    """A probe of 20 s at 100 operations a second, without warm-up."""
     accounting = Accounting(
         operations=done + failed,
         succeeded=done,
@@ -30,7 +31,7 @@ def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
         accounting=accounting,
         work=Work(done, failed),
         error_rate=failed / (done + failed),
-        **changes,
+        **{"window_s": 20.0} | changes,
     )
 
 
@@ -47,7 +48,7 @@ def test_a_rate_that_is_kept_within_the_objective_passes():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"rate": 98.0}, "only 98.0 % of the rate was done"),
+        ({"rate": 98.0}, "only 98.0 % of what was due was done"),
         ({"unsent": 30}, "30 operations could not be sent in time"),
         ({"done": 1960, "failed": 40}, "error rate 2 %"),
         ({"latency": times(p99=10.5)}, "p99 of latency is 10.5 ms"),
@@ -61,17 +62,38 @@ def test_what_the_engine_does_not_keep_fails(changes, reason):
     assert reason in found.reasons
 
 
+def test_few_operations_need_not_fill_the_window_exactly():
+    """20 s at 3.33 a second: 67 are due, and the last of them may end after the window."""
+    few = result(done=67, rate=66 / 20)
+    assert probe(few, rate=3.33, objective=Objective((), 0.01)).outcome == "passed"
+    assert probe(replace(few, throughput=Throughput(*[65 / 20] * 4)), rate=3.33).outcome == "failed"
+
+
+def test_random_arrivals_are_held_against_what_was_due_and_not_against_the_rate():
+    """Of 2,000 expected 1,900 came, as every hundredth time: all were served."""
+    assert probe(result(done=1900, rate=95.0)).outcome == "passed"
+
+
+def test_a_probe_that_measured_nothing_has_not_passed():
+    accounting = Accounting(1, 1, 0, 0, 0, 1, 0, 1)
+    nothing = replace(result(), throughput=None, accounting=accounting, work=Work(0, 0))
+    assert probe(nothing, objective=Objective((), 0.01)).reasons == ("no operation was measured",)
+
+
 @pytest.mark.parametrize(
-    ("found", "busiest", "reason"),
+    ("driver", "busiest", "reason"),
     [
-        (result(), 0.95, "a driver thread was busy 95 % of the time"),
-        (result(lateness=times(p50=0.05, p99=3.0)), 0.1, "p99 lateness of the driver is 3 ms"),
+        ({}, 0.95, "a driver thread was busy 95 % of the time"),
+        ({"lateness": times(p50=0.05, p99=3.0)}, 0.1, "p99 lateness of the driver is 3 ms"),
     ],
 )
-def test_a_driver_at_its_limit_says_nothing_of_the_engine(found, busiest, reason):
-    judged_probe = probe(found, busiest=busiest)
-    assert judged_probe.outcome == "void"
-    assert judged_probe.reasons == (reason,)
+def test_what_fails_with_a_driver_at_its_limit_says_nothing_of_the_engine(driver, busiest, reason):
+    failed = probe(result(latency=times(p99=10.5), **driver), busiest=busiest)
+    assert failed.outcome == "void"
+    assert failed.reasons == ("p99 of latency is 10.5 ms", reason)
+    # Latency counts from when an operation was due: a late driver only makes it longer.
+    passed = probe(result(**driver), busiest=busiest)
+    assert (passed.outcome, passed.reasons) == ("passed", (reason,))
 
 
 def test_failures_that_the_objective_allows_do_not_lower_the_rate():
@@ -88,7 +110,18 @@ def test_a_slow_rate_is_measured_until_its_percentile_is_supported():
     assert window_s(OBJECTIVE, 1000.0, 20.0) == 20.0
     assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * 36.8)
     assert window_s(OBJECTIVE, 0.1, 20.0) == 300.0
-    assert window_s(Objective((), 0.01), 0.1, 20.0) == 20.0
+    assert window_s(Objective((), 0.01), 10.0, 20.0) == 20.0
+    assert window_s(Objective((), 0.01), 1.0, 20.0) == 100.0
+
+
+def test_below_the_lowest_rate_the_longest_probe_lacks_samples():
+    for text in ("p50:1ms", "p99:1ms", "p99.9:1ms", "p99.99:1ms"):
+        objective = Objective(parse_limits(text), 0.01)
+        lowest = lowest_rate(objective, 20.0)
+        assert lowest * window_s(objective, lowest, 20.0) >= objective.samples_needed()
+        assert lowest / 2 * window_s(objective, lowest / 2, 20.0) < objective.samples_needed()
+    assert lowest_rate(Objective((), 0.01), 20.0) == 0
+    assert lowest_rate(OBJECTIVE, 600.0) == pytest.approx(lowest_rate(OBJECTIVE, 20.0) / 2)
 
 
 def test_limits_are_read_with_their_units():

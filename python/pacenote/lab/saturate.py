@@ -16,13 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pacenote.errors import StoreError, UsageError
-from pacenote.lab.probe import judged, window_s, work_per_operation
+from pacenote.lab.probe import judged, lowest_rate, window_s, work_per_operation
 from pacenote.lab.search import Range, Try, next_rate, so_far
 from pacenote.model.names import near, quoted
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import RaceListener, RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import Level, LimitedBy, Objective, Probe, Saturation
+from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import judge
 from pacenote.plan.document import Allocation, Plan, Slot, Step
@@ -92,8 +93,12 @@ class _Search:
         self._request = request
         self._ready = ready
         self._challenge = ready.prepared.challenge
-        self._place, self._task = _find(self._challenge, request.task)
-        _check_native(ready.plan, self._task)
+        self._place, task = _find(self._challenge, request.task)
+        _check_native(ready.plan, task)
+        # A task that has no target rate in the track has kept its schedule.
+        arrivals = request.race.pacing.arrivals
+        self._task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
+        self._within = _supported(request)
         self._runs = 0
         self.state = Saturation(
             race_id=request.race.race_id,
@@ -128,6 +133,9 @@ class _Search:
             except _Stopped as reason:
                 aborted = str(reason)
                 record = dataclasses.replace(record, interrupted=not aborted, aborted=aborted)
+            except KeyboardInterrupt:
+                # Between two probes, where the driver does not heed it.
+                record = dataclasses.replace(record, interrupted=True)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=judge(record))
         self._ready.folder.finish(record)
@@ -138,6 +146,11 @@ class _Search:
         found = []
         if isinstance(element, Parallel) and len(element.tasks) > 1:
             found.append(f"task {quoted(self._task.name)} runs alone, not beside the others of its element")
+        if self._within.lowest > self._request.within.lowest:
+            found.append(
+                f"no rate below {self._within.lowest:,.4g} {OPS}/s is tried: it has too few samples for its "
+                "percentiles"
+            )
         if self._task.operation.type == "bulk":
             found.append("its data is sent again and again, so that the index grows from probe to probe")
         return found
@@ -152,7 +165,7 @@ class _Search:
 
     def _search(self) -> None:
         tries: list[Try] = []
-        while (rate := next_rate(tries, self._request.within)) is not None:
+        while (rate := next_rate(tries, self._within)) is not None:
             for _ in range(VOID_TRIES):
                 outcome = self._probe(rate).outcome
                 if outcome != "void":
@@ -172,6 +185,7 @@ class _Search:
             unit=result.unit,
             work_per_operation=work_per_operation(result),
         )
+        self._store(complete=False)
         why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
         self._ready.listener.note(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
         return probe
@@ -220,7 +234,7 @@ class _Search:
         plan = _alone(
             self._ready.replan(_with(self._challenge, self._place, task)), task, open_loop=open_loop
         )
-        folder.write_plan(plan.to_public_json())
+        folder.write_plan(plan.to_public_json(secret_values(self._ready.request.track_params)))
         driven = self._ready.drive(plan, folder)
         if not driven.ended_by_itself:
             raise _Stopped(driven.aborted)
@@ -249,6 +263,18 @@ def _find(challenge: Challenge, name: str | None) -> tuple[int, Task]:
             hint="`pacenote info` lists its tasks",
         )
     return known[name]
+
+
+def _supported(request: SaturationRequest) -> Range:
+    """The rates that a probe can tell something of: slower ones lack samples. Raises UsageError."""
+    within = request.within
+    lowest = max(within.lowest, lowest_rate(request.objective, request.window_s))
+    if lowest > within.highest:
+        raise UsageError(
+            f"rates up to {within.highest:g} {OPS}/s have too few samples for the objective",
+            hint="limit a lower percentile, or let probes be longer with --probe-time",
+        )
+    return dataclasses.replace(within, lowest=lowest, start=max(within.start, lowest))
 
 
 def _check_native(plan: Plan, task: Task) -> None:

@@ -1,0 +1,106 @@
+"""A search for the highest rate as a whole, by the real driver against a server that keeps up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.lab.saturate import SaturationRequest, saturate
+from pacenote.lab.search import Range
+from pacenote.model.pacing import Pacing
+from pacenote.model.race import RaceRecord
+from pacenote.model.race_request import RaceRequest
+from pacenote.model.saturation import Objective, Saturation, parse_limits
+from support.secure import Running, engine
+
+SECRET = "hunter2hunter2"
+
+OPERATION = {"operation-type": "raw-request", "path": "/x", "request-params": {"key": "{{ api_key }}"}}
+
+
+class Listener:
+    """Hears nothing, and may have Ctrl-C pressed when the first probe is over."""
+
+    def __init__(self, *, stops: bool = False) -> None:
+        self.stops = stops
+
+    def preparing(self, label: str, done: int, total: int) -> None: ...
+    def started(self, record: Any) -> None: ...
+    def progress(self, progress: Any) -> None: ...
+    def task_finished(self, result: Any) -> None: ...
+    def warning(self, text: str) -> None: ...
+    def finished(self, record: Any) -> None: ...
+    def note(self, text: str) -> None:
+        if self.stops and text.startswith("probe 1"):
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def server() -> Iterator[Running]:
+    with engine(None) as running:
+        yield running
+
+
+@pytest.fixture
+def request_(tmp_path: Path, server: Running) -> SaturationRequest:
+    """One rate and no other, 100 operations of it."""
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [{"operation": OPERATION}]}))
+    race = RaceRequest(
+        race_id="r",
+        home=tmp_path / "home",
+        track_path=tmp_path,
+        track_params={"api_key": SECRET},
+        pipeline="benchmark-only",
+        target_hosts=(server.address,),
+    )
+    return SaturationRequest(
+        race=race,
+        task=None,
+        objective=Objective((), 0.01),
+        within=Range(1000.0, 1000.0, 1000.0, repeats=0),
+        connections=4,
+        window_s=0.05,
+        warmup_s=0.01,
+        clients=0,
+        level_s=0.1,
+    )
+
+
+def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], Saturation]:
+    """The folder, the record and the answer, as they are on disk."""
+    folder = request.race.home / "races" / "r"
+    record = json.loads((folder / "race.json").read_text())
+    return folder, record, Saturation.from_document(json.loads((folder / "saturation.json").read_text()))
+
+
+def test_plans_of_probes_hold_no_secret_and_arrive_as_was_asked(request_: SaturationRequest) -> None:
+    random = replace(request_, race=replace(request_.race, pacing=Pacing(arrivals="poisson")))
+    record, found = saturate(random, Listener())
+    folder, _, stored = kept(random)
+    assert (isinstance(record, RaceRecord), found) == (True, stored)
+    assert found.probes
+    for plan in folder.glob("probes/*/plan.json"):
+        assert SECRET not in plan.read_text()
+        (task,) = json.loads(plan.read_text())["tasks"]
+        assert (task["pace"]["kind"], task["open_loop"]) == ("poisson", True)
+
+
+def test_ctrl_c_between_two_probes_keeps_what_is_known(request_: SaturationRequest) -> None:
+    record, found = saturate(request_, Listener(stops=True))
+    _, stored_record, stored = kept(request_)
+    assert record.interrupted
+    assert (stored_record["interrupted"], stored_record["complete"]) == (True, False)
+    assert (len(found.probes), found.complete, found) == (1, False, stored)
+
+
+def test_rates_that_cannot_support_the_objective_are_not_tried(request_: SaturationRequest) -> None:
+    """36,887 samples carry p99.99; five minutes at 100 a second are 30,000."""
+    slow = replace(request_, objective=Objective(parse_limits("p99.99:1s"), 0.01))
+    with pytest.raises(UsageError, match="too few samples"):
+        saturate(replace(slow, within=Range(10.0, 0.1, 100.0)), Listener())
