@@ -104,3 +104,9 @@ def test_rates_that_cannot_support_the_objective_are_not_tried(request_: Saturat
     slow = replace(request_, objective=Objective(parse_limits("p99.99:1s"), 0.01))
     with pytest.raises(UsageError, match="too few samples"):
         saturate(replace(slow, within=Range(10.0, 0.1, 100.0)), Listener())
+
+
+def test_a_task_that_is_not_there_is_told_before_the_race_begins(request_: SaturationRequest) -> None:
+    with pytest.raises(UsageError, match="has no task .raw."):
+        saturate(replace(request_, task="raw"), Listener())
+    assert not (request_.race.home / "races").exists()

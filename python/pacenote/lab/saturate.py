@@ -70,15 +70,19 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> tuple[RaceRe
     stopped before.
     """
     found: list[Saturation] = []
+    within = _supported(request)
+
+    def check(challenge: Challenge, plan: Plan) -> None:
+        _check_native(plan, _find(challenge, request.task)[1])
 
     def course(ready: Stage) -> RaceRecord:
-        search = _Search(request, ready)
+        search = _Search(request, ready, within)
         try:
             return search.run()
         finally:
             found.append(search.state)
 
-    record = stage(request.race, listener, course)
+    record = stage(request.race, listener, course, check)
     return record, found[0]
 
 
@@ -89,16 +93,15 @@ class _Stopped(Exception):
 class _Search:
     """One search on an engine that runs. `state` is what was found so far."""
 
-    def __init__(self, request: SaturationRequest, ready: Stage) -> None:
+    def __init__(self, request: SaturationRequest, ready: Stage, within: Range) -> None:
         self._request = request
         self._ready = ready
         self._challenge = ready.prepared.challenge
         self._place, task = _find(self._challenge, request.task)
-        _check_native(ready.plan, task)
         # A task that has no target rate in the track has kept its schedule.
         arrivals = request.race.pacing.arrivals
         self._task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
-        self._within = _supported(request)
+        self._within = within
         self._runs = 0
         self.state = Saturation(
             race_id=request.race.race_id,

@@ -87,10 +87,12 @@ def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
     return stage(request, listener, _run)
 
 
-def stage(request: RaceRequest, listener: RaceListener, course: Course) -> RaceRecord:
+def stage(
+    request: RaceRequest, listener: RaceListener, course: Course, check: Check = lambda *_: None
+) -> RaceRecord:
     """Makes everything ready for a race and lets `course` drive it; its record is the answer.
 
-    Raises as `race` does.
+    `check` refuses what `course` cannot do, before anything is fetched. Raises as it does, and as `race`.
     """
     with _stoppable():
         existing = found(request, listener.warning)
@@ -98,7 +100,7 @@ def stage(request: RaceRequest, listener: RaceListener, course: Course) -> RaceR
         _announce(prepared, listener)
         track = prepared.track
         with plugins_of(track, request.home, offline=request.offline, warn=listener.warning) as plugins:
-            crew = _Crew(request, plugins, existing, listener)
+            crew = _Crew(request, plugins, existing, listener, check)
             record = _race(crew, after_load(prepared, plugins, request), course)
     listener.finished(record)
     return record
@@ -112,6 +114,7 @@ class _Crew:
     plugins: TrackPlugins | None
     existing: Cluster | None
     listener: RaceListener
+    check: Check
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,6 +154,9 @@ class Stage:
 Course = Callable[[Stage], RaceRecord]
 """Drives what is ready and concludes the race: the record is stored when it returns."""
 
+Check = Callable[[Challenge, Plan], None]
+"""Looks at a challenge and at the plan of what it declares. Raises UsageError."""
+
 
 def _race(crew: _Crew, prepared: Prepared, course: Course) -> RaceRecord:
     """The race of a track as it is going to run."""
@@ -158,6 +164,7 @@ def _race(crew: _Crew, prepared: Prepared, course: Course) -> RaceRecord:
     track, challenge = prepared.track, prepared.challenge
     context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
     plan = _plan(request, track, challenge, context)
+    crew.check(challenge, plan)
     _check_indices(request, challenge, context.plugins)
     place = RaceFolder(RaceStore(request.home).races / request.race_id)
     provision = _provision(request, place)
