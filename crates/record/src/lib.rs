@@ -60,6 +60,8 @@ pub use summary::{
 };
 pub use window::{MeasuredWindow, Window};
 
+use series_file::Journal;
+
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -104,16 +106,18 @@ impl RecordError {
     }
 }
 
-/// Completes the files of a race that was killed, up to what was handed to the kernel; tells the number of rows of
-/// `series.parquet`, or `None` when there is nothing to complete or the race still runs.
+/// Completes the files of a race that was killed, or could not complete them itself, up to what was handed to the kernel;
+/// tells how many rows were completed, or `None` when there is nothing to complete or the race still runs.
 ///
 /// # Errors
 ///
 /// When the folder cannot be read or written; what is there then stays as it is.
 pub fn recover_series(folder: &std::path::Path) -> Result<Option<u64>, RecordError> {
-    if !series_file::left_behind(folder)? {
+    let journal = series_file::journal(folder)?;
+    if journal == Journal::Held {
         return Ok(None);
     }
-    samples_file::restore(folder)?;
-    series_file::complete(folder).map(Some)
+    let samples = samples_file::restore(folder)?;
+    let seconds = (journal == Journal::Left).then(|| series_file::complete(folder)).transpose()?;
+    Ok(seconds.or(samples))
 }

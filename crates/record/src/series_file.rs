@@ -133,15 +133,27 @@ pub fn line(names: (&str, &str, bool), window: &Window) -> Result<String, Record
     serde_json::to_string(&Row::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))
 }
 
-/// Whether a race that no longer runs has left its journal in its folder.
-pub fn left_behind(folder: &Path) -> Result<bool, RecordError> {
+/// The journal of a race, as others see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Journal {
+    /// There is none: the series is complete.
+    Gone,
+    /// The race runs.
+    Held,
+    /// The race runs no longer.
+    Left,
+}
+
+/// What became of the journal in a folder.
+pub fn journal(folder: &Path) -> Result<Journal, RecordError> {
     let journal = folder.join(JOURNAL);
     let open = match File::open(&journal) {
         Ok(open) => open,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Journal::Gone),
         Err(source) => return Err(RecordError::file(&journal, source)),
     };
-    Ok(!matches!(open.try_lock(), Err(TryLockError::WouldBlock)))
+    let held = matches!(open.try_lock(), Err(TryLockError::WouldBlock));
+    Ok(if held { Journal::Held } else { Journal::Left })
 }
 
 /// Makes the Parquet file of a journal and removes the journal; returns the number of rows. A torn last line is left out.

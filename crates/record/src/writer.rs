@@ -58,7 +58,9 @@ struct Files {
 impl Writer {
     /// Creates the files and the thread.
     pub fn start(folder: &Path, names: Names) -> Result<Self, RecordError> {
-        let (samples, series) = (SamplesFile::create(folder)?, SeriesFile::create(folder)?);
+        // The journal comes first and goes last: while it is held, nobody else touches the others.
+        let series = SeriesFile::create(folder)?;
+        let samples = SamplesFile::create(folder)?;
         let (jobs, todo) = channel();
         let state = Arc::new(State::default());
         let theirs = Arc::clone(&state);

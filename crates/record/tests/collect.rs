@@ -342,6 +342,29 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
 }
 
 #[test]
+fn samples_that_a_race_could_not_complete_are_completed_later_though_its_seconds_are() {
+    let mut race = Race::new(info(), 1);
+    let mut recorder = race.recorder(false);
+    (0..10).for_each(|number| recorder.note(sample(number * MS, number * MS + MS)));
+    recorder.end(ended(EndedBy::Iterations, 0));
+    while let Ok(delivery) = race.inbox.try_recv() {
+        race.collector.receive(delivery, &race.way.spare()).unwrap();
+    }
+    let folder = race.folder.path();
+    let (samples, hidden) = (folder.join("samples.parquet"), folder.join("hidden"));
+    // Killed after a row group, with another one torn; the seconds were completed, the samples cannot be yet.
+    drop(race.collector);
+    fs::remove_file(folder.join("series.jsonl")).unwrap();
+    fs::OpenOptions::new().append(true).open(&samples).unwrap().write_all(b"torn").unwrap();
+    fs::rename(&samples, &hidden).unwrap();
+    assert!(recover_series(folder).is_err());
+    fs::rename(&hidden, &samples).unwrap();
+    assert_eq!(recover_series(folder).unwrap(), Some(10));
+    assert_eq!(rows(&samples).len(), 10);
+    assert_eq!(recover_series(folder).unwrap(), None);
+}
+
+#[test]
 fn operations_within_are_recorded_beside_the_whole_and_count_for_nothing_of_it() {
     let mut race = Race::new(info(), 2);
     let mut recorders = [race.recorder(false), race.recorder(false)];
