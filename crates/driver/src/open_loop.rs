@@ -27,8 +27,8 @@ struct State {
     /// The schedules of the clients; the task's is their union.
     pacers: Vec<Pacer>,
     gate: Gate,
-    /// Admitted operations that were accounted for.
-    settled: u64,
+    /// Operations handed out that are not accounted for yet; one that was given back is handed out again.
+    taken: u64,
     /// When the next operation of each schedule is due, and whose it is. Empty before the task begins and once it is
     /// over. What was given back is nobody's.
     due: BinaryHeap<Reverse<(u64, usize)>>,
@@ -52,7 +52,7 @@ impl OpenLoop {
     pub fn new(bound: Bound, pacers: Vec<Pacer>) -> Self {
         let gate = Gate::new(bound, pacers.len() as u64);
         let due = BinaryHeap::with_capacity(pacers.len());
-        Self { state: RefCell::new(State { pacers, gate, settled: 0, due, begun: false }) }
+        Self { state: RefCell::new(State { pacers, gate, taken: 0, due, begun: false }) }
     }
 
     /// A client begins with the task. If the first one comes late, what was due by then was not for it to send.
@@ -71,9 +71,7 @@ impl OpenLoop {
 
     /// Operations that were taken since this was asked last, by whoever.
     pub fn settle(&self) -> u64 {
-        let state = &mut *self.state.borrow_mut();
-        let taken = state.gate.admitted();
-        taken - std::mem::replace(&mut state.settled, taken)
+        std::mem::take(&mut self.state.borrow_mut().taken)
     }
 
     /// When the task's time is over, in nanoseconds since it began.
@@ -106,6 +104,7 @@ impl OpenLoop {
         let Reverse((due_ns, number)) = *next;
         match state.gate.admit(due_ns, now_ns) {
             Ok(sample_type) => {
+                state.taken += 1;
                 match state.pacers.get_mut(number).and_then(Pacer::next_due_ns) {
                     Some(after) => *next = Reverse((after, number)),
                     None => drop(PeekMut::pop(next)),

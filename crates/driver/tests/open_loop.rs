@@ -12,7 +12,7 @@ use std::time::Duration;
 use pacenote_driver::LaneEvent;
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
-use support::lane::{prepared, race, search, supplied_task};
+use support::lane::{lane_task, prepared, race, search, success, supplied_task};
 use support::server::Answer;
 use support::{Finished, Sample, Server, bulk_task, good, plan, reply, request_task, run, run_with, step};
 
@@ -223,6 +223,29 @@ fn a_client_whose_source_has_nothing_yet_takes_no_operation_from_the_others() {
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();
     assert_eq!(due, (0..21).map(|number| number * 5 * MS).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_runners_that_are_over_leave_is_done_by_another_and_counted_once() {
+    let server = Server::start(|_, _| good());
+    let mut task = lane_task("own");
+    task["clients"] = 3.into();
+    task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
+    task["open_loop"] = true.into();
+    task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 5});
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["threads"] = 1.into();
+    let finished = race(&plan, |lane, event| match event {
+        // Two have nothing to do after all.
+        LaneEvent::Run { client: 0 | 1, .. } => {
+            lane.end((0, 0), None).unwrap();
+            lane.end((0, 1), None).unwrap();
+        }
+        LaneEvent::Run { token, .. } => lane.done(*token, &success(1, false)).unwrap(),
+        _ => prepared(lane, event),
+    });
+    let accounting = finished.task("own").accounting;
+    assert_eq!((accounting.operations, accounting.succeeded, accounting.unsent), (15, 15, 0));
 }
 
 #[test]
