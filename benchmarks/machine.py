@@ -31,13 +31,16 @@ _PATIENCE_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command that has ended. `begun_ns` is on the monotonic clock, which all processes share."""
+    """A command that has ended. `begun_ns` is on the monotonic clock, which all processes share. `peak_mb` is its
+    largest resident memory.
+    """
 
     code: int
     begun_ns: int
     ended_ns: int
     cpu_s: float
     output: str
+    peak_mb: float
 
     @property
     def wall_s(self) -> float:
@@ -82,7 +85,8 @@ class Running:
         if code not in good:
             words = " / ".join(output.strip().splitlines()[-3:])
             raise BenchmarkError(f"{Path(self._command[0]).name} ended with code {code}: {words}")
-        return Finished(code, self._begun_ns, ended_ns, usage.ru_utime + usage.ru_stime, output)
+        peak_mb = usage.ru_maxrss * 1024 / 1e6
+        return Finished(code, self._begun_ns, ended_ns, usage.ru_utime + usage.ru_stime, output, peak_mb)
 
     def stop(self) -> None:
         """Ends it if it has not ended."""

@@ -21,6 +21,7 @@ import first_request
 import gap
 import generator
 import indexing
+import memory
 import pacing
 import rally
 import searches
@@ -42,6 +43,7 @@ _BENCHMARKS: Mapping[str, Callable[[Options], Outcome]] = {
     "bulks": bulks.measure,
     "pacing": pacing.measure,
     "rally": rally.measure,
+    "memory": memory.measure,
 }
 
 
