@@ -31,8 +31,8 @@ _PATIENCE_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command that has ended. `begun_ns` is on the monotonic clock, which all processes share. `peak_mb` is its
-    largest resident memory.
+    """A command that has ended. `begun_ns` is on the monotonic clock, which all processes share. `peak_mb` is
+    the most memory it had at a time.
     """
 
     code: int
