@@ -132,4 +132,5 @@ def corpus_note(home: Path) -> str:
     """What was indexed, in one line."""
     note = json.loads(next((home / "corpora").glob("*/*/generated.json")).read_text())
     size = sum(file["bytes"] for file in note["files"])
-    return f"{note['documents']:,} documents, {size / 1e6:,.0f} MB, {note['generator']}, seed {note['seed']}"
+    documents = sum(count for _, count in note["counts"])
+    return f"{documents:,} documents, {size / 1e6:,.0f} MB, {note['generator']}, seed {note['seed']}"
