@@ -495,10 +495,15 @@ fn a_broken_assertion_ends_the_race_whatever_is_to_be_done_with_errors() {
 
 #[test]
 fn a_composite_that_waits_is_cut_short_with_its_step() {
-    let server = Server::start(|_, _| Some(good()));
+    // Neither task has its reply before both have begun.
+    let both = Barrier::new(2);
+    let server = Server::start(move |_, _| {
+        both.wait();
+        Some(good())
+    });
     let items =
         [stream(&[operation("nap", &[json!({"kind": "wait", "seconds": 60.0})])]), stream(&[simple("one")])];
-    let tasks = [calls_task("long", 1, &[composite(&items, Value::Null)]), request_task("short", 1, 5)];
+    let tasks = [calls_task("long", 1, &[composite(&items, Value::Null)]), request_task("short", 1, 1)];
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([support::step(&tasks, &[0, 1])]);
     plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
