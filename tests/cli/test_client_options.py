@@ -214,3 +214,15 @@ def test_an_engine_of_ours_has_no_tls(run, fake_race):
     assert (code, "use_ssl needs a cluster that runs already" in err) == (2, True), err
     code, _, err = run("race", "--track=x", "--client-options=verify_certs:false")
     assert (code, "speaks plain HTTP and asks for no credentials" in err) == (0, True), err
+
+
+def test_who_is_wrong_is_said_where_both_say_something(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "use_ssl:perhaps,max_retries:3")
+    with pytest.raises(UsageError, match=f"^{VARIABLE}: use_ssl must be"):
+        one("timeout:5")
+    assert one("use_ssl:true").remarks[0].startswith(f"{VARIABLE}: max_retries has no effect")
+    with pytest.raises(UsageError, match=r"^--client-options: timeout must be"):
+        one("timeout:x,use_ssl:true")
+    monkeypatch.setenv(VARIABLE, '{"headers": {"authorization": "x"}}')
+    with pytest.raises(UsageError, match=rf"^--client-options and {VARIABLE}: give credentials or"):
+        one("api_key:x")

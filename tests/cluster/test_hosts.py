@@ -15,6 +15,7 @@ from pacenote.errors import UsageError
         ("a", ["http://a:9200"]),
         ("a:1,b:2/path, c ", ["http://a:1", "http://b:2/path", "http://c:9200"]),
         ("https://es.example/", ["https://es.example:443"]),
+        ("HTTPS://es.example", ["https://es.example:443"]),
         ("https://es.example:443/x/", ["https://es.example:443/x"]),
         ("[::1]:9201", ["http://[::1]:9201"]),
         ("[::1]", ["http://[::1]:9200"]),

@@ -235,3 +235,14 @@ def test_cautions() -> None:
     assert "ssl_assert_hostname:false" in said("https://127.0.0.1", Tls(verify_host=False))[0]
     assert "no host is https" in said("127.0.0.1", TRUSTED)[0]
     assert said("127.0.0.1", Tls()) == ()
+
+
+def test_a_proxy_is_verified_whatever_is_held_of_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    unverified = Tls(
+        ca_file=TRUSTED.ca_file, verify=False, verify_host=False, client_cert=CLIENT, client_key=KEY
+    )
+    with engine(None) as far, proxy(far, certificate="server.pem") as between:
+        monkeypatch.setenv("http_proxy", f"https://{between.address}")
+        assert version("es.example:9200", unverified) == "3.3.0"
+        with pytest.raises(EngineError, match=f"through the proxy https://{between.address}: .*not trusted"):
+            version("es.example:9200", Tls(verify=False, verify_host=False))

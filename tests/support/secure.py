@@ -157,8 +157,7 @@ def engine(
     """An engine that shows a certificate (None: plain HTTP), may ask for the client's, and refuses paths."""
     context = None
     if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(CERTIFICATES / certificate)
+        context = _context(certificate)
         if client:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(CA)
@@ -169,11 +168,19 @@ def engine(
 
 
 @contextmanager
-def proxy(target: Running, authorization: str | None = None) -> Iterator[Running]:
-    """A proxy that leads to `target`, whatever it is asked for."""
+def proxy(
+    target: Running, authorization: str | None = None, certificate: str | None = None
+) -> Iterator[Running]:
+    """A proxy that leads to `target`, whatever it is asked for; over TLS if it has a certificate to show."""
     running = Running(authorization=authorization, target=target.port)
-    with _serving(_Proxy, running, None) as running:
+    with _serving(_Proxy, running, _context(certificate) if certificate else None) as running:
         yield running
+
+
+def _context(certificate: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATES / certificate)
+    return context
 
 
 @contextmanager

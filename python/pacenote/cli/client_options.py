@@ -106,13 +106,12 @@ def client_options(text: str) -> GivenOptions:
     said = os.environ.get(VARIABLE, "")
     named = [(_by_cluster(text, OPTION), OPTION), (_by_cluster(said, VARIABLE), VARIABLE)]
     (flag, flag_named), (variable, variable_named) = (found for found, _ in named)
-    origin = OPTION if flag or not variable else VARIABLE
-    merged = {
-        cluster: _merged(variable.get(cluster, {}), flag.get(cluster, {}))
-        for cluster in dict.fromkeys((*flag, *variable))
-    }
     return GivenOptions(
-        {cluster: _read(given, origin) for cluster, given in merged.items()}, flag_named or variable_named
+        {
+            cluster: _read(_merged(variable.get(cluster, {}), flag.get(cluster, {})), flag.get(cluster, {}))
+            for cluster in dict.fromkeys((*flag, *variable))
+        },
+        flag_named or variable_named,
     )
 
 
@@ -152,8 +151,8 @@ def _merged(farther: Mapping[str, Any], nearer: Mapping[str, Any]) -> dict[str, 
     return {**farther, **nearer}
 
 
-def _read(given: Mapping[str, Any], origin: str) -> ClientOptions:
-    options = _Options(given, origin)
+def _read(given: Mapping[str, Any], nearer: Collection[str]) -> ClientOptions:
+    options = _Options(given, nearer)
     options.refuse()
     headers = dict(options.headers())
     if opaque := options.text("opaque_id"):
@@ -161,6 +160,7 @@ def _read(given: Mapping[str, Any], origin: str) -> ClientOptions:
     found = headers.pop("authorization", None)
     authorization = options.authorization()
     if found and authorization:
+        origin = options.origin("headers", *_CREDENTIALS)
         raise UsageError(f"{origin}: give credentials or an authorization header, not both")
     return ClientOptions(
         timeout_s=options.timeout(),
@@ -175,14 +175,21 @@ def _read(given: Mapping[str, Any], origin: str) -> ClientOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """The options of one cluster, to be read one by one; every method raises UsageError."""
+    """The options of one cluster, to be read one by one; every method raises UsageError. `nearer` are those
+    that the command line gives, the others are the environment's.
+    """
 
     given: Mapping[str, Any]
-    origin: str
+    nearer: Collection[str]
+
+    def origin(self, *names: str) -> str:
+        """Who gives these options, as far as they are given."""
+        origins = (OPTION if name in self.nearer else VARIABLE for name in names if name in self.given)
+        return " and ".join(sorted(set(origins)))
 
     def wrong(self, name: str, what: str, hint: str = "") -> UsageError:
-        """The error about an option."""
-        return UsageError(f"{self.origin}: {name} {what}", hint=hint)
+        """The error about an option, or a part of it."""
+        return UsageError(f"{self.origin(name.partition('.')[0])}: {name} {what}", hint=hint)
 
     def flag(self, name: str) -> bool | None:
         """A switch; None when it is not given."""
@@ -259,10 +266,14 @@ class _Options:
         """The value of the header of that name."""
         user, password = "basic_auth_user" in self.given, "basic_auth_password" in self.given
         if user != password:
-            raise UsageError(f"{self.origin}: basic_auth_user and basic_auth_password go together")
+            raise UsageError(
+                f"{self.origin(*_CREDENTIALS)}: basic_auth_user and basic_auth_password go together"
+            )
         kinds = [name for name in ("basic_auth", "api_key", "bearer_auth") if name in self.given]
         if user + len(kinds) > 1:
-            raise UsageError(f"{self.origin}: give one of basic_auth_user, {', '.join(_CREDENTIALS[2:])}")
+            raise UsageError(
+                f"{self.origin(*_CREDENTIALS)}: give one of basic_auth_user, {', '.join(_CREDENTIALS[2:])}"
+            )
         if user:
             names = _CREDENTIALS[:2]
             return "Basic " + _base64(*(self.from_file(name, self.given[name]) for name in names))
@@ -312,7 +323,7 @@ class _Options:
         asked = [
             name for name in _RETRIES if self.given.get(name) not in (None, False, 0, "false", [], (), "")
         ]
-        what = f"{self.origin}: {', '.join(asked)} has no effect: nothing is retried unseen"
+        what = f"{self.origin(*asked)}: {', '.join(asked)} has no effect: nothing is retried unseen"
         return (what,) if asked else ()
 
 

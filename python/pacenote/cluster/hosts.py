@@ -74,6 +74,6 @@ def _parse(entry: str, scheme: str) -> tuple[Host, Access]:
             f"'{shown}' in --target-hosts is not a host",
             hint="write it as host:port, host:port/path, [IPv6]:port or an http(s) URL",
         ) from None
-    usual = HTTPS_PORT if entry.startswith("https://") else DEFAULT_PORT
+    usual = HTTPS_PORT if "://" in entry and parts.scheme == "https" else DEFAULT_PORT
     port = parts.port if parts.port is not None else usual
     return Host(parts.scheme, parts.hostname or "", port, parts.path.rstrip("/")), access

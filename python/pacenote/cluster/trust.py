@@ -53,6 +53,16 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
+def proxy_context(tls: Tls) -> ssl.SSLContext:
+    """The same for a proxy before the hosts, as the driver has it: always verified, by those whom the system
+    trusts or `ca_file` names, and shown nothing. Raises as `tls_context`.
+    """
+    context = tls_context(Tls(ca_file=tls.ca_file))
+    if tls.ca_file:
+        context.load_default_certs()
+    return context
+
+
 def _show(context: ssl.SSLContext, certificate: str, key: str | None) -> None:
     _readable("client_cert", certificate, _CERTIFICATE)
     name, file = ("client_key", key) if key else ("client_cert", certificate)

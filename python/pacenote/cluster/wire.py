@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from pacenote.cluster.trust import tls_context, tls_failure
+from pacenote.cluster.trust import proxy_context, tls_context, tls_failure
 from pacenote.errors import UsageError
 from pacenote.model.client_options import Tls
 
@@ -150,6 +150,10 @@ def open_pool(
         return urllib3.PoolManager(**options)
     # The proxy's own credentials travel in its own header, never in the request's.
     headers = {"proxy-authorization": proxy.authorization} if proxy.authorization else {}
+    if proxy.scheme == "https":
+        options["proxy_ssl_context"] = context = proxy_context(access.tls)
+        # What is only forwarded, since its host speaks no TLS, goes by the pool's own.
+        options.setdefault("ssl_context", context)
     return urllib3.ProxyManager(str(proxy), proxy_headers=headers, **options)
 
 
