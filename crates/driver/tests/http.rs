@@ -71,6 +71,30 @@ fn exchange(method: &str, reply: &'static [u8], size: usize) -> Result<(u16, Vec
     exchange_closing(method, reply, size, false)
 }
 
+#[test]
+fn an_address_that_says_nothing_leaves_time_for_the_next() {
+    let seen = runtime().block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let full = socket.listen(1).unwrap();
+        let silent = full.local_addr().unwrap();
+        // Whom nobody accepts fills the queue; who comes then hears nothing.
+        let mut waiting = Vec::new();
+        while let Ok(stream) =
+            tokio::time::timeout(Duration::from_millis(300), tokio::net::TcpStream::connect(silent)).await
+        {
+            waiting.push(stream.unwrap());
+            assert!(waiting.len() < 64);
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let route = Route::plain(vec![silent, listener.local_addr().unwrap()]);
+        Connection::open(&route, 0, Instant::now() + Duration::from_secs(1))
+            .await
+            .map(|mut seen| seen.usable())
+    });
+    assert!(seen.unwrap());
+}
+
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nx-filler: some more bytes\r\n\r\n\
     7\r\n{\"took\"\r\n4;x=y\r\n: 1}\r\n0\r\nx-trailer: 1\r\n\r\n";
 

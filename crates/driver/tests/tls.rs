@@ -11,7 +11,7 @@ use std::path::Path;
 use pacenote_driver::Race;
 use pacenote_plan::Plan;
 use pacenote_record::ErrorClass;
-use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
+use rcgen::{IsCa, KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 use support::{Finished, Server, good, request_task, run};
@@ -120,6 +120,44 @@ fn a_certificate_that_is_named_itself_needs_no_authority_but_its_dates_and_name_
     }
     let server = TlsServer::start(config(&own(here, 2200), &[&TLS13], Asks::Nothing));
     refused(&plan(server.port, &json!({"ca_file": text(&authority.file())})));
+}
+
+#[test]
+fn a_host_that_is_named_itself_vouches_for_no_other() {
+    for is_ca in [IsCa::NoCa, IsCa::ExplicitNoCa] {
+        let host = Authority::none("host.example", is_ca);
+        let server = TlsServer::start(config(&host.server(&["127.0.0.1"]), &[&TLS12, &TLS13], Asks::Nothing));
+        let reason = refused(&plan(server.port, &json!({"ca_file": text(&host.file())})));
+        assert!(reason.contains("UnknownIssuer"), "{reason}");
+    }
+}
+
+#[test]
+fn a_proxy_is_verified_whatever_is_held_of_the_hosts_and_not_shown_who_asks() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let client = ours.client(KeyPair::generate().unwrap());
+    let certificate = ours.write("client.pem", &(client.certificate.pem() + &client.key.serialize_pem()));
+    let vouched = ours.server(&["127.0.0.1"]);
+    let through = |server: &TlsServer, tls: &Value| {
+        let mut plan = plan(server.port, tls);
+        plan["target"]["hosts"][0]["scheme"] = "http".into();
+        plan["target"]["hosts"][0]["proxy"] =
+            json!({"scheme": "https", "host": "127.0.0.1", "port": server.port, "authorization": null});
+        plan
+    };
+    let server = TlsServer::start(config(&vouched, &[&TLS12, &TLS13], Asks::Nothing));
+    let settings = json!({"ca_file": text(&ours.file()), "verify": false, "server_name": "es.example"});
+    succeeds(&through(&server, &settings));
+    let line = server.log().seen[0].line.clone();
+    assert!(line.contains(&format!(" http://127.0.0.1:{}/", server.port)), "{line}");
+    let settings = json!({"ca_file": text(&theirs.file()), "verify": false, "verify_host": false});
+    let reason = refused(&through(&server, &settings));
+    assert!(reason.starts_with(&format!("TLS: proxy 127.0.0.1:{}: ", server.port)), "{reason}");
+    assert!(reason.contains("UnknownIssuer"), "{reason}");
+    let curious = TlsServer::start(config(&vouched, &[&TLS12], Asks::Certificate(&ours)));
+    let settings = json!({"ca_file": text(&ours.file()), "client_cert": text(&certificate)});
+    refused(&through(&curious, &settings));
+    succeeds(&plan(curious.port, &settings));
 }
 
 #[test]

@@ -65,9 +65,13 @@ impl Connection {
             Ok(Sent { early: None, .. }) => (self.receive().await?, true),
             // A server that refuses a large body may answer and close before it has read it all: its answer says more
             // than the broken pipe, and so does an alert of TLS.
-            Err(ExchangeError::Io(error)) => {
-                (self.receive().await.map_err(|read| worse(read, error))?, false)
-            }
+            Err(ExchangeError::Io(error)) => match self.receive().await {
+                // What ends where the connection breaks may have been longer: enough for a refusal, not for more.
+                Ok(reply) if reply.status < 400 && self.receiver.ends_with_connection() => {
+                    return Err(error.into());
+                }
+                read => (read.map_err(|read| worse(read, error))?, false),
+            },
             Err(error) => return Err(error),
         };
         self.spent = reply.close || !all_sent;

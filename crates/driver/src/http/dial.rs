@@ -100,18 +100,19 @@ impl Route {
     ///
     /// When a name cannot be looked up or TLS cannot be set up.
     pub fn to_all(target: &Target, system: &mut SystemRoots) -> Result<Routes, RouteError> {
-        let over_tls = |host: &Host| {
-            let proxy = host.proxy.as_ref().map(|proxy| proxy.scheme);
-            host.scheme == Scheme::Https || proxy == Some(Scheme::Https)
-        };
-        let trust = target.hosts.iter().any(over_tls).then(|| Trust::new(&target.tls, system)).transpose()?;
-        target.hosts.iter().map(|host| Self::to(host, trust.as_ref()).map(Arc::new)).collect()
+        let (tls, hosts) = (&target.tls, &target.hosts);
+        let secure = hosts.iter().any(|host| host.scheme == Scheme::Https);
+        let secure = secure.then(|| Trust::of_hosts(tls, system)).transpose()?;
+        let mut proxies = hosts.iter().filter_map(|host| host.proxy.as_ref());
+        let between = proxies.any(|proxy| proxy.scheme == Scheme::Https);
+        let between = between.then(|| Trust::of_proxies(tls, system)).transpose()?;
+        hosts.iter().map(|host| Self::to(host, secure.as_ref(), between.as_ref()).map(Arc::new)).collect()
     }
 
-    fn to(host: &Host, trust: Option<&Trust>) -> Result<Self, RouteError> {
+    fn to(host: &Host, secure: Option<&Trust>, between: Option<&Trust>) -> Result<Self, RouteError> {
         let name = authority(&host.host, host.port);
-        let trusted = |scheme: Scheme| trust.filter(|_| scheme == Scheme::Https);
-        let tls = trusted(host.scheme).map(|trust| trust.with_host(&host.host)).transpose()?;
+        let secure = secure.filter(|_| host.scheme == Scheme::Https);
+        let tls = secure.map(|trust| trust.with(&host.host)).transpose()?;
         let Some(proxy) = &host.proxy else {
             return Ok(Self { addresses: look_up(&host.host, host.port)?, name, proxy: None, tls });
         };
@@ -126,9 +127,10 @@ impl Route {
         {
             return Err(RouteError::Proxy(authority(&proxy.host, proxy.port)));
         }
+        let between = between.filter(|_| proxy.scheme == Scheme::Https);
         let through = Through {
             name: authority(&proxy.host, proxy.port),
-            tls: trusted(proxy.scheme).map(|trust| trust.with_proxy(&proxy.host)).transpose()?,
+            tls: between.map(|trust| trust.with(&proxy.host)).transpose()?,
             request: Secret(request.into_bytes()),
         };
         Ok(Self { addresses: look_up(&proxy.host, proxy.port)?, name, proxy: Some(through), tls })
@@ -156,21 +158,25 @@ impl Route {
     /// [`DialError`].
     pub async fn dial(&self, client: usize, deadline: Instant) -> Result<Stream, DialError> {
         let proxy = self.proxy.as_ref();
-        let connected = within(deadline, self.connect(client)).await;
+        let connected = self.connect(client, deadline).await;
         let socket = connected.map_err(|error| match proxy {
             None => DialError::Io(error),
             Some(through) => through.failed(&error.to_string()),
         })?;
-        let before = proxy.and_then(|through| through.tls.as_ref());
+        let before = proxy.and_then(|through| Some((through, through.tls.as_ref()?)));
         let mut stream = match (before, &self.tls) {
             (None, None) => return Ok(Stream::Plain(socket)),
-            (Some(before), None) => Stream::Tls(Box::new(shake(before, socket, deadline).await?)),
+            (Some((through, before)), None) => {
+                let shaken = shake(before, socket, deadline).await;
+                Stream::Tls(Box::new(shaken.map_err(|error| through.distrusted(error))?))
+            }
             (None, Some(tls)) => {
                 let socket = self.tunnel(socket, deadline).await?;
                 Stream::Tls(Box::new(shake(tls, socket, deadline).await?))
             }
-            (Some(before), Some(tls)) => {
-                let outer = shake(before, socket, deadline).await?;
+            (Some((through, before)), Some(tls)) => {
+                let shaken = shake(before, socket, deadline).await;
+                let outer = shaken.map_err(|error| through.distrusted(error))?;
                 let outer = self.tunnel(outer, deadline).await?;
                 Stream::Nested(Box::new(shake(tls, outer, deadline).await?))
             }
@@ -181,11 +187,13 @@ impl Route {
         Ok(stream)
     }
 
-    async fn connect(&self, client: usize) -> io::Result<Socket> {
+    async fn connect(&self, client: usize, deadline: Instant) -> io::Result<Socket> {
         let mut refused = None;
         let (after, first) = self.addresses.split_at(client % self.addresses.len().max(1));
-        for address in first.iter().chain(after) {
-            match TcpStream::connect(address).await {
+        for (address, left) in first.iter().chain(after).zip((1..=self.addresses.len()).rev()) {
+            // One that says nothing at all leaves the others their share of the time.
+            let share = deadline.saturating_duration_since(Instant::now()).div_f64(left as f64);
+            match within(Instant::now() + share, TcpStream::connect(address)).await {
                 Ok(tcp) => return Socket::new(tcp),
                 Err(error) => drop(refused.get_or_insert(error)),
             }
@@ -220,6 +228,14 @@ impl Route {
 impl Through {
     fn failed(&self, reason: &str) -> DialError {
         DialError::Proxy { proxy: self.name.clone(), reason: reason.to_owned() }
+    }
+
+    /// It was the proxy, not the host, that there is no trust in.
+    fn distrusted(&self, error: DialError) -> DialError {
+        match error {
+            DialError::Tls(reason) => DialError::Tls(format!("proxy {}: {reason}", self.name)),
+            other => other,
+        }
     }
 }
 
@@ -288,7 +304,8 @@ async fn hear_verdict(stream: &mut Stream) -> Result<(), DialError> {
     let before = stream.crossed().inward;
     let heard = poll_fn(|context| match stream.poll_byte(context) {
         Poll::Pending if stream.crossed().inward == before => Poll::Pending,
-        Poll::Pending | Poll::Ready(Ok(1..)) => Poll::Ready(Ok(())),
+        Poll::Pending => Poll::Ready(Ok(())),
+        Poll::Ready(Ok(1..)) => Poll::Ready(Err(io::Error::other("the host spoke before it was asked"))),
         Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
         Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
     });

@@ -157,6 +157,12 @@ impl Receiver {
         }
     }
 
+    /// Whether nothing but the end of the connection says where the reply ends.
+    #[must_use]
+    pub fn ends_with_connection(&self) -> bool {
+        matches!(self.stage, Stage::Body(ReplyHead { framing: Framing::Close, .. }, _))
+    }
+
     /// Decompresses the body of the last reply, if it is compressed. This is work of the client's: it is done when the
     /// clock has stopped.
     ///

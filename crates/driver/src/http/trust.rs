@@ -74,12 +74,35 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Reads the files.
+    /// Trust in the hosts of a cluster. Reads the files.
     ///
     /// # Errors
     ///
     /// When one of them is not what it should be, or nobody is trusted.
-    pub fn new(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
+    pub fn of_hosts(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
+        let ca_file = tls.ca_file.as_deref();
+        Self::new(tls, if tls.verify { Some(Trusted::new(ca_file, system)?) } else { None })
+    }
+
+    /// Trust in the proxies before them: those whom the system trusts, or the cluster's file names, are verified
+    /// whatever is held of the hosts, and are not shown who the client is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::of_hosts`].
+    pub fn of_proxies(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
+        let mut trusted = Trusted::new(tls.ca_file.as_deref(), system)?;
+        if tls.ca_file.is_some()
+            && let Ok(others) = system.get()
+        {
+            trusted.roots = Arc::new(trusted.roots.roots.iter().chain(&others.roots).cloned().collect());
+        }
+        let own =
+            Tls { client_cert: None, client_key: None, server_name: None, verify_host: true, ..tls.clone() };
+        Self::new(&own, Some(trusted))
+    }
+
+    fn new(tls: &Tls, trusted: Option<Trusted>) -> Result<Self, TrustError> {
         let provider = Arc::new(default_provider());
         let shown = tls.client_cert.as_ref();
         let shown = shown.map(|path| certified(path, tls.client_key.as_ref(), &provider)).transpose()?;
@@ -87,37 +110,20 @@ impl Trust {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(TrustError::Setup)?;
-        let builder = if tls.verify && tls.verify_host && tls.ca_file.is_none() {
-            builder.with_root_certificates(system.get()?)
-        } else {
-            let trusted = if tls.verify { Some(Trusted::new(tls, system)?) } else { None };
-            let judge = Judge { trusted, names: tls.verify_host, provider };
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(judge))
-        };
+        let judge = Judge { trusted, names: tls.verify_host, provider };
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(judge));
         let config = builder.with_client_cert_resolver(Arc::clone(&badge) as Arc<dyn ResolvesClientCert>);
         let server_name = tls.server_name.clone();
         Ok(Self { config: Arc::new(config), server_name, badge })
     }
 
-    /// TLS with a host; the name that the plan gives it counts more than its own.
+    /// TLS with a peer; the name that the plan gives hosts counts more than their own.
     ///
     /// # Errors
     ///
     /// When its name is none.
-    pub fn with_host(&self, host: &str) -> Result<Layer, TrustError> {
-        self.layer(self.server_name.as_deref().unwrap_or(host))
-    }
-
-    /// TLS with a proxy.
-    ///
-    /// # Errors
-    ///
-    /// When its name is none.
-    pub fn with_proxy(&self, host: &str) -> Result<Layer, TrustError> {
-        self.layer(host)
-    }
-
-    fn layer(&self, name: &str) -> Result<Layer, TrustError> {
+    pub fn with(&self, peer: &str) -> Result<Layer, TrustError> {
+        let name = self.server_name.as_deref().unwrap_or(peer);
         let server = ServerName::try_from(name.to_owned()).map_err(|_| TrustError::Name(name.to_owned()))?;
         Ok(Layer { config: Arc::clone(&self.config), server, badge: Arc::clone(&self.badge) })
     }
@@ -184,23 +190,37 @@ struct Trusted {
 }
 
 impl Trusted {
-    fn new(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
-        let Some(path) = &tls.ca_file else { return Ok(Self { roots: system.get()?, listed: Vec::new() }) };
+    fn new(ca_file: Option<&str>, system: &mut SystemRoots) -> Result<Self, TrustError> {
+        let Some(path) = ca_file else { return Ok(Self { roots: system.get()?, listed: Vec::new() }) };
         let listed = certificates(path)?;
         let mut roots = RootCertStore::empty();
-        for (number, certificate) in listed.iter().enumerate() {
+        for (number, certificate) in listed.iter().enumerate().filter(|(_, listed)| may_vouch(listed)) {
             let bad = |error| wrong(path, format!("certificate {} cannot be read: {error}", number + 1));
             roots.add(certificate.clone()).map_err(bad)?;
         }
         Ok(Self { roots: Arc::new(roots), listed })
     }
 
-    /// Whether it does not matter that no authority vouches for a certificate; its dates and purpose still do.
+    /// Whether it does not matter that no authority vouches for a certificate; its dates still do, and its purpose
+    /// unless it says that it is an authority.
     fn itself(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
         use rustls::CertificateError::{Other, UnknownIssuer};
         matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
             && self.listed.contains(certificate)
     }
+}
+
+/// Whether a certificate of the user's file vouches for others too. A host's own does not: the library would take it
+/// for an authority's, and whoever has the key of one host could pass for all. Nor does one that is not valid now.
+fn may_vouch(certificate: &CertificateDer<'_>) -> bool {
+    // One of version 1 cannot say. What cannot be read at all is complained about by the store.
+    let Ok(parsed) = ParsedCertificate::try_from(certificate) else { return true };
+    let algorithms = default_provider().signature_verification_algorithms.all;
+    let nobody = RootCertStore::empty();
+    let judged =
+        verify_server_cert_signed_by_trust_anchor(&parsed, &nobody, &[], UnixTime::now(), algorithms);
+    // Taken for a host's, an authority's is refused for what it is before anybody asks who vouches for it.
+    matches!(judged, Err(rustls::Error::InvalidCertificate(rustls::CertificateError::Other(_))))
 }
 
 /// Trusts as the user says, which may be more than it should.

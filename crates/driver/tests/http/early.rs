@@ -92,3 +92,21 @@ fn who_says_more_than_a_reply_or_nothing_at_all_is_no_server() {
     let seen = send_large(drop);
     assert!(matches!(seen, Err(ExchangeError::Closed | ExchangeError::Io(_))), "{seen:?}");
 }
+
+#[test]
+fn a_reply_that_a_reset_may_have_cut_is_whole_only_if_it_refuses() {
+    for (status, fits) in [(200, false), (413, true)] {
+        let seen = send_large(move |mut stream| {
+            stream.write_all(format!("HTTP/1.1 {status} x\r\n\r\nhalf").as_bytes()).unwrap();
+            // The client is to have read it before the connection breaks.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            // Closed with bytes unread, it is reset.
+            drop(stream);
+        });
+        match seen {
+            Ok(seen) if fits => assert_eq!(seen, (status, b"half".to_vec(), false)),
+            Err(ExchangeError::Io(_)) if !fits => {}
+            seen => panic!("{status}: {seen:?}"),
+        }
+    }
+}

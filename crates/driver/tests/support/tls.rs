@@ -35,9 +35,18 @@ pub struct Vouched {
 
 impl Authority {
     pub fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        Self::with(name, IsCa::Ca(BasicConstraints::Unconstrained))
+    }
+
+    /// Somebody who signs without being an authority.
+    pub fn none(name: &str, is_ca: IsCa) -> Self {
+        Self::with(name, is_ca)
+    }
+
+    fn with(name: &str, is_ca: IsCa) -> Self {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.is_ca = is_ca;
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         Self { issuer, folder: tempfile::tempdir().unwrap() }
     }
