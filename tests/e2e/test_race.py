@@ -226,6 +226,37 @@ def test_an_engine_that_dies_is_named(pacenote: Pacenote) -> None:
     assert tasks(race)["index-append"]["work"]["done"] > 0
 
 
+def test_a_cluster_of_somebody_else_that_dies_between_two_requests_is_missed(
+    pacenote: Pacenote, tmp_path: Path
+) -> None:
+    request = {"operation-type": "raw-request", "path": "/"}
+    seldom = {"operation": request, "name": "seldom", "iterations": 2, "target-interval": 600}
+    schedule = [{"operation": request, "name": "before", "iterations": 3}, seldom]
+    (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
+    car = compose_car([], {"heap_size": "512m"})
+    with embedded_cluster(EmbeddedRequest(pacenote.home, tmp_path / "artifacts", car=car)) as doomed:
+        host = doomed.hosts[0].address
+        process = pacenote.start(
+            "race", f"--track-path={tmp_path}", "--race-id=orphaned", f"--target-hosts={host}"
+        )
+        try:
+            ended = pacenote.home / "races" / "orphaned" / "tasks.jsonl"
+            wait_for(lambda: ended.exists() and '"before"' in ended.read_text(), "the first task")
+            time.sleep(1)
+            os.kill(doomed.node.pid, signal.SIGKILL)
+            # The next request is due in ten minutes.
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 3, err
+    race = pacenote.race("orphaned")
+    assert race["aborted"].startswith(host)
+    assert "refused" in race["aborted"]
+    assert race["aborted"] in out
+    assert tasks(race)["before"]["accounting"]["succeeded"] == 3
+    assert tasks(race)["seldom"]["ended_by"] == "aborted"
+
+
 def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> None:
     process = pacenote.start(*embedded("killed", docs=400_000))
     try:

@@ -212,3 +212,52 @@ fn exchange_failure(error: &ExchangeError) -> Verdict {
     };
     Verdict::failure(class, 0, "", reason)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
+    /// Waits until the other side's end has arrived.
+    async fn await_cut(links: &Links) {
+        while !links.is_cut_off() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    #[test]
+    fn what_is_cut_while_nobody_uses_it_is_opened_again_once_and_refused_by_nobody() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let routes: Routes = Arc::from([Arc::new(Route::plain(vec![listener.local_addr().unwrap()]))]);
+        runtime.block_on(async {
+            let links = Links::of_client(&routes, 0);
+            assert!(!links.is_cut_off(), "there is none yet");
+            links.connect(soon()).await.unwrap();
+            let open = listener.accept().unwrap();
+            assert!(!links.is_cut_off());
+            drop(open);
+            await_cut(&links).await;
+            links.reopen(soon()).await.unwrap();
+            drop(listener.accept().unwrap());
+            let link = links.take();
+            assert_eq!(link.owed, 1, "the next request counts it");
+            links.give_back(link);
+            await_cut(&links).await;
+            links.reopen(soon()).await.unwrap();
+            // Nothing was sent since: a server that closes what is idle is left in peace.
+            drop(listener);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert!(!links.is_cut_off());
+            drop(links.take());
+            assert!(links.connect(soon()).await.is_err(), "nobody listens");
+            assert!(links.is_cut_off());
+            assert!(links.reopen(soon()).await.is_err());
+        });
+    }
+}
