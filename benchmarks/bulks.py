@@ -23,7 +23,7 @@ def measure(options: Options) -> Outcome:
     rates, per_cpu = [], []
     with temporary_folder() as folder, null_server.null_server(serving) as server:
         corpus = documents.generate(folder, options.choose(1_000_000, 100_000))
-        seconds = options.choose(2, 1), options.choose(8, 2)
+        seconds = options.choose(2, 1), options.choose(5, 2)
         tracks = [corpus.track(f"looped-{each}", _CLIENTS, each) for each in seconds]
         for _ in range(options.choose(4, 1)):
             short, long = (_race(track, server.port, folder, measured) for track in tracks)

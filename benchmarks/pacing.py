@@ -47,7 +47,7 @@ def measure(options: Options) -> Outcome:
     """Races of every kind in turns; the server on one core, Pacenote on the other."""
     if missing := null_server.missing():
         return Outcome(skipped=missing)
-    seconds = options.choose(8, 2)
+    seconds = options.choose(5, 2)
     late: dict[_Arm, list[_Late]] = {arm: [] for arm in _ARMS}
     serving, measured = cores()
     with temporary_folder() as folder, null_server.null_server(serving) as server:

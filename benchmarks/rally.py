@@ -58,7 +58,7 @@ def measure(options: Options) -> Outcome:
     ours: list[_Arm] = []
     theirs: list[_Arm] = []
     with temporary_folder() as folder:
-        corpus = documents.generate(folder, options.choose(1_000_000, 100_000))
+        corpus = documents.generate(folder, options.choose(500_000, 100_000))
         track = corpus.track("index", _CLIENTS)
 
         def pacenote(port: int) -> _Arm:
