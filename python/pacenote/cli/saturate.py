@@ -91,6 +91,10 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     from pacenote.lab.search import Range
     from pacenote.model.saturation import Objective, parse_limits
 
+    if options.dry_run:
+        raise UsageError(
+            "saturate has no dry run", hint="`pacenote race --dry-run` shows the steps of the challenge"
+        )
     if not options.min_rate <= options.start_rate <= options.max_rate:
         raise UsageError("--min-rate, --start-rate and --max-rate must ascend")
     asked = race.build_request(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from datetime import UTC, date, datetime
@@ -144,13 +145,13 @@ def microseconds(text: str) -> int:
 
 
 def above_zero(text: str) -> float:
-    """A number above 0. Raises UsageError."""
+    """A number above 0. Raises ArgumentTypeError, so that the message names the option."""
     try:
         number = float(text)
     except ValueError:
         number = 0.0
     if not 0.0 < number < float("inf"):
-        raise UsageError(f"must be a number above 0, not '{text}'")
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not '{text}'")
     return number
 
 

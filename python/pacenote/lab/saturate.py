@@ -196,11 +196,13 @@ class _Search:
     def _answer(self, tries: list[Try]) -> None:
         """Takes down what the tries say by now."""
         found = so_far(tries)
-        limited: LimitedBy = "engine" if found.unstable is not None else "range"
-        highest = [probe.outcome for probe in self.state.probes if probe.rate == found.unstable]
-        if highest and "failed" not in highest:
-            limited = "driver"
-        if found.stable is None:
+        limited: LimitedBy = "search"
+        if found.unstable is not None:
+            outcomes = {probe.outcome for probe in self.state.probes if probe.rate == found.unstable}
+            limited = "engine" if "failed" in outcomes else "driver"
+        elif any(one.rate >= self._within.highest for one in tries):
+            limited = "range"
+        if found.stable is None and limited == "engine":
             limited = "nothing"
         self.state = dataclasses.replace(
             self.state, stable=found.stable, unstable=found.unstable, limited_by=limited

@@ -21,8 +21,10 @@ QUANTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 Outcome = Literal["passed", "failed", "void"]
 """Of a probe: the engine kept up; it did not; or the driver could not put the load on it."""
 
-LimitedBy = Literal["engine", "driver", "range", "nothing"]
-"""Why the answer is not higher: the engine, the driver, the highest rate allowed; or no rate passed."""
+LimitedBy = Literal["engine", "driver", "range", "search", "nothing"]
+"""Why the answer is not higher: the engine, the driver, the highest rate allowed, a search that was ended
+early; or no rate passed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class Saturation:
     probes: tuple[Probe, ...] = ()
     stable: float | None = None
     unstable: float | None = None
-    limited_by: LimitedBy = "nothing"
+    limited_by: LimitedBy = "search"
     levels: tuple[Level, ...] = ()
     fit: UslFit | None = None
     notes: tuple[str, ...] = ()

@@ -72,7 +72,10 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
             "Times and counts of primary shards are those of the race, not since the indices were made."
         )
     if any(row.metric.endswith("lateness") for row in rows):
-        found.append("Lateness is how long after its intended start a request left the driver.")
+        found.append(
+            "Lateness is how long a request was held up in the driver: from when it was due and its client "
+            "free, whichever came later, until it was sent."
+        )
     if any("percentile service time" in row.metric for row in rows):
         found.append(
             "Latency is shown only for tasks with a target rate; elsewhere it is the service time. "

@@ -11,8 +11,10 @@ from pacenote.units import format_count, format_number
 
 _WHY: dict[LimitedBy, str] = {
     "engine": "the engine",
-    "driver": "the driver, not the engine: give it more threads or another machine",
+    "driver": "the driver, not the engine: it was late or busy in every try of the rate above (see its "
+    "reason); a quieter machine, more threads or `--spin` may help",
     "range": "the highest rate that was allowed (`--max-rate`)",
+    "search": "the search, which was ended before a rate failed",
     "nothing": "no rate met the objective",
 }
 
