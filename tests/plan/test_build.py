@@ -110,7 +110,7 @@ def test_on_error_and_headers_cross() -> None:
     assert document["driver"] == {
         "threads": 0,
         "on_error": "continue-on-network",
-        "spin_us": 0,
+        "spin_us": 20,
         "samples": "all",
     }
     assert document["target"]["headers"] == [["authorization", "Basic c2VjcmV0"]]

@@ -26,7 +26,7 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import OtherCluster, Tls
-from pacenote.model.pacing import Pacing
+from pacenote.model.pacing import SPIN_US, Pacing
 from pacenote.model.race import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
 from pacenote.model.track import BUILT_IN_SCHEDULES
@@ -394,8 +394,8 @@ def _add_pacing_options(parser: Parser) -> None:
     parser.add_argument(
         "--spin",
         type=values.microseconds,
-        default=0,
+        default=SPIN_US,
         metavar="MICROSECONDS",
-        help="watch the clock so long before an operation is due, for less lateness; burns the cores of the "
-        "driver (default: 0)",
+        help="watch the clock so long before an operation is due, for less lateness; much of it burns the "
+        f"cores of the driver (default: {SPIN_US})",
     )
