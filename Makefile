@@ -13,10 +13,11 @@ race: $(VENV)/.built
 ## Everything that CI tests: Rust, Python, and races against a real engine.
 test: unit engine
 
-## Tests without an engine; those of a file stay together, in order, since some share what is dear to make.
+## Tests without an engine; those of a file stay together, in order, since some share what is dear to make. The shape of
+## the sources is looked at by lint.
 unit: $(VENV)/.built
 	cargo test --workspace --quiet
-	$(BIN)/pytest -m "not engine" -n 2 --dist loadfile --durations=10
+	$(BIN)/pytest --ignore=tests/shape -m "not engine" -n 3 --dist loadfile --durations=10
 
 ## Tests that start a real engine.
 engine: $(VENV)/.built
@@ -28,6 +29,7 @@ lint: $(VENV)/.built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/pytest -n 2 --dist loadfile tests/shape
 
 fmt: $(VENV)/.ready
 	cargo fmt --all
