@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pacenote.model.race import Verdict
-from pacenote.model.self_check import clock_steps, suspect_reasons, void_reasons
+from pacenote.model.self_check import busiest_share, clock_steps, suspect_reasons, void_reasons
 from pacenote.model.verdict import judge
 from support.records import record
 
@@ -129,3 +129,9 @@ def test_a_wall_clock_that_was_set_is_told_and_decides_nothing() -> None:
 )
 def test_facts_that_are_missing_or_strange_decide_nothing(facts: dict[str, Any]) -> None:
     assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
+
+
+def test_the_busiest_thread_is_told() -> None:
+    threads = [{"busiest": {"share": 0.2}}, {"busiest": None}, {"busiest": {"share": 0.7}}]
+    assert busiest_share({"threads": threads}) == 0.7
+    assert busiest_share({}) == 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pacenote.errors import StoreError, UsageError
@@ -24,6 +23,7 @@ from pacenote.model.race_request import RaceListener, RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import Level, LimitedBy, Objective, Probe, Saturation
 from pacenote.model.secrets import secret_values
+from pacenote.model.self_check import busiest_share, void_reasons
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import judge
 from pacenote.plan.document import Allocation, Plan, Slot, Step
@@ -243,10 +243,13 @@ class _Search:
         driven = self._ready.drive(plan, folder)
         if not driven.ended_by_itself:
             raise _Stopped(driven.aborted)
+        # The clock or the driver's own counts are wrong: what comes after would be as little worth.
+        if wrong := tuple(void_reasons(driven.summary)):
+            raise _Stopped("; ".join(wrong))
         result = next((one for one in driven.tasks if one.task == task.name), None)
         if result is None:
             raise StoreError(f"task {quoted(task.name)} has no result")
-        return result, _busiest(driven.summary)
+        return result, busiest_share(driven.summary)
 
     def _store(self, *, complete: bool) -> None:
         self.state = dataclasses.replace(self.state, complete=complete)
@@ -339,17 +342,6 @@ def _alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
         tasks=(*plan.tasks[:index], planned, *plan.tasks[index + 1 :]),
         steps=(Step(task.name, slots, None),),
     )
-
-
-def _busiest(summary: Mapping[str, object]) -> float:
-    """The largest share of its time that a thread of the driver was busy."""
-    threads = summary.get("threads")
-    shares = [0.0]
-    for thread in threads if isinstance(threads, list | tuple) else ():
-        busiest = thread.get("busiest") if isinstance(thread, Mapping) else None
-        if isinstance(busiest, Mapping) and isinstance(busiest.get("share"), int | float):
-            shares.append(float(busiest["share"]))
-    return max(shares)
 
 
 def _by_clients(levels: tuple[Level, ...]) -> dict[int, list[float]]:

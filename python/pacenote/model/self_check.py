@@ -50,6 +50,17 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         yield f"the monotonic clock went back {backward:.0f} times in a thousand readings"
 
 
+def busiest_share(driver: Mapping[str, object]) -> float:
+    """The largest share of a step that a thread of the driver was busy, 0 if none says so."""
+    threads = driver.get("threads")
+    shares = (
+        _number(_part(thread, "busiest"), "share")
+        for thread in (threads if isinstance(threads, list | tuple) else ())
+        if isinstance(thread, Mapping)
+    )
+    return max(shares, default=0.0)
+
+
 def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Why what was measured may be the driver's or the machine's doing."""
     threads = driver.get("threads")
