@@ -1,6 +1,6 @@
 //! What the targets share: a reply fed in pieces, and what it came to.
 
-use pacenote_driver::http::{ExchangeError, Receiver};
+use pacenote_driver::transport::http::{ExchangeError, Receiver};
 
 /// Bodies may be no longer.
 pub const LONGEST_BODY: usize = 1 << 20;

@@ -14,57 +14,42 @@
 //!
 //! # Layout
 //!
-//! | file | holds |
+//! | file or folder | holds |
 //! | --- | --- |
 //! | `race.rs` | [`Race`]: start, wait, stop |
-//! | `control.rs` | the schedule, step by step |
-//! | `collect.rs` | the collector's thread |
-//! | `worker.rs` | one thread and its clients |
-//! | `meter.rs`, `clock.rs`, `machine.rs` | can the driver's figures be trusted: its threads, the clocks, the machine |
-//! | `link.rs` | a client's connections, and one request on one of them |
-//! | `calls/` | carrying out calls: requests, pages, composites |
-//! | `pack.rs` | request bodies compressed ahead of the clock |
-//! | `book.rs` | what a thread takes down |
-//! | `drive.rs` | the measured loop of one client |
-//! | `pacer.rs`, `alarm.rs` | when operations are due, and waking up then |
-//! | `timeout.rs` | a time-out that is no work as long as replies come |
-//! | `bound.rs` | when a task ends |
-//! | `source/` | what an operation sends: bulks of a corpus, prepared calls, nothing |
-//! | `lane/` | parameter sources, runners and schedulers in Python |
-//! | `http/` | HTTP/1.1 |
-//! | `judge.rs`, `scan.rs` | is this reply a success |
-//! | `step.rs`, `shared.rs` | what threads share while a step runs, and over the whole race |
+//! | `summary.rs` | [`Summary`]: what a race returns |
+//! | `shared.rs`, `step.rs` | what threads share over the whole race, and while a step runs |
+//! | `cancel.rs` | when a client stops |
+//! | `coordinator/` | the thread that moves the workers from step to step, and the collector |
+//! | `worker/` | one thread and its clients; the measured loop of one client; what it sends |
+//! | `schedule/` | when operations are due, when a task ends, waking up |
+//! | `python/` | parameter sources, runners and schedulers in Python |
+//! | `operation/` | carrying out operations: requests, bulks, pages, composites |
+//! | `outcome.rs` | what became of an operation |
+//! | `response/` | is a reply a success |
+//! | `transport/` | connections, TLS, HTTP/1.1 |
+//! | `health/` | can the driver's figures be trusted: its threads, the clocks, the host |
 //! | `error.rs` | [`DriveError`] |
 
-mod alarm;
-mod book;
-mod bound;
-mod calls;
-mod clock;
-mod collect;
-mod control;
-mod drive;
+mod cancel;
+mod coordinator;
 mod error;
-pub mod http;
-mod judge;
-mod lane;
-mod link;
-mod machine;
-mod meter;
-mod open_loop;
+mod health;
+mod operation;
 mod outcome;
-mod pacer;
-mod pack;
+mod python;
 mod race;
-mod scan;
+mod response;
+mod schedule;
 mod shared;
-mod source;
 mod step;
-mod timeout;
+mod summary;
+pub mod transport;
 mod worker;
 
 pub use error::DriveError;
-pub use lane::{After, Lane, LaneEvent, LaneRequest};
 pub use pacenote_record::{TaskResult, recover_series};
-pub use race::{Progress, Race, Summary, ThreadSummary};
+pub use python::{After, Lane, LaneEvent, LaneRequest};
+pub use race::{Progress, Race};
 pub use shared::Event;
+pub use summary::{Summary, ThreadSummary};

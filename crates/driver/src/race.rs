@@ -14,17 +14,16 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::clock::ClockHealth;
-use crate::collect::{Collected, collect, keep, task_infos};
-use crate::control::{Crew, THREADS, join};
+use crate::coordinator::collect::{Collected, collect, keep, task_infos};
+use crate::coordinator::{Crew, THREADS, join};
 use crate::error::DriveError;
-use crate::http::{Route, Routes, SystemRoots};
-use crate::lane::Lane;
-use crate::lane::wire::{Command, serve};
-use crate::machine::MachineUse;
-use crate::meter::{Busiest, Delayed, RunQueue, Usage, process_cpu_ns, thread_cpu_ns};
+use crate::health::cpu::{Usage, process_cpu_ns};
+use crate::python::Lane;
+use crate::python::requests::{Command, serve};
 use crate::shared::{Event, Shared, StopLevel};
-use crate::worker::Worker;
+use crate::summary::{Summary, ThreadSummary};
+use crate::transport::{Route, Routes, SystemRoots};
+use crate::worker::thread::Worker;
 
 /// A running race.
 #[derive(Debug)]
@@ -46,62 +45,6 @@ pub struct Progress {
     pub elapsed_s: f64,
     /// Running tasks.
     pub tasks: Vec<TaskProgress>,
-}
-
-/// How a race ended.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Summary {
-    /// One per worker, one for the requests of runners in Python if there are any, `collect` and `control`.
-    pub threads: Vec<ThreadSummary>,
-    /// CPU time of the whole process while the race ran, Python included, seconds.
-    pub process_cpu_s: f64,
-    /// The machine while the race ran; `null` where the system does not say.
-    pub machine: Option<MachineUse>,
-    /// The clocks while the race ran.
-    pub clock: ClockHealth,
-    /// What does not add up in the driver's own counts, one sentence each: defects of the driver.
-    pub contradictions: Vec<String>,
-    /// Samples on disk.
-    pub samples: u64,
-    /// From the first step's beginning to the end of the race, seconds.
-    pub wall_s: f64,
-    /// The caller stopped it.
-    pub stopped: bool,
-    /// A failure ended it, and which.
-    pub aborted: Option<String>,
-    /// The driver itself could not go on, and why.
-    pub error: Option<String>,
-}
-
-/// What a thread used.
-#[derive(Debug, Clone, Serialize)]
-pub struct ThreadSummary {
-    /// Name of the thread, without the program's.
-    pub name: String,
-    /// CPU time, seconds.
-    pub cpu_s: f64,
-    /// Ready to run but without a core, seconds; `null` where the system does not say.
-    pub run_queue_s: Option<f64>,
-    /// Lifetime, seconds.
-    pub wall_s: f64,
-    /// Where it was busiest; `null` when no step lasted a second.
-    pub busiest: Option<Busiest>,
-    /// Where waiting for a core mattered most; `null` when nothing was there to tell.
-    pub delayed: Option<Delayed>,
-}
-
-impl ThreadSummary {
-    /// Of the calling thread, which is about to end.
-    fn of_this(name: &str, born: Instant, usage: Usage) -> Self {
-        Self {
-            name: name.to_owned(),
-            cpu_s: thread_cpu_ns() as f64 / 1e9,
-            run_queue_s: RunQueue::read().map(|queue| queue.wait_ns as f64 / 1e9),
-            wall_s: born.elapsed().as_secs_f64(),
-            busiest: usage.busiest,
-            delayed: usage.delayed,
-        }
-    }
 }
 
 impl Race {
@@ -343,7 +286,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::worker::{Order, Report};
+    use crate::worker::thread::{Order, Report};
 
     #[test]
     fn every_target_that_wants_compression_asks_for_it_first() {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pacenote_record::{TaskProgress, TaskResult};
 use tokio::sync::Notify;
 
-use crate::race::Summary;
+use crate::summary::Summary;
 
 /// How urgently the race is to end.
 ///

@@ -18,7 +18,10 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pacenote_driver::http::{Connection, ExchangeError, Head, Route};
+use pacenote_driver::transport::{
+    Route,
+    http::{Connection, ExchangeError, Head},
+};
 use pacenote_plan::{Host, Scheme};
 
 /// Opens a connection to a server on this machine.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
 use pacenote_driver::LaneEvent;
-use pacenote_driver::http::{Connection, Route};
+use pacenote_driver::transport::{Route, http::Connection};
 use pacenote_record::TaskResult;
 use proxy::Proxy;
 use rustls::version::{TLS12, TLS13};

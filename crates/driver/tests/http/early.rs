@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 
-use pacenote_driver::http::ExchangeError;
+use pacenote_driver::transport::http::ExchangeError;
 
 use crate::{connect, head, runtime};
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use pacenote_driver::http::{ExchangeError, Receiver};
+use pacenote_driver::transport::http::{ExchangeError, Receiver};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

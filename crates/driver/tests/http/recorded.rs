@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pacenote_driver::http::Receiver;
+use pacenote_driver::transport::http::Receiver;
 use serde_json::{Value, json};
 
 /// What a reply came to.

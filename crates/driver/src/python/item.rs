@@ -1,0 +1,96 @@
+//! One operation that Python handed over, ready to be carried out.
+
+use std::time::Duration;
+
+use pacenote_plan::Supply;
+use pacenote_record::ErrorClass;
+
+use crate::cancel::Desk;
+use crate::error::DriveError;
+use crate::operation::compression::{Payload, coding, pack};
+use crate::operation::{Destination, Prepared};
+use crate::outcome::Outcome;
+use crate::response::check::judge_bulk;
+use crate::transport::http::Head;
+use crate::transport::pool::{Link, Links};
+
+/// Everything that can be done off the clock is done: the thread that hands over pays for it, not the client.
+#[derive(Debug)]
+pub enum Item {
+    /// Calls.
+    Calls(Box<Prepared>),
+    /// One bulk request.
+    Bulk(Box<Post>),
+}
+
+/// A bulk request and its body.
+#[derive(Debug)]
+pub struct Post {
+    head: Head,
+    body: Vec<u8>,
+    /// Length of the body before it was compressed.
+    content: usize,
+    documents: u64,
+    timeout: Duration,
+}
+
+impl Item {
+    /// Reads a `Supply` document.
+    ///
+    /// # Errors
+    ///
+    /// When it is no such document, or cannot be written as HTTP.
+    pub fn new(to: Destination<'_>, supply: (&str, Option<Vec<u8>>)) -> Result<Self, DriveError> {
+        let (operation, body) = supply;
+        let refused = |reason: String| DriveError::Supply { task: to.task.to_owned(), reason };
+        let supply: Supply = serde_json::from_str(operation).map_err(|error| refused(error.to_string()))?;
+        supply.validate().map_err(|error| refused(error.to_string()))?;
+        match supply {
+            Supply::Calls { .. } if body.is_some() => Err(refused("calls have no body beside them".into())),
+            Supply::Calls { calls, retry } => Ok(Self::Calls(Box::new(Prepared::new(&calls, retry, to)?))),
+            Supply::Bulk { path, headers, documents, timeout_ms } => {
+                let mut body = body.ok_or_else(|| refused("a bulk needs a body".into()))?;
+                let content = body.len();
+                let headers = to.target.headers.iter().chain(&headers);
+                let coding = coding(to.target, content > 0, headers.clone());
+                if coding.is_some() {
+                    let mut packed = Vec::new();
+                    pack(&body, &mut packed).map_err(|error| refused(error.to_string()))?;
+                    body = packed;
+                }
+                let head = Head::new(&to.target.hosts[to.host], "POST", &path, headers.chain(&coding))
+                    .map_err(|source| DriveError::Request { task: to.task.to_owned(), source })?;
+                let timeout = Duration::from_millis(timeout_ms.unwrap_or(to.target.timeout_ms));
+                Ok(Self::Bulk(Box::new(Post { head, body, content, documents, timeout })))
+            }
+        }
+    }
+
+    /// Carries it out; `None` when the race or the step ended while it waited.
+    pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
+        match self {
+            Self::Calls(calls) => calls.execute(links, desk).await,
+            Self::Bulk(post) => {
+                let mut link = links.take();
+                let outcome = post.send(&mut link).await;
+                links.give_back(link);
+                Some(outcome)
+            }
+        }
+    }
+}
+
+impl Post {
+    async fn send(&mut self, link: &mut Link) -> Outcome {
+        let documents = self.documents;
+        let judge = |status, reply: &[u8]| judge_bulk(status, reply, documents);
+        let body = Payload { bytes: &self.body, content: self.content };
+        let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
+        let verdict = &mut outcome.verdict;
+        if !verdict.is_success() && verdict.class != ErrorClass::BulkItem {
+            // Without a reply about each document none of them is known to be in the index.
+            (verdict.accepted, verdict.rejected) = (0, documents);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,132 @@
+//! What an operation sends. A source prepares the next operation off the clock and then carries it out.
+
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{Plan, Task, Work};
+use pacenote_record::SampleType;
+
+use crate::cancel::Desk;
+use crate::cancel::unless_stopped;
+use crate::error::DriveError;
+use crate::operation::bulk::{BulkSource, DataFiles};
+use crate::operation::{Destination, Prepared};
+use crate::outcome::{Outcome, Verdict};
+use crate::python::{Hand, LaneSource, SuppliedSource};
+use crate::transport::pool::Links;
+
+/// The source of one client's share of a task.
+#[derive(Debug)]
+pub enum Source {
+    /// Posts documents.
+    Bulk(Box<BulkSource>),
+    /// Makes prepared calls.
+    Calls(Box<Prepared>),
+    /// Waits.
+    Sleep(Duration),
+    /// Carries out what a parameter source in Python hands over.
+    Supplied(Box<SuppliedSource>),
+    /// Lets a runner in Python do it.
+    Lane(Box<LaneSource>),
+}
+
+impl Source {
+    /// Prepares everything that need not be done on the clock.
+    ///
+    /// # Errors
+    ///
+    /// When a request cannot be written as HTTP or data cannot be read.
+    pub fn new(plan: &Plan, task: &Task, client: u32, site: Site) -> Result<Self, DriveError> {
+        Ok(match &task.work {
+            Work::Bulk(bulk) => {
+                Self::Bulk(Box::new(BulkSource::new(plan, task, bulk, (client, site.host), site.files)?))
+            }
+            Work::Calls { calls, retry } => {
+                let to = Destination { target: &plan.target, host: site.host, task: &task.name };
+                Self::Calls(Box::new(Prepared::new(calls, *retry, to)?))
+            }
+            Work::Supplied { .. } => {
+                let supplied = site.hand.and_then(|hand| SuppliedSource::new(hand.seat()));
+                Self::Supplied(Box::new(supplied.ok_or_else(|| nobody(task))?))
+            }
+            Work::Lane {} => {
+                let hand = site.hand.ok_or_else(|| nobody(task))?;
+                Self::Lane(Box::new(LaneSource::new(hand)))
+            }
+            Work::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
+        })
+    }
+
+    /// Prepares the next operation. Returns `false` when there is none.
+    pub fn prepare(&mut self) -> bool {
+        match self {
+            Self::Bulk(bulk) => bulk.prepare(),
+            Self::Calls(_) | Self::Sleep(_) => true,
+            Self::Supplied(supplied) => supplied.prepare(),
+            Self::Lane(lane) => lane.prepare(),
+        }
+    }
+
+    /// Compresses what was prepared, if it is sent so. This takes its time, and others of the thread work meanwhile.
+    pub async fn pack(&mut self) {
+        if let Self::Bulk(bulk) = self {
+            bulk.pack().await;
+        }
+    }
+
+    /// Whether the next operation has yet to be handed over.
+    pub fn is_dry(&self) -> bool {
+        matches!(self, Self::Supplied(supplied) if supplied.is_dry())
+    }
+
+    /// When the last operation ended as a whole, where that is not for the driver to say.
+    pub fn ended(&self) -> Option<Instant> {
+        match self {
+            Self::Lane(lane) => lane.ended(),
+            _ => None,
+        }
+    }
+
+    /// Carries the prepared operation out; `None` when the race or the step ended while it waited. Such an operation
+    /// has neither succeeded nor failed.
+    pub async fn execute(
+        &mut self,
+        links: &Links,
+        desk: &Desk<'_>,
+        sample_type: SampleType,
+    ) -> Option<Outcome> {
+        match self {
+            Self::Bulk(bulk) => {
+                let mut link = links.take();
+                let outcome = bulk.execute(&mut link, desk).await;
+                links.give_back(link);
+                Some(outcome)
+            }
+            Self::Calls(calls) => calls.execute(links, desk).await,
+            Self::Sleep(duration) => sleep(*duration, desk).await,
+            Self::Supplied(supplied) => supplied.execute(links, desk).await,
+            Self::Lane(lane) => lane.execute(desk, sample_type).await,
+        }
+    }
+}
+
+/// Cannot happen: a plan with such a task has a lane.
+fn nobody(task: &Task) -> DriveError {
+    DriveError::Lane(format!("nobody in Python takes part in task {}", task.name))
+}
+
+/// Where a source is to be used.
+#[derive(Debug, Clone, Copy)]
+pub struct Site<'a> {
+    /// Position of the client's host in the plan.
+    pub host: usize,
+    /// The data files of the step.
+    pub files: &'a DataFiles,
+    /// Python's hand in this client's share, if it has one.
+    pub hand: Option<&'a Hand>,
+}
+
+async fn sleep(duration: Duration, desk: &Desk<'_>) -> Option<Outcome> {
+    let sent = Instant::now();
+    let slept = unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await;
+    slept.map(|()| Outcome { first_sent: sent, sent, verdict: Verdict::success(1, -1), ..Outcome::nothing() })
+}
