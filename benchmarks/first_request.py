@@ -8,7 +8,8 @@ from machine import cores, staying_on, temporary_folder
 from outcome import Figure, Options, Outcome, Target
 from watched import Watched, watch, write_track
 
-from pacenote.cluster.cluster import EmbeddedRequest, embedded_cluster
+from pacenote.cluster.cluster import embedded_cluster
+from pacenote.provision.engine import EmbeddedRequest
 
 _LIMIT_MS = 1000.0
 _TASKS = 3

@@ -14,10 +14,11 @@ import posted_bulks
 from machine import PACENOTE, run, shares_since, temporary_folder, ticks
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
-from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
-from pacenote.cluster.rest import RestClient
+from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
 from pacenote.model.work import Request
+from pacenote.net.rest import RestClient
 from pacenote.plan.document import Plan
+from pacenote.provision.engine import EmbeddedRequest
 
 _SETTLE_S = 3.0
 """Rest before an engine starts, so that what the one before left to be written is written, and before it is

@@ -19,8 +19,9 @@ import peers
 from machine import temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
-from pacenote.cluster.cluster import EmbeddedRequest, embedded_cluster
-from pacenote.cluster.rest import RestClient
+from pacenote.cluster.cluster import embedded_cluster
+from pacenote.net.rest import RestClient
+from pacenote.provision.engine import EmbeddedRequest
 
 _CLIENTS = 4
 _SETTLE_S = 3.0

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pacenote.cluster.hosts import Host
-from pacenote.cluster.rest import RestClient
+from pacenote.net.hosts import Host
+from pacenote.net.rest import RestClient
 
 NAME = "notes"
 SHARDS = 2

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.place import find_place
+from pacenote.provision.layout import find_place
 
 
 @pytest.fixture(scope="session")

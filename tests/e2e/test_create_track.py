@@ -16,8 +16,9 @@ import pytest
 from pacenote.capture.create import TrackWanted, create_track
 from pacenote.capture.dump import JOURNAL, Journal
 from pacenote.capture.source import indices
-from pacenote.cluster.cars import compose_car
-from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import EmbeddedRequest
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track

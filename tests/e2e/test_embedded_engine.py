@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.cars import compose_car
-from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster, install_engine
-from pacenote.cluster.place import find_place
-from pacenote.cluster.process import identify
-from pacenote.cluster.registry import sweep
+from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import EmbeddedRequest, install_engine
+from pacenote.provision.layout import find_place
+from pacenote.provision.process import identify
+from pacenote.provision.registry import sweep
 
 pytestmark = pytest.mark.engine
 
@@ -111,8 +112,9 @@ def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path
 _OWNER = """
 import sys, time
 from pathlib import Path
-from pacenote.cluster.cars import compose_car
-from pacenote.cluster.cluster import EmbeddedRequest, embedded_cluster
+from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import EmbeddedRequest
+from pacenote.cluster.cluster import embedded_cluster
 car = compose_car([], {"heap_size": "512m"})
 cluster = embedded_cluster(EmbeddedRequest(Path(sys.argv[1]), Path(sys.argv[2]), car=car))
 sys.stdout.write(str(cluster.node.pid)); sys.stdout.flush()

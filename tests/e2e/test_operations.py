@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from operations.serving import Served
-from pacenote.cluster.cars import Car
-from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.provision.cars import Car
+from pacenote.provision.engine import EmbeddedRequest
 
 pytestmark = pytest.mark.engine
 

@@ -17,10 +17,11 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from pacenote.cluster.cars import compose_car
-from pacenote.cluster.cluster import EmbeddedCluster, EmbeddedRequest, embedded_cluster
-from pacenote.cluster.place import find_place
-from pacenote.cluster.process import identify
+from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.layout import find_place
+from pacenote.provision.process import identify
 
 pytestmark = pytest.mark.engine
 

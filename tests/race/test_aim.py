@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from pacenote.cluster.wire import basic_header
 from pacenote.errors import EngineError
 from pacenote.model.client_options import ClientOptions, OtherCluster, Tls
 from pacenote.model.race import ClientUsed, RaceRecord
 from pacenote.model.race_request import RaceRequest
+from pacenote.net.http_pool import basic_header
 from pacenote.plan.document import Host, Proxy, Target
 from pacenote.race.aim import client_used
 from pacenote.race.run import race

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pacenote.cli.main import main
-from pacenote.cluster.wire import basic_header
+from pacenote.net.http_pool import basic_header
 from support.secure import CA, CERTIFICATES, Running, engine, proxy
 
 ME = basic_header("me", "hunter2hunter2")

@@ -13,7 +13,8 @@ import pytest
 from shape.sources import CRATES, PACKAGE, ROOT, parse
 
 OPEN_TO_ALL = {"errors", "units"}
-_BELOW_RACE = {"model", "operations", "track", "plan", "cluster", "fetch", "telemetry", "store"}
+_PROVIDERS = {"net", "fetch", "provision", "cluster"}
+_BELOW_RACE = {"model", "operations", "track", "plan", "telemetry", "store"} | _PROVIDERS
 
 MAY_IMPORT: Mapping[str, set[str]] = {
     "errors": set(),
@@ -25,9 +26,11 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "store": OPEN_TO_ALL | {"model"},
     "stats": OPEN_TO_ALL | {"model"},
     "report": OPEN_TO_ALL | {"model", "stats"},
-    "cluster": OPEN_TO_ALL | {"model"},
-    "fetch": OPEN_TO_ALL | {"cluster"},
-    "capture": OPEN_TO_ALL | {"cluster"},
+    "net": OPEN_TO_ALL | {"model"},
+    "fetch": OPEN_TO_ALL | {"model", "net"},
+    "provision": OPEN_TO_ALL | {"model", "net", "fetch"},
+    "cluster": OPEN_TO_ALL | {"model", "net", "provision"},
+    "capture": OPEN_TO_ALL | {"net", "cluster"},
     "plugins": OPEN_TO_ALL | {"model", "operations"},
     "telemetry": OPEN_TO_ALL | {"model", "store"},
     "race": OPEN_TO_ALL | _BELOW_RACE | {"plugins", "_core"},

@@ -14,8 +14,8 @@ from pacenote.capture.files import track_files
 from pacenote.capture.reading import choose
 from pacenote.capture.source import Source, data_streams, indices, path_of, remarks
 from pacenote.cluster.info import read_info
-from pacenote.cluster.rest import RestClient
 from pacenote.errors import UsageError
+from pacenote.net.rest import RestClient
 
 
 @dataclass(frozen=True, slots=True)

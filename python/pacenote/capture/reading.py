@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from pacenote.capture.raw import raw_sources
 from pacenote.capture.source import Source, path_of
 from pacenote.cluster.info import ClusterInfo
-from pacenote.cluster.rest import Reply, RestClient
 from pacenote.errors import EngineError
+from pacenote.net.rest import Reply, RestClient
 
 KEEP_ALIVE = "15m"
 """How long the engine waits for the next page: how soon a cut run has to be taken up again."""

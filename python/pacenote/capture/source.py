@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from pacenote.cluster.rest import RestClient
 from pacenote.errors import EngineError, UsageError
+from pacenote.net.rest import RestClient
 from pacenote.units import format_count
 
 _ENGINES_OWN = (

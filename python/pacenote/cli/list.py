@@ -106,7 +106,7 @@ def _pipelines(options: argparse.Namespace, console: Console) -> str:  # noqa: A
 
 
 def _cars(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001
-    from pacenote.cluster.cars import CARS
+    from pacenote.provision.cars import CARS
 
     return _named(options, "cars", [(car.name, car.description) for car in CARS.values()])
 

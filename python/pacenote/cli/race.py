@@ -237,7 +237,7 @@ def chosen_engine(distribution: str | None, version: str | None) -> dict[str, An
     """
     if not distribution and not version:
         return {}
-    from pacenote.cluster.distribution import find_distribution, implied_distribution
+    from pacenote.provision.distributions import find_distribution, implied_distribution
 
     distribution = distribution or implied_distribution(version or "")
     version = version or find_distribution(distribution, "").default_version

@@ -1,11 +1,6 @@
-"""Engines: found running or provisioned, started, watched and always stopped.
+"""The cluster under test as a race sees it, and what it reports about itself.
 
-cluster.py        the door: existing_cluster, embedded_cluster, install_engine
-cars.py           named set-ups of a node
-hosts.py rest.py wire.py info.py         talking to a cluster
-distribution.py opensearch.py            what an engine is, as knowledge
-maven.py lock.py relock.py install.py    getting and assembling it
-java.py place.py resources.py            what it needs here
-node.py process.py registry.py engine_log.py    running it
-leftovers.py         what killed starts left half done
+`cluster.py` has the two kinds, an existing cluster and one that Pacenote starts; `info.py` reads name,
+version and nodes. How an engine is installed and started is in `provision`. Used by `race`, `capture`, `lab`
+and `cli`.
 """

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.cluster.rest import RestClient
 from pacenote.errors import EngineError
+from pacenote.net.rest import RestClient
 
 
 @dataclass(frozen=True, slots=True)

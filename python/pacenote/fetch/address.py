@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
-from pacenote.cluster.wire import split_url
 from pacenote.errors import UsageError
+from pacenote.net.http_pool import split_url
 
 Headers = tuple[tuple[str, str], ...]
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pacenote.cluster.wire import Access, open_pool, plain_reason
 from pacenote.fetch.address import Address
+from pacenote.net.http_pool import Access, open_pool, plain_reason
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse

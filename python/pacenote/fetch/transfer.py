@@ -10,9 +10,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pacenote.cluster.wire import plain_reason
 from pacenote.fetch.partial import Part, Partial
 from pacenote.fetch.server import Again, Changed, Server, Version
+from pacenote.net.http_pool import plain_reason
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse

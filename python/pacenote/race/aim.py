@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from itertools import chain
 
-from pacenote.cluster import hosts as cluster_hosts
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, known_cluster
-from pacenote.cluster.wire import proxy_for
 from pacenote.model.client_options import ClientOptions
 from pacenote.model.race import Authentication, ClientUsed
 from pacenote.model.race_request import RaceRequest
+from pacenote.net import hosts as cluster_hosts
+from pacenote.net.http_pool import proxy_for
 from pacenote.plan.document import Host, NamedTarget, Plan, Proxy, Target
 
 _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "bearer": "bearer"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pacenote.cluster.cluster import EmbeddedRequest, install_engine
 from pacenote.model.race_request import RaceRequest
+from pacenote.provision.engine import EmbeddedRequest, install_engine
 from pacenote.race.corpora import prepare
 from pacenote.race.generated import Progress
 from pacenote.track.prepare import prepare_track

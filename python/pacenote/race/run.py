@@ -18,14 +18,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pacenote.cluster.cars import compose_car
-from pacenote.cluster.cluster import (
-    Cluster,
-    EmbeddedCluster,
-    EmbeddedRequest,
-    check_request,
-    embedded_cluster,
-)
+from pacenote.cluster.cluster import Cluster, EmbeddedCluster, embedded_cluster
 from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
@@ -38,6 +31,8 @@ from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, Samples
 from pacenote.plan.explain import StepLines, explain
+from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import EmbeddedRequest, check_request
 from pacenote.race.aim import aimed, client_used, found, known
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.describe import cluster_used, sha256_of

@@ -1,0 +1,116 @@
+"""Assembling an engine from its jars into a folder that later races use again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from pacenote.errors import EngineError
+from pacenote.provision.distribution import Distribution
+from pacenote.provision.engine_lock import Lock
+from pacenote.provision.files import disk_error, write_public
+from pacenote.provision.maven import Artifact
+
+MARKER = "complete"
+# Part of the folder's name: raise it when the same jars are to be laid out differently.
+LAYOUT = 1
+
+_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
+
+
+def assemble(distribution: Distribution, lock: Lock, jars: Path, installs: Path) -> Path:
+    """The assembled engine below `installs`, built from the cache `jars` when it is not there yet.
+
+    Its name holds the lock's digest, so that another set of jars becomes another folder. Built aside and
+    renamed: a folder with a marker is whole. Raises EngineError when it cannot be written.
+    """
+    target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT}"
+    if (target / MARKER).exists():
+        return target
+    try:
+        build = Path(tempfile.mkdtemp(prefix=".build-", dir=installs))
+        try:
+            _fill(build, distribution, lock, jars)
+            _put(build, target)
+        finally:
+            shutil.rmtree(build, ignore_errors=True)
+    except OSError as failure:
+        raise disk_error(failure, target) from failure
+    except zipfile.BadZipFile as failure:
+        raise EngineError(
+            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}; it is fetched again"
+        ) from None
+    return target
+
+
+def _fill(build: Path, distribution: Distribution, lock: Lock, jars: Path) -> None:
+    build.chmod(0o755)
+    # The engine looks for all of them, also when they stay empty, and may not create them.
+    for name in ("bin", "config", "plugins"):
+        _folder(build / name)
+    _link_all(lock.lib, jars, _folder(build / "lib"))
+    locale = _folder(build / "locale")
+    for artifact in lock.locale:
+        _only_break_iterators(artifact.cached(jars), locale / artifact.file_name)
+    modules = _folder(build / "modules")
+    for module in lock.modules:
+        folder = _folder(modules / module.name)
+        _link_all(module.artifacts, jars, folder)
+        for name, text in distribution.module_files(lock.version, module).items():
+            write_public(folder / name, text)
+    write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
+
+
+def _put(build: Path, target: Path) -> None:
+    try:
+        build.rename(target)
+    except OSError:
+        # Another race was first. Without its marker the folder was tampered with, and is replaced.
+        if (target / MARKER).exists():
+            return
+        shutil.rmtree(target)
+        build.rename(target)
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    path.chmod(0o755)
+    return path
+
+
+def _link_all(artifacts: Iterable[Artifact], jars: Path, folder: Path) -> None:
+    for artifact in artifacts:
+        _link(artifact.cached(jars), folder / artifact.file_name)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # Another file system, or one without hard links.
+        shutil.copyfile(source, target)
+        target.chmod(0o644)
+
+
+def _only_break_iterators(source: Path, target: Path) -> None:
+    """Put a jar in place with no service for Java itself but word boundaries.
+
+    Dates and numbers must go on coming from Java's own data, as they do in the official archive.
+    """
+    with zipfile.ZipFile(source) as whole:
+        unwanted = {name for name in whole.namelist() if _SERVICES.match(name)}
+        if not unwanted:
+            _link(source, target)
+            return
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as kept:
+            for entry in whole.infolist():
+                if entry.filename not in unwanted:
+                    kept.writestr(entry, whole.read(entry))
+    target.chmod(0o644)

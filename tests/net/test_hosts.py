@@ -1,0 +1,61 @@
+"""Target hosts in every form people write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.net.hosts import Host, parse_hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "urls"),
+    [
+        ("127.0.0.1:39200", ["http://127.0.0.1:39200"]),
+        ("a", ["http://a:9200"]),
+        ("a:1,b:2/path, c ", ["http://a:1", "http://b:2/path", "http://c:9200"]),
+        ("https://es.example/", ["https://es.example:443"]),
+        ("HTTPS://es.example", ["https://es.example:443"]),
+        ("https://es.example:443/x/", ["https://es.example:443/x"]),
+        ("[::1]:9201", ["http://[::1]:9201"]),
+        ("[::1]", ["http://[::1]:9200"]),
+        ("a:1,a:1", ["http://a:1"]),
+    ],
+)
+def test_forms(text: str, urls: list[str]) -> None:
+    assert [str(host) for host in parse_hosts(text)[0]] == urls
+
+
+def test_a_list_and_tls() -> None:
+    assert parse_hosts(["a:1", "https://b"], tls=True)[0] == (Host("https", "a", 1), Host("https", "b", 443))
+
+
+@pytest.mark.parametrize(
+    ("text", "tls", "message"),
+    [
+        ("a,http://b:1", True, "'http://b:1' in --target-hosts contradicts use_ssl:true"),
+        ("https://a", False, "'https://a:443' in --target-hosts contradicts use_ssl:false"),
+        ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts holds several credentials"),
+    ],
+)
+def test_contradictions(text: str, tls: bool | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        parse_hosts(text, tls=tls)
+    assert "s3cret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["", " , ", "a:b", "a:99999", "a:", "ftp://a", "http://", "[::1", "bob:s3cret@a:x"]
+)
+def test_wrong_ones_are_named(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_hosts(text)
+    assert "--target-hosts" in caught.value.message
+    assert "s3cret" not in caught.value.message + caught.value.hint
+
+
+def test_credentials_move_out_of_sight() -> None:
+    hosts, access = parse_hosts("https://bob:s%40cret@a:1")
+    assert str(hosts[0]) == "https://a:1"
+    assert dict(access.headers) == {"authorization": "Basic Ym9iOnNAY3JldA=="}
+    assert "Basic" not in repr(access)

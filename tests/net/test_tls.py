@@ -1,0 +1,248 @@
+"""TLS, credentials and proxies of control traffic against real servers: what is let through, and what is
+said when it is not.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pacenote.cluster.cluster import existing_cluster, known_cluster
+from pacenote.errors import EngineError, UsageError
+from pacenote.model.client_options import ClientOptions, Tls
+from pacenote.net.http_pool import Proxy, basic_header, proxy_for
+from support.secure import CA, CERTIFICATES, Running, engine, proxy
+
+TRUSTED = Tls(ca_file=str(CA))
+CLIENT, KEY = str(CERTIFICATES / "client.pem"), str(CERTIFICATES / "client.key")
+ME = basic_header("me", "s3cret")
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[Running]:
+    with engine() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def choosy() -> Iterator[Running]:
+    with engine(client=True) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def version(hosts: str, tls: Tls = TRUSTED, **more: object) -> str:
+    with existing_cluster(hosts, ClientOptions(tls=tls, **more)) as cluster:  # type: ignore[arg-type]
+        return cluster.info().version
+
+
+@pytest.mark.parametrize(
+    "tls",
+    [
+        TRUSTED,
+        Tls(verify=False, verify_host=False),
+        Tls(ca_file=str(CA), verify_host=False),
+        Tls(ca_file=str(CA), server_name="engine.example"),
+        # The certificate of the host itself.
+        Tls(ca_file=str(CERTIFICATES / "server.pem")),
+    ],
+)
+def test_a_cluster_behind_tls_answers(secure: Running, tls: Tls) -> None:
+    assert version(f"https://{secure.address}", tls) == "3.3.0"
+    assert version(secure.address, tls, use_ssl=True) == "3.3.0"
+
+
+@pytest.mark.parametrize(
+    ("tls", "message", "hint"),
+    [
+        (Tls(), "its TLS certificate is not trusted: ", "ca_certs:FILE"),
+        (
+            Tls(ca_file=str(CA), server_name="other.example"),
+            "its TLS certificate is for another name: ",
+            "ssl_assert_hostname:false",
+        ),
+    ],
+)
+def test_a_cluster_that_is_not_trusted(secure: Running, tls: Tls, message: str, hint: str) -> None:
+    with pytest.raises(EngineError, match=f"reached at {secure.address}: {message}") as caught:
+        version(f"https://{secure.address}", tls)
+    assert hint in caught.value.hint
+
+
+def test_a_name_that_does_not_fit_is_no_matter_if_it_is_not_looked_at(secure: Running) -> None:
+    tls = Tls(ca_file=str(CA), server_name="other.example", verify_host=False)
+    assert version(f"https://{secure.address}", tls) == "3.3.0"
+
+
+def test_a_certificate_that_has_expired() -> None:
+    with (
+        engine("expired.pem") as old,
+        pytest.raises(EngineError, match=r"not valid now: .*expired") as caught,
+    ):
+        version(f"https://{old.address}")
+    assert "renew it" in caught.value.hint
+
+
+def test_a_cluster_that_asks_for_a_certificate(choosy: Running) -> None:
+    shown = Tls(ca_file=str(CA), client_cert=CLIENT, client_key=KEY)
+    assert version(f"https://{choosy.address}", shown) == "3.3.0"
+    with pytest.raises(EngineError, match="it asks for a client certificate") as caught:
+        version(f"https://{choosy.address}")
+    assert "client_cert:FILE" in caught.value.hint
+
+
+def test_a_certificate_of_ours_that_it_does_not_accept(choosy: Running) -> None:
+    # One for servers.
+    wrong = Tls(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
+    with pytest.raises(EngineError, match="it does not accept our client certificate"):
+        version(f"https://{choosy.address}", wrong)
+
+
+def test_a_port_that_does_not_speak_tls() -> None:
+    with engine(None) as plain, pytest.raises(EngineError, match="the port does not speak TLS") as caught:
+        version(f"https://{plain.address}")
+    assert "http://" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("tls", "message"),
+    [
+        (Tls(ca_file="/no/ca.pem"), "ca_certs of --client-options cannot be used: /no/ca.pem: no such file"),
+        (Tls(ca_file=KEY), "holds no certificate in PEM format"),
+        (Tls(client_cert="/no/c.pem"), "client_cert of .*: /no/c.pem: no such file"),
+        (Tls(client_cert=CLIENT), "client_cert of .*client.pem: it holds no private key"),
+        (
+            Tls(client_cert=CLIENT, client_key=str(CERTIFICATES / "server.pem")),
+            "client_key of .*server.pem: it is not the key of client_cert",
+        ),
+        (Tls(client_cert=CLIENT, client_key="/no"), "client_key of .*: /no: no such file"),
+    ],
+)
+def test_files_are_looked_at_before_anything_is_asked(tls: Tls, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        known_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
+
+
+@pytest.mark.parametrize(
+    ("label", "body", "message"),
+    [
+        ("ENCRYPTED PRIVATE KEY", "AAAA", "its key is encrypted"),
+        ("PRIVATE KEY", "AAAA", "it cannot be read as PEM"),
+    ],
+)
+def test_keys_that_cannot_be_used(tmp_path: Path, label: str, body: str, message: str) -> None:
+    key = tmp_path / "key.pem"
+    key.write_text(f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
+    tls = Tls(client_cert=CLIENT, client_key=str(key))
+    with pytest.raises(UsageError, match=f"client_key of --client-options cannot be used: {key}: {message}"):
+        known_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
+
+
+def test_credentials_are_asked_for_or_wrong_and_never_shown(secure: Running) -> None:
+    with engine(authorization=ME) as guarded:
+        hosts = f"https://{guarded.address}"
+        assert version(hosts, authorization=ME) == "3.3.0"
+        assert version(f"https://me:s3cret@{guarded.address}") == "3.3.0"
+        with pytest.raises(EngineError, match="status 401") as caught:
+            version(hosts)
+        assert "PACENOTE_CLIENT_OPTIONS" in caught.value.hint
+        with pytest.raises(EngineError, match="status 401: wrong: <hidden>") as caught:
+            version(hosts, authorization="ApiKey hunter2hunter2")
+        assert "wrong, expired or not allowed" in caught.value.hint
+    with pytest.raises(UsageError, match="credentials in --target-hosts and in --client-options"):
+        version(f"https://me:s3cret@{secure.address}", authorization=ME)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_far_host_is_talked_to_through_the_proxy(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = "server.pem" if scheme == "https" else None
+    with engine(certificate) as far, proxy(far, authorization=ME) as between:
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://me:s3cret@{between.address}")
+        cluster = known_cluster(f"{scheme}://engine.example:9200", ClientOptions(tls=TRUSTED))
+        assert cluster.info().version == "3.3.0"
+        through = f"engine.example:9200 go through the proxy http://{between.address} of the environment"
+        assert [through in caution for caution in cluster.cautions()][-1]
+        line = "CONNECT engine.example:9200" if scheme == "https" else "GET http://engine.example:9200/"
+        assert between.seen[0][0] == line
+        assert all("proxy-authorization" not in headers for _, headers in far.seen)
+        monkeypatch.setenv(f"{scheme}_proxy", f"http://{between.address}")
+        with pytest.raises(EngineError, match="407") as caught:
+            version(f"{scheme}://engine.example:9200")
+        assert "in its URL" in caught.value.hint
+
+
+def test_loopback_never_goes_through_a_proxy(secure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    assert version(f"https://{secure.address}") == "3.3.0"
+    assert known_cluster(f"https://{secure.address}", ClientOptions(tls=TRUSTED)).cautions() == ()
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "host", "expected"),
+    [
+        ("", "es.example", True),
+        ("*", "es.example", False),
+        ("example", "es.example", False),
+        ("other.example", "es.example", True),
+        ("es.example:9200", "es.example", False),
+        ("es.example:9201", "es.example", True),
+        ("a, 10.0.0.0/8", "10.1.2.3", False),
+        ("10.0.0.0/8", "11.1.2.3", True),
+        ("fd00::/8", "fd00::1", False),
+        ("fd00::1", "fd00::1", False),
+    ],
+)
+def test_no_proxy(no_proxy: str, host: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    assert proxy_for("https", host, 9200) == (Proxy("http", "proxy.example", 3128) if expected else None)
+    assert proxy_for("http", host, 9200) is None
+
+
+def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("all_proxy", "socks5://me:s3cret@proxy.example:1080")
+    with pytest.raises(UsageError, match="https_proxy or all_proxy in the environment is not") as caught:
+        proxy_for("https", "es.example")
+    assert "s3cret" not in caught.value.message + caught.value.hint
+
+
+def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{unused.getsockname()[1]}")
+        with pytest.raises(
+            EngineError, match=r"engine.example:9200 through the proxy http://127\.0\.0\.1:\d+: "
+        ):
+            version("engine.example")
+
+
+def test_cautions() -> None:
+    def said(hosts: str, tls: Tls) -> tuple[str, ...]:
+        return known_cluster(hosts, ClientOptions(tls=tls)).cautions()
+
+    assert said("https://127.0.0.1", Tls(verify=False, verify_host=False)) == (
+        "the TLS certificate of 127.0.0.1:443 is not verified (verify_certs:false)",
+    )
+    assert "ssl_assert_hostname:false" in said("https://127.0.0.1", Tls(verify_host=False))[0]
+    assert "no host is https" in said("127.0.0.1", TRUSTED)[0]
+    assert said("127.0.0.1", Tls()) == ()
+
+
+def test_a_proxy_is_verified_whatever_is_held_of_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    unverified = Tls(
+        ca_file=TRUSTED.ca_file, verify=False, verify_host=False, client_cert=CLIENT, client_key=KEY
+    )
+    with engine(None) as far, proxy(far, certificate="server.pem") as between:
+        monkeypatch.setenv("http_proxy", f"https://{between.address}")
+        assert version("es.example:9200", unverified) == "3.3.0"
+        with pytest.raises(EngineError, match=f"through the proxy https://{between.address}: .*not trusted"):
+            version("es.example:9200", Tls(verify=False, verify_host=False))

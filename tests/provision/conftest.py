@@ -1,0 +1,139 @@
+"""Real sockets, real processes, no engine: a small Maven repository, and a Python script in the place of
+Java.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pacenote.provision.distribution import ModuleRecipe, NodePaths, Root
+from pacenote.provision.engine_lock import Module
+from pacenote.provision.java import Java
+from pacenote.provision.layout import Place, find_place
+from pacenote.provision.maven import Artifact
+from pacenote.provision.node import Install, NodeSpec
+from support.http_server import Server, http_server
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with http_server() as running:
+        yield running
+
+
+def jar(name: str, content: bytes) -> Artifact:
+    """An artifact whose lock entry fits `content`."""
+    return Artifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
+
+
+# What the stand-in for Java does depends on its last argument.
+_ENGINE = """\
+import http.server, json, os, signal, sys, time
+mode, config = sys.argv[-1], json.load(open(sys.argv[-2]))
+print("engine says", mode, os.getpid(), flush=True)
+open("gc.log", "w").write("gc line\\n")
+if mode == "dies":
+    print("[ERROR] java.lang.IllegalStateException: failed", flush=True)
+    print("Caused by: java.nio.file.NoSuchFileException: /missing\\n\\tat x.y(Z)", flush=True)
+    sys.exit(3)
+if mode == "port":
+    print("java.net.BindException: Address already in use", flush=True)
+    sys.exit(1)
+if mode == "plants":
+    os.unlink(sys.argv[-2])
+    os.symlink(os.path.join(os.path.dirname(sys.argv[0]), "victim"), sys.argv[-2])
+    print("java.net.BindException: Address already in use", flush=True)
+    sys.exit(1)
+if mode == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        nodes = {"n": {"process": {"id": os.getpid()}}}
+        body = json.dumps({"status": "red" if mode == "red" else "green", "nodes": nodes}).encode()
+        self.send_response(200); self.send_header("content-length", str(len(body))); self.end_headers()
+        self.wfile.write(body)
+        if mode == "oom" and self.path == "/die":
+            print("fatal error: java.lang.OutOfMemoryError: Java heap space", flush=True); os._exit(127)
+    def log_message(self, *a): pass
+http.server.HTTPServer(("127.0.0.1", config["http.port"]), Handler).serve_forever()
+"""
+
+
+@dataclass
+class FakeEngine:
+    """A distribution that is a Python script; `mode` says how it behaves."""
+
+    mode: str = "healthy"
+    name: str = "fake"
+    default_version: str = "1.0"
+
+    def supports(self, version: str) -> bool:
+        return True
+
+    def supported_words(self) -> str:
+        return "1.0"
+
+    def java_range(self, version: str) -> tuple[int, int | None]:
+        return 21, None
+
+    def roots(self, version: str) -> tuple[Root, ...]:
+        return ()
+
+    def locale_roots(self, version: str) -> tuple[Root, ...]:
+        return ()
+
+    def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
+        return ()
+
+    def module_files(self, version: str, module: Module) -> Mapping[str, str]:
+        return {"descriptor": f"{module.name} {version}"}
+
+    def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
+        return {"engine.json": json.dumps(dict(settings))}
+
+    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
+        return {"http.port": http_port}
+
+    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
+        return (f"-Xmx{heap}",)
+
+    def environment(self, paths: NodePaths) -> Mapping[str, str]:
+        return {}
+
+    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
+        return (str(paths.config / "engine.json"), self.mode)
+
+
+def write_fake_java(home: Path) -> Java:
+    """A Java home whose `java` is the script above, run by this Python."""
+    script = home / "engine.py"
+    (home / "bin").mkdir(parents=True)
+    script.write_text(_ENGINE)
+    java = home / "bin" / "java"
+    java.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{script}" "$@"\n')
+    java.chmod(java.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    return Java(home, "21.0.1", "Fake", frozenset(), "test")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return find_place(tmp_path / "home", root=False)
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Callable[[str], Install]:
+    java = write_fake_java(tmp_path / "java")
+    return lambda mode: Install(FakeEngine(mode), tmp_path, java)
+
+
+@pytest.fixture
+def spec() -> NodeSpec:
+    return NodeSpec("fake", "1.0", heap="128m", start_timeout=5)

@@ -1,0 +1,73 @@
+"""Cars compose left to right, and say what is wrong with a name or a value."""
+
+from __future__ import annotations
+
+import pytest
+
+from pacenote.errors import UsageError
+from pacenote.provision.cars import CARS, compose_car
+
+
+def test_defaults() -> None:
+    car = compose_car([])
+    assert (car.name, car.heap_size) == ("defaults", "1g")
+    assert "-XX:+UseG1GC" in car.jvm_options
+
+
+def test_rallys_names_exist() -> None:
+    names = {"defaults", "1gheap", "2gheap", "4gheap", "8gheap", "16gheap", "24gheap", "g1gc", "parallelgc"}
+    assert names <= set(CARS)
+
+
+def test_composes_left_to_right_and_params_last() -> None:
+    assert compose_car(["1gheap", "4gheap"]).heap_size == "4g"
+    assert compose_car(["4gheap", "ea"]).heap_size == "4g"
+    params = {
+        "heap_size": "512m",
+        "additional_cluster_settings": {"a.b": 1},
+        "additional_java_settings": ["-XX:+UseZGC"],
+    }
+    car = compose_car(["4gheap", "fp"], params)
+    assert (car.heap_size, car.settings) == ("512m", {"a.b": 1})
+    assert car.jvm_options == ("-XX:+PreserveFramePointer", "-XX:+UseZGC")
+
+
+def test_nested_settings_get_their_full_names() -> None:
+    settings = {"http": {"port": 9201, "x": {"y": [1]}}, "cluster.routing.a": 1}
+    car = compose_car([], {"additional_cluster_settings": settings})
+    assert car.settings == {"http.port": 9201, "http.x.y": [1], "cluster.routing.a": 1}
+
+
+def test_another_collector_leaves_g1_out() -> None:
+    assert compose_car(["parallelgc"]).jvm_options == ("-XX:+UseParallelGC",)
+
+
+def test_unknown_car_has_a_close_match() -> None:
+    with pytest.raises(UsageError, match="unknown car '4gheep'") as caught:
+        compose_car(["4gheep"])
+    assert "4gheap" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"heapsize": "1g"}, "unknown parameter 'heapsize'"),
+        ({"heap_size": "lots"}, "heap_size 'lots'"),
+        ({"heap_size": 1}, "heap_size"),
+        ({"additional_cluster_settings": []}, "additional_cluster_settings"),
+        ({"additional_cluster_settings": {"network.host": "0.0.0.0"}}, "loopback"),
+        ({"additional_cluster_settings": {"http.bind_host": "0.0.0.0"}}, "loopback"),
+        ({"additional_cluster_settings": {"path.data": "/"}}, "path.data"),
+        ({"additional_cluster_settings": {"http": {"bind_host": "0.0.0.0"}}}, r"http\.bind_host .*loopback"),
+        ({"additional_cluster_settings": {"http": {"a.b": {"c": 1}}, "path": {"data": "/"}}}, "path.data"),
+        ({"additional_cluster_settings": {"transport.profiles": {"x": {"port": 1}}}}, "loopback"),
+        ({"additional_cluster_settings": {"a: 1\nhttp.host": "0.0.0.0"}}, "not the name of a setting"),
+        ({"additional_cluster_settings": {'"http.host"': "0.0.0.0"}}, "not the name of a setting"),
+        ({"additional_cluster_settings": {"http.host ": "0.0.0.0"}}, "not the name of a setting"),
+        ({"additional_java_settings": {"a": 1}}, "additional_java_settings"),
+        ({"additional_java_settings": ["-Xmx4g"]}, "-Xmx4g"),
+    ],
+)
+def test_wrong_params_are_named(params: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        compose_car(["defaults"], params)

