@@ -14,8 +14,8 @@ CRATES = ROOT / "crates"
 
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 
-# What may hold a brace that is no brace of the code: comments, strings, characters.
-_RUST_TEXT = re.compile(
+# Comments, strings and characters: a brace or a name in them is not code.
+RUST_TEXT = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(?P<hashes>\#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^']+|[^\\'\n])'""",
     re.DOTALL,
 )
@@ -92,19 +92,20 @@ def _depth(statement: ast.stmt) -> int:
 
 def rust_functions(path: Path) -> Iterator[Function]:
     """Functions of a Rust file that have a body, those inside others too."""
-    text = _RUST_TEXT.sub(_blank, path.read_text("utf-8"))
+    text = RUST_TEXT.sub(blank, path.read_text("utf-8"))
     for found in _RUST_FUNCTION.finditer(text):
-        end = _end_of_body(text, found.end())
+        end = end_of_body(text, found.end())
         if end is not None:
             yield Function(f"{label(path)}:{found[1]}", text.count("\n", found.start(), end) + 1)
 
 
-def _blank(found: re.Match[str]) -> str:
+def blank(found: re.Match[str]) -> str:
+    """What was found, as spaces; lines stay lines."""
     return re.sub(r"[^\n]", " ", found[0])
 
 
-def _end_of_body(text: str, start: int) -> int | None:
-    """Where the function whose name ends at `start` ends; None if it is only declared."""
+def end_of_body(text: str, start: int) -> int | None:
+    """Where the body of the item whose name ends at `start` ends; None if the item has no body."""
     brackets = braces = 0
     for found in _RUST_BRACKET.finditer(text, start):
         match found[0]:

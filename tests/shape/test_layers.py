@@ -3,13 +3,14 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
+from shape.imports import imported_modules
 from shape.sources import CRATES, PACKAGE, ROOT, parse
 
 OPEN_TO_ALL = {"errors", "units"}
@@ -59,19 +60,6 @@ PURE = ("plan", "record", "corpus")
 def part_of(path: Path) -> str:
     """The package or module of ours that a file belongs to."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-
-
-def imported_modules(tree: ast.Module, package: str) -> Iterator[str]:
-    """Full names of what a module imports, wherever in it, by statement or by name (`import_module`)."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package.split(".")[: -node.level + 1 or None] if node.level else []
-            source = ".".join([*base, *([node.module] if node.module else [])])
-            yield from (f"{source}.{name.name}" for name in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from re.findall(r"^pacenote(?!\.toml$)(?:\.\w+)+$", node.value)
 
 
 @cache
