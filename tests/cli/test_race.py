@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.model.pacing import Pacing
+from pacenote.model.pacing_options import Pacing
 from pacenote.model.result import Progress, TaskProgress
 from pacenote.store.local import RaceStore
 from support.records import bulk, record, task

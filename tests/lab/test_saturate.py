@@ -13,8 +13,8 @@ import pytest
 from pacenote.errors import UsageError
 from pacenote.lab.saturate import SaturationRequest, saturate
 from pacenote.lab.search import Range
-from pacenote.model.pacing import Pacing
-from pacenote.model.race import RaceRecord
+from pacenote.model.pacing_options import Pacing
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, Saturation, parse_limits
 from support.secure import Running, engine

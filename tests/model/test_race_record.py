@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.errors import PacenoteError
-from pacenote.model.race import PlanFile, RaceRecord
+from pacenote.model.race_record import PlanFile, RaceRecord
 from support.records import bulk, paced, record
 
 

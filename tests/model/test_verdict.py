@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pacenote.model.race import DocumentCheck, Verdict
+from pacenote.model.race_record import DocumentCheck, Verdict
 from pacenote.model.result import SamplesKept
 from pacenote.model.verdict import judge
 from support.records import bulk, paced, record, task, times

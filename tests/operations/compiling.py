@@ -10,7 +10,8 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
 from pacenote.model.work import Calls, Request
-from pacenote.operations.base import Compiled, Context, Engine, compile_operation
+from pacenote.operations.base import Compiled, Context, Engine
+from pacenote.operations.compile import compile_operation
 from pacenote.operations.registry import resolve_type
 
 BODY = {"settings": {"a": 1, "b": 1}, "mappings": {}}

@@ -13,9 +13,9 @@ from typing import Any
 
 from operations.compiling import context
 from pacenote.model.work import Request
-from pacenote.operations.base import carry_out
-from pacenote.operations.client import LaneConnectionError, LaneHttpError, LaneTimeout, Reply, RunResult
+from pacenote.operations.compile import carry_out
 from pacenote.operations.registry import resolve_type
+from pacenote.operations.runner import LaneConnectionError, LaneHttpError, LaneTimeout, Reply, RunResult
 
 Answer = Callable[[str, str], Any]
 """What the server replies to a request line and its body: JSON, or a status with JSON."""

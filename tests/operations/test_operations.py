@@ -24,7 +24,7 @@ from pacenote.model.work import (
     Sleep,
 )
 from pacenote.operations.base import Engine
-from pacenote.operations.dialect import understood
+from pacenote.operations.compatibility import understood
 
 JSON = (("content-type", "application/json"),)
 TWO = track(indices=(Index("a", {"settings": {"x": 1, "y": 1}}), Index("b")))

@@ -48,7 +48,7 @@ def test_an_unknown_type_suggests_types_and_operations() -> None:
 def test_only_what_is_needed_is_imported() -> None:
     code = (
         "import sys; from pacenote.operations.registry import resolve_type; resolve_type('sleep');"
-        "assert 'pacenote.operations.bulk' not in sys.modules; assert 'jinja2' not in sys.modules"
+        "assert 'pacenote.operations.types.bulk' not in sys.modules; assert 'jinja2' not in sys.modules"
     )
     python = str(Path(pacenote.__path__[0]).parent)
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": python})

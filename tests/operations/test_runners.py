@@ -9,15 +9,15 @@ import pytest
 from operations.compiling import compiled, refused
 from operations.serving import in_turn, serving
 from pacenote.model.work import Lane
-from pacenote.operations import run_until, shrink_index
-from pacenote.operations.base import OperationRefused
-from pacenote.operations.client import (
+from pacenote.operations.compile import OperationRefused
+from pacenote.operations.runner import (
     LaneBadReply,
     LaneConnectionError,
     LaneFailure,
     LaneHttpError,
     RunResult,
 )
+from pacenote.operations.types import run_until, shrink_index
 
 QUICK = 0.001
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.pacing import Pacing
+from pacenote.model.pacing_options import Pacing
 from pacenote.model.track import Operation, Parallel
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.explain import ClientLine, explain

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pacenote.model.race import RaceRecord
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.race.run import race

@@ -12,7 +12,7 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.model.client_options import ClientOptions, OtherCluster, Tls
-from pacenote.model.race import ClientUsed, RaceRecord
+from pacenote.model.race_record import ClientUsed, RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.http_pool import basic_header
 from pacenote.plan.document import Host, Proxy, Target

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.race import DocumentCheck
+from pacenote.model.race_record import DocumentCheck
 from pacenote.model.result import TaskResult, Work
 from pacenote.model.work import (
     ActionInFile,

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.model.race import ClientUsed, CorpusUsed, DocumentCheck, SystemMetrics, Verdict
+from pacenote.model.race_record import ClientUsed, CorpusUsed, DocumentCheck, Verdict
 from pacenote.model.result import Change, ErrorCount, SamplesKept, Steadiness
+from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.model import Note
 from pacenote.report.summary import summarise
 from support.records import bulk, paced, part, record, task, times

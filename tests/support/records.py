@@ -6,16 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pacenote.model.race import (
-    Cluster,
-    CorpusUsed,
-    DocumentCheck,
-    Environment,
-    RaceRecord,
-    ShardSpread,
-    SystemMetrics,
-    TrackUsed,
-)
+from pacenote.model.race_record import Cluster, CorpusUsed, DocumentCheck, Environment, RaceRecord, TrackUsed
 from pacenote.model.result import (
     Accounting,
     ErrorCount,
@@ -26,6 +17,7 @@ from pacenote.model.result import (
     Times,
     Work,
 )
+from pacenote.model.system_metrics import ShardSpread, SystemMetrics
 from pacenote.model.verdict import judge
 
 _ENOUGH = {50.0: 6, 90.0: 37, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}

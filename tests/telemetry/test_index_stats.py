@@ -3,7 +3,7 @@
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.race import ShardSpread
+from pacenote.model.system_metrics import ShardSpread
 from pacenote.telemetry.device import Devices
 from pacenote.telemetry.index_stats import IndexStats, is_measured
 

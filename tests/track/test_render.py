@@ -11,9 +11,9 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.track.dates import days_ago, get_end_date, get_start_date
+from pacenote.track.includes import splice
 from pacenote.track.load import load_track, render_track
 from pacenote.track.render import Renderer, RenderOptions
-from pacenote.track.splice import splice
 from track.builders import NOW, document, folder
 
 IMPORT = '{% import "rally.helpers" as rally with context %}'

@@ -9,7 +9,7 @@ from rich.text import Text
 from pacenote.cli.console import Console
 from pacenote.cli.progress import Pace, race_line, result_line
 from pacenote.model.printable import clean
-from pacenote.model.race import RaceRecord
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Progress, TaskProgress, TaskResult
 from pacenote.units import format_seconds
 

@@ -11,7 +11,7 @@ from pacenote.cli.parser import Parser
 from pacenote.errors import StoreError, UsageError
 
 if TYPE_CHECKING:  # The options alone, as for --help, need nothing of this.
-    from pacenote.model.race import RaceRecord
+    from pacenote.model.race_record import RaceRecord
     from pacenote.report.model import Report
 
 FORMATS = ("markdown", "csv", "json")

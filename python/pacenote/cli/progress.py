@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 from pacenote.cli.console import Console
 from pacenote.model.printable import clean
-from pacenote.model.race import RaceRecord
-from pacenote.model.race_request import RaceListener
+from pacenote.model.race_listener import RaceListener
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Progress, TaskProgress, TaskResult
 from pacenote.units import format_bytes, format_number, format_seconds
 

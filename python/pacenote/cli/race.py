@@ -26,9 +26,10 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.model.client_options import OtherCluster, Tls
-from pacenote.model.pacing import SPIN_US, Pacing
-from pacenote.model.race import RaceRecord
-from pacenote.model.race_request import Pipeline, RaceListener, RaceRequest
+from pacenote.model.pacing_options import SPIN_US, Pacing
+from pacenote.model.race_listener import RaceListener
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_request import Pipeline, RaceRequest
 from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_dict, parse_list

@@ -15,7 +15,7 @@ from pacenote.cli.track_options import (
     track_request,
 )
 from pacenote.errors import TrackError
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.track import Track
 from pacenote.model.track_request import TrackRequest

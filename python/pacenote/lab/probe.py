@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pacenote.model.driver_health import THREAD_CPU_SHARE
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.saturation import Objective, Outcome, Probe
-from pacenote.model.self_check import THREAD_CPU_SHARE
 from pacenote.model.verdict import LATENESS_SHARE
 
 SENT_SHARE = 0.99

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pacenote.errors import StoreError, UsageError
 from pacenote.lab.probe import judged, lowest_rate, window_s, work_per_operation
 from pacenote.lab.search import Range, Try, next_rate, so_far
-from pacenote.model.names import near, quoted
-from pacenote.model.race import RaceRecord
-from pacenote.model.race_request import RaceListener, RaceRequest
+from pacenote.model.driver_health import busiest_share, void_reasons
+from pacenote.model.messages import near, quoted
+from pacenote.model.race_listener import RaceListener
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.model.saturation import Level, LimitedBy, Objective, Probe, Saturation
 from pacenote.model.secrets import secret_values
-from pacenote.model.self_check import busiest_share, void_reasons
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import judge
 from pacenote.plan.document import Allocation, Plan, Slot, Step

@@ -1,4 +1,4 @@
-"""What the user asked for, as a value; and who is told how the race goes."""
+"""What the user asked for, as a value."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from pacenote.model.client_options import ClientOptions, OtherCluster
-from pacenote.model.pacing import Pacing
-from pacenote.model.race import RaceRecord
-from pacenote.model.result import Progress, TaskResult
+from pacenote.model.pacing_options import Pacing
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
 Pipeline = Literal["from-distribution", "benchmark-only"]
@@ -88,30 +86,3 @@ class RaceRequest:
             one.name: getattr(self, one.name) for one in fields(TrackRequest) if hasattr(self, one.name)
         }
         return TrackRequest(**shared, engine_version=engine_version)
-
-
-class RaceListener(Protocol):
-    """Told how a race goes, from the thread that runs it. Methods return at once and never raise."""
-
-    def preparing(self, label: str, done: int, total: int) -> None:
-        """Something before the race advances (download, assembly, generation); `total` 0 when it is not
-        known.
-        """
-
-    def started(self, record: RaceRecord) -> None:
-        """The race begins; the record holds everything but results."""
-
-    def progress(self, progress: Progress) -> None:
-        """About once a second while tasks run."""
-
-    def task_finished(self, result: TaskResult) -> None:
-        """A task has ended and its result is stored."""
-
-    def note(self, text: str) -> None:
-        """Something said once, in one line: where the track comes from, what its author wants to be known."""
-
-    def warning(self, text: str) -> None:
-        """Something the user should know, in one line."""
-
-    def finished(self, record: RaceRecord) -> None:
-        """The race has ended, whichever way, and its record with the verdict is stored."""

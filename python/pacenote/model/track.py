@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pacenote.errors import TrackError
-from pacenote.model.names import listed, near, quoted
-from pacenote.model.pacing import Arrivals
-from pacenote.model.reader import KeyPath, Problem
+from pacenote.model.messages import listed, near, quoted
+from pacenote.model.pacing_options import Arrivals
+from pacenote.model.problems import KeyPath, Problem
 from pacenote.units import Rate, split_by_weight
 
 Json = Mapping[str, Any]

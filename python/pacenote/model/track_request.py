@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pacenote.model.pacing import Pacing
+from pacenote.model.pacing_options import Pacing
 
 BuildFlavor = Literal["default", "serverless"]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pacenote.model import self_check
-from pacenote.model.race import RaceRecord, Verdict
+from pacenote.model import driver_health
+from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import TaskResult
 
 LATENESS_SHARE = 0.10
@@ -53,7 +53,7 @@ def _void(record: RaceRecord) -> Iterator[str]:
             yield f"task '{task.task}': error rate {rate} % is above the limit of {limit} %"
     if not (record.complete or record.aborted or record.interrupted):
         yield "the race has not finished"
-    yield from self_check.void_reasons(record.driver)
+    yield from driver_health.void_reasons(record.driver)
 
 
 def _suspect(record: RaceRecord) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
         yield from _behind(task)
         yield from _starved(task)
         yield from _lost(task)
-    yield from self_check.suspect_reasons(record.driver)
+    yield from driver_health.suspect_reasons(record.driver)
     for check in record.documents:
         if check.difference_expected or check.acknowledged is None:
             continue

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pacenote.model.names import listed, near, quoted
-from pacenote.model.reader import Reader, shown
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import listed, near, quoted
+from pacenote.model.problems import shown
 from pacenote.model.work import Assertion, Call, Calls, Comparison, Pages, Request, Work
 
 Places = Mapping[str, tuple[str, ...]]

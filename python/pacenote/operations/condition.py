@@ -5,7 +5,7 @@ The comparison is one of text, so that expected 0 equals the number 0 and the st
 
 from __future__ import annotations
 
-from pacenote.model.reader import Reader
+from pacenote.model.field_reader import Reader
 from pacenote.model.work import Check, CheckCondition, CheckStatus
 from pacenote.operations.request import scalar_text
 

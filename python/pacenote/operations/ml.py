@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pacenote.model.reader import Reader
+from pacenote.model.field_reader import Reader
 from pacenote.model.work import Request
 from pacenote.operations.base import Compiled
-from pacenote.operations.named import compiled, if_there
+from pacenote.operations.named_resources import compiled, if_there
 from pacenote.operations.request import path_of, read_body, read_common, read_options
 
 

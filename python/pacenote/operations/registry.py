@@ -1,7 +1,7 @@
-"""Which operation types there are: every module of this package that holds an `OPERATION`.
+"""The registry of operation types: every module of `operations/types` that holds an `OPERATION`.
 
-A type is looked up by its name, which is the name of its module; modules of types that no scheduled task
-needs are never imported.
+A type is looked up by its name, which is the name of its module. Modules of types that no scheduled task
+needs are not imported.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import pkgutil
 from collections.abc import Iterable
 from functools import cache
 
-import pacenote.operations
+import pacenote.operations.types
 from pacenote.errors import TrackError
-from pacenote.model.names import near, quoted
+from pacenote.model.messages import near, quoted
 from pacenote.operations.base import OperationType
 
-_PACKAGE = "pacenote.operations"
+_PACKAGE = "pacenote.operations.types"
 
 
 @cache
 def known_types() -> tuple[str, ...]:
     """Names of all built-in operation types, sorted."""
-    modules = (module.name for module in pkgutil.iter_modules(pacenote.operations.__path__))
+    modules = (module.name for module in pkgutil.iter_modules(pacenote.operations.types.__path__))
     found = (_load(module) for module in modules)
     return tuple(sorted(kind.name for kind in found if kind is not None))
 

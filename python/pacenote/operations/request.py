@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from pacenote.model.reader import Problems, Reader, shown
+from pacenote.model.field_reader import Reader
+from pacenote.model.problems import Problems, shown
 from pacenote.model.work import Check, CheckStatus, Headers, Request, Retry
 
 JSON = "application/json"

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from pacenote.model.track import Operation
 from pacenote.model.work import Calls, Sleep, Wait
-from pacenote.operations.base import Context, OperationRefused, OperationType, compile_operation
+from pacenote.operations.base import Context, OperationType
+from pacenote.operations.compile import OperationRefused, compile_operation
 from pacenote.operations.supplied_bulk import SourceRefused, compile_supplied_bulk, described
-from pacenote.operations.supply_text import text_of_bulk, text_of_calls
+from pacenote.operations.supplied_json import text_of_bulk, text_of_calls
 
 _WRONG = "returned parameters that are wrong"
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.reader import Problems, Reader, shown
+from pacenote.model.field_reader import Reader
+from pacenote.model.problems import Problems, shown
 from pacenote.model.work import Headers, SuppliedBulk
 from pacenote.operations.request import (
     NDJSON,

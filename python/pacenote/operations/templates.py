@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pacenote.model.names import near, quoted
-from pacenote.model.reader import Reader, shown
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import near, quoted
+from pacenote.model.problems import shown
 from pacenote.model.track import Json
 from pacenote.model.work import Request
 from pacenote.operations.base import Compiled, Context
-from pacenote.operations.named import allowing_patterns, compiled, if_there, supplied_pairs
+from pacenote.operations.named_resources import allowing_patterns, compiled, if_there, supplied_pairs
 from pacenote.operations.request import json_body, path_of, read_common
 
 

@@ -8,25 +8,19 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
-from pacenote.model.names import quoted
-from pacenote.model.pacing import Pacing
+from pacenote.model.messages import quoted
+from pacenote.model.pacing_options import Pacing
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
-from pacenote.model.reader import Problem, Problems
+from pacenote.model.problems import Problem, Problems
 from pacenote.model.track import Challenge, Parallel, Task, Track
 from pacenote.model.work import Headers
-from pacenote.operations.base import (
-    Compiled,
-    Context,
-    DataFileLookup,
-    Engine,
-    OperationRefused,
-    compile_operation,
-    declared_data_file,
-)
+from pacenote.operations.base import Compiled, Context, DataFileLookup, Engine, declared_data_file
+from pacenote.operations.compile import OperationRefused, compile_operation
 from pacenote.plan.allocate import allocate
-from pacenote.plan.choose import UnknownName, choose, paced
+from pacenote.plan.bounds import bound_of, check_ends, ends_by_itself
 from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Samples, Target
-from pacenote.plan.schedule import bound_of, check_ends, ends_by_itself, is_open, pace_of
+from pacenote.plan.pacing import is_open, pace_of, paced
+from pacenote.plan.resolve import UnknownName, choose
 from pacenote.units import format_count
 
 _MAX_SEED = 2**64 - 1

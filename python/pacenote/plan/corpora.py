@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pacenote.model.reader import Problems, Reader
+from pacenote.model.field_reader import Reader
+from pacenote.model.problems import Problems
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
-from pacenote.operations.bulk import select_documents
-from pacenote.plan.choose import FILE_READER
+from pacenote.operations.types.bulk import select_documents
+from pacenote.plan.resolve import FILE_READER
 
 Selected = Sequence[tuple[Corpus, Documents]]
 """Data files with the corpora they belong to."""

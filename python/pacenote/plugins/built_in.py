@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.model.work import Request
-from pacenote.operations.base import Context, OperationType, carry_out
-from pacenote.operations.client import LaneConnectionError, LaneHttpError, LaneTimeout, Reply
+from pacenote.operations.base import Context, OperationType
+from pacenote.operations.compile import carry_out
 from pacenote.operations.registry import find_type
+from pacenote.operations.runner import LaneConnectionError, LaneHttpError, LaneTimeout, Reply
 from pacenote.operations.supplied import Supplier
 from pacenote.plugins.rally_errors import RallyError
 from pacenote.plugins.wire import NoReply, Wire, WireRequest
@@ -36,7 +37,7 @@ class LightClient:
         self._cluster = cluster
 
     async def send(self, request: Request) -> Reply:
-        """See [`pacenote.operations.client.Client`]."""
+        """See [`pacenote.operations.runner.Client`]."""
         timeout_s = None if request.timeout_ms is None else request.timeout_ms / 1000
         body = None if request.body is None else request.body.encode()
         wanted = WireRequest(request.method, request.path, list(request.headers), body, timeout_s)

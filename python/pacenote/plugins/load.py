@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pacenote.errors import TrackError
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
 from pacenote.plugins.registry import Registry, use
 from pacenote.plugins.shim import serving

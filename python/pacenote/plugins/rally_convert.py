@@ -9,7 +9,7 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model import track as model
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.operations.base import included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plugins import rally_track as rally

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import BUILT_IN_SCHEDULES
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.result import ValueSummary
-from pacenote.operations.base import OperationRefused
-from pacenote.operations.client import (
+from pacenote.operations.compile import OperationRefused
+from pacenote.operations.runner import (
     LaneBadReply,
     LaneConnectionError,
     LaneError,

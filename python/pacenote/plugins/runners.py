@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from pacenote.operations.base import OperationType, carry_out
+from pacenote.operations.base import OperationType
+from pacenote.operations.compile import carry_out
 from pacenote.operations.registry import resolve_type
 from pacenote.plugins.built_in import BuiltIns, LightClient
 from pacenote.plugins.checks import check_assertions

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from pacenote.errors import TrackError
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.plugins import rally_track as rally
 
 _OPS = "ops/s"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.plugins import rally_track as rally
 from pacenote.plugins.bulk_source import BulkIndexParamSource, ParamSource
 from pacenote.plugins.esrally.track.params import (

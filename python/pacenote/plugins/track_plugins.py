@@ -11,10 +11,11 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model import track as model
-from pacenote.model.names import quoted
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
-from pacenote.model.reader import Problems, Reader
-from pacenote.operations.bulk import select_documents
+from pacenote.model.problems import Problems
+from pacenote.operations.types.bulk import select_documents
 from pacenote.plugins import rally_track as rally
 from pacenote.plugins.esrally.track.loader import Decompressor, Downloader
 from pacenote.plugins.failures import describe

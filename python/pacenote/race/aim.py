@@ -8,7 +8,7 @@ from itertools import chain
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, known_cluster
 from pacenote.model.client_options import ClientOptions
-from pacenote.model.race import Authentication, ClientUsed
+from pacenote.model.race_record import Authentication, ClientUsed
 from pacenote.model.race_request import RaceRequest
 from pacenote.net import hosts as cluster_hosts
 from pacenote.net.http_pool import proxy_for

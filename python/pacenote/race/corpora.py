@@ -12,7 +12,7 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.address import addresses
 from pacenote.fetch.download import NotAvailable, Wanted, download
-from pacenote.model.race import CorpusUsed, Origin
+from pacenote.model.race_record import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.plan.corpora import Selected, needed_documents, no_documents

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 
 from pacenote.cluster.info import ClusterInfo
-from pacenote.model.race import Cluster
+from pacenote.model.race_record import Cluster
 
 
 def cluster_used(info: ClusterInfo) -> Cluster:

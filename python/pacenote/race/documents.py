@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from pacenote.model.race import DocumentCheck
+from pacenote.model.race_record import DocumentCheck
 from pacenote.model.result import TaskResult
 from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, Lane, Supplied, Work
 from pacenote.operations.registry import find_type

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacenote import _core
 from pacenote.errors import DriverError
-from pacenote.model.race_request import RaceListener
+from pacenote.model.race_listener import RaceListener
 from pacenote.model.result import Progress, TaskResult, ValueSummary
 from pacenote.store.local import RaceFolder
 

@@ -15,7 +15,7 @@ from pacenote import _core
 from pacenote.errors import TrackError
 from pacenote.fetch.address import resolve
 from pacenote.fetch.download import Wanted, download
-from pacenote.model.names import quoted
+from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Task, Track

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, embedded_cluster
 from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.plugin_names import PluginNames
-from pacenote.model.race import PlanFile, RaceRecord, TrackUsed
-from pacenote.model.race_request import RaceListener, RaceRequest
+from pacenote.model.race_listener import RaceListener
+from pacenote.model.race_record import PlanFile, RaceRecord, TrackUsed
+from pacenote.model.race_request import RaceRequest
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Track
 from pacenote.model.verdict import judge

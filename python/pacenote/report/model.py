@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pacenote.model.race import Verdict
+from pacenote.model.race_record import Verdict
 
 Show = Literal["available", "all-percentiles", "all"]
 """Which rows without a value are shown (Rally's `--show-in-report`): none, percentiles, or all."""

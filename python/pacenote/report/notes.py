@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pacenote.model.driver_health import ClockStep, clock_steps
 from pacenote.model.printable import clean
-from pacenote.model.race import TIMESTAMP, ClientUsed, CorpusUsed, RaceRecord
+from pacenote.model.race_record import TIMESTAMP, ClientUsed, CorpusUsed, RaceRecord
 from pacenote.model.result import ErrorCount, TaskResult
-from pacenote.model.self_check import ClockStep, clock_steps
 from pacenote.report.model import MARK, SHORT, Note, Row
 from pacenote.units import format_count
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pacenote.model.printable import clean
-from pacenote.model.race import RaceRecord, SystemMetrics, Verdict
+from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
+from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.model import MARK, SHORT, Report, Row, Show
 from pacenote.report.notes import footnotes, header, notes
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.errors import PacenoteError
-from pacenote.model.race import TIMESTAMP, RaceRecord
+from pacenote.model.race_record import TIMESTAMP, RaceRecord
 from pacenote.store.files import PRIVATE_FILE
 
 RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]

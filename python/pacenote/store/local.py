@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.model.race import RaceRecord
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.verdict import judge
 from pacenote.store.files import PRIVATE_FOLDER, append_line, store_error, write_atomically

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pacenote.errors import PacenoteError
-from pacenote.model.race import SystemMetrics
+from pacenote.model.system_metrics import SystemMetrics
 
 Get = Callable[[str], Mapping[str, Any]]
 """Reads a path of the cluster, such as `/_stats`, as parsed JSON; raises EngineError."""

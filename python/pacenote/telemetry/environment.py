@@ -9,7 +9,7 @@ import re
 from importlib import metadata
 from pathlib import Path
 
-from pacenote.model.race import Environment
+from pacenote.model.race_record import Environment
 
 _NAME_KEYS = ("model name", "cpu model", "cpu", "processor", "hardware", "model")
 """Where /proc/cpuinfo says what the CPU is, best first: x86, MIPS, POWER, old Arm, board, board."""

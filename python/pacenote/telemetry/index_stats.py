@@ -17,7 +17,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pacenote.model.race import ShardSpread
+from pacenote.model.system_metrics import ShardSpread
 from pacenote.telemetry.device import Get, Reading
 from pacenote.units import format_count
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pacenote.errors import TrackError
-from pacenote.model.names import listed
+from pacenote.model.messages import listed
 
 
 def dependency_folder(requirements: Sequence[str], home: Path) -> Path:

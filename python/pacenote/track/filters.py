@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pacenote.errors import UsageError
-from pacenote.model.names import near, quoted
+from pacenote.model.messages import near, quoted
 from pacenote.model.track import ANY_TASK, Challenge, Parallel, Task, Track
 
 Kind = Literal["name", "type", "tag"]

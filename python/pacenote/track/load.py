@@ -8,15 +8,16 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.names import listed, quoted
-from pacenote.model.reader import Problem, Problems, Reader
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import listed, quoted
+from pacenote.model.problems import Problem, Problems
 from pacenote.model.secrets import hide, secret_values
 from pacenote.model.track import Track
-from pacenote.track.document import Rendered
+from pacenote.track.includes import splice
 from pacenote.track.parse import parse_track
 from pacenote.track.render import RESERVED, Renderer, RenderOptions, unused_problem
+from pacenote.track.rendered import Rendered
 from pacenote.track.source import TrackSource
-from pacenote.track.splice import splice
 from pacenote.units import format_count
 
 PLUGIN_FILE = "track.py"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
-from pacenote.model.reader import shown
+from pacenote.model.problems import shown
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to its comma; a comma in a value that is quoted as a whole ends nothing."""

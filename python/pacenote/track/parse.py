@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.names import quoted
-from pacenote.model.reader import Reader, shown
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import quoted
+from pacenote.model.problems import shown
 from pacenote.model.track import (
     Challenge,
     ComponentTemplate,

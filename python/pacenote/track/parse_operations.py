@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pacenote.model.names import quoted
-from pacenote.model.reader import Reader
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import quoted
 from pacenote.model.track import Operation
 
 _OWN_KEYS = frozenset({"name", "operation-type"})

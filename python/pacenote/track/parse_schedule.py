@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.names import listed, near, quoted
-from pacenote.model.reader import Reader, shown
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import listed, near, quoted
+from pacenote.model.problems import shown
 from pacenote.model.track import ANY_TASK, Challenge, Operation, Parallel, Task
 from pacenote.track.parse_operations import operation_of
-from pacenote.track.parse_pace import parse_target_interval, parse_target_throughput
+from pacenote.track.parse_target_rate import parse_target_interval, parse_target_throughput
 
 _SINGLE = ("challenge", "test_procedure", "test-procedure")
 _SEVERAL = ("challenges", "test_procedures", "test-procedures")

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pacenote.errors import TrackError, UsageError
-from pacenote.model.names import near, quoted
+from pacenote.model.messages import near, quoted
 from pacenote.model.track import Challenge, Track
 from pacenote.model.track_request import TrackRequest
 from pacenote.track.filters import filter_tasks
 from pacenote.track.load import load_track
-from pacenote.track.pacing import with_pacing
+from pacenote.track.pacing_overrides import with_pacing
 from pacenote.track.render import RenderOptions
 from pacenote.track.repository import DEFAULT, Checkout, open_repository
 from pacenote.track.serverless import FLAVOR, for_serverless, left_out
 from pacenote.track.source import BUNDLED, TrackSource, find_track, open_track
 from pacenote.track.test_mode import for_test_mode
-from pacenote.track.unread import unread_keys
+from pacenote.track.typos import unread_keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ import jinja2.defaults
 import jinja2.meta
 
 from pacenote.errors import TrackError
-from pacenote.model.names import near, quoted
+from pacenote.model.messages import near, quoted
 from pacenote.track.dates import DATE_FILTERS
+from pacenote.track.includes import Assembled, splice
 from pacenote.track.source import TrackSource
-from pacenote.track.splice import Assembled, splice
 
 _HELPERS = """\
 {% macro collect(parts) -%}

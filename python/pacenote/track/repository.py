@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pacenote.errors import TrackError, UsageError
-from pacenote.model.names import listed, quoted
+from pacenote.model.messages import listed, quoted
 from pacenote.track.branches import best_branch, variants
 from pacenote.track.git import GitFailed, git, without_login
 from pacenote.track.source import FolderRepository

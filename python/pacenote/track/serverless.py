@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pacenote.model.names import listed
+from pacenote.model.messages import listed
 from pacenote.model.track import Challenge, Task, Track
 from pacenote.operations.base import Serverless
 from pacenote.operations.registry import find_type

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pacenote.errors import TrackError
-from pacenote.model.names import listed, near, quoted
+from pacenote.model.messages import listed, near, quoted
 
 ENTRY_FILES = ("track.json", "workload.json")
 """Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""

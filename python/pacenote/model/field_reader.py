@@ -1,0 +1,168 @@
+"""Reading JSON objects key by key, noting every value that is wrong instead of stopping at the first.
+
+A [`Reader`] gives typed values; where a value is missing or of another kind it notes a [`Problem`] with the
+key path and hands out a harmless stand-in, so that reading goes on and all problems come out together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from pacenote.model.problems import KeyPath, Problems, shown
+
+_T = TypeVar("_T")
+
+LARGEST_COUNT = 2**63 - 1
+"""The largest whole number that the driver takes."""
+
+LARGEST_NUMBER = 100 * 365 * 86400.0
+"""The largest other number: 100 years in seconds, since such numbers are times, rates or percentages."""
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Reader:
+    """One JSON object, its place in the document and the collector of its problems."""
+
+    __slots__ = ("data", "path", "problems")
+
+    def __init__(self, data: Mapping[str, Any], path: KeyPath, problems: Problems) -> None:
+        self.data = data
+        self.path = path
+        self.problems = problems
+
+    def problem(self, key: str | None, text: str) -> None:
+        """Notes a problem with the value of `key`, or with the whole object if there is no key."""
+        self.problems.add(self.path if key is None else (*self.path, key), text)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there with a value other than null."""
+        return self.data.get(key) is not None
+
+    def required(self, key: str) -> Any:
+        """The value of a mandatory key, or None with a problem."""
+        value = self.data.get(key)
+        if value is None:
+            self.problem(key, "is missing")
+        return value
+
+    def text(self, key: str, default: str = "") -> str:
+        """A string."""
+        value = self.data.get(key)
+        if value is None:
+            return default
+        if isinstance(value, str):
+            return value
+        return self._wrong(key, value, "a string", default)
+
+    def required_text(self, key: str) -> str:
+        """A string that must be there and not be empty."""
+        if self.required(key) is None:
+            return ""
+        value = self.text(key)
+        if not value and self.data.get(key) == "":
+            self.problem(key, "is empty")
+        return value
+
+    def integer(self, key: str, minimum: int, maximum: int = LARGEST_COUNT) -> int | None:
+        """A whole number from `minimum` to `maximum`, or None."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_whole(value):
+            return self._wrong(key, value, "a whole number", None)
+        if value < minimum:
+            return self._wrong(key, value, f"at least {minimum}", None)
+        if value > maximum:
+            return self._wrong(key, value, f"at most {maximum}", None)
+        return round(value)
+
+    def number(self, key: str, minimum: float = 0.0, *, above: bool = False) -> float | None:
+        """A number of at least `minimum` (more than it with `above`), or None."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or _is_nan(value):
+            return self._wrong(key, value, "a number", None)
+        if value > LARGEST_NUMBER:
+            return self._wrong(key, value, f"at most {LARGEST_NUMBER:.0f}", None)
+        if value < minimum or (above and value == minimum):
+            return self._wrong(key, value, f"{'more than' if above else 'at least'} {minimum:g}", None)
+        return float(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false; the words of the same meaning are understood as Rally understands them."""
+        value = self.data.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        return self._wrong(key, value, "true or false", default)
+
+    def choice(self, key: str, allowed: Collection[str], default: str) -> str:
+        """A string out of a fixed set."""
+        value = self.text(key, default)
+        if value in allowed or value == default:
+            return value
+        return self._wrong(key, value, f"one of {', '.join(allowed)}", default)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """A string, or a list of strings; a string stands for a list of one."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            return (value,)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        return self._wrong(key, value, "a string or a list of strings", ())
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """A JSON object, empty if the key is not there."""
+        value = self.data.get(key)
+        if value is None:
+            return _NOTHING
+        if isinstance(value, dict):
+            return value
+        return self._wrong(key, value, "an object", _NOTHING)
+
+    def child(self, key: str) -> Reader:
+        """A reader of the object at `key`."""
+        return Reader(self.mapping(key), (*self.path, key), self.problems)
+
+    def children(self, key: str) -> tuple[Reader, ...]:
+        """Readers of the objects in the list at `key`, which must not be empty if it is there."""
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            return self._wrong(key, value, "a list", ())
+        if not value:
+            self.problem(key, "is empty")
+        readers = []
+        for index, item in enumerate(value):
+            path = (*self.path, key, index)
+            if isinstance(item, dict):
+                readers.append(Reader(item, path, self.problems))
+            else:
+                self.problems.add(path, f"is {shown(item)}, must be an object")
+        return tuple(readers)
+
+    def _wrong(self, key: str, value: object, expected: str, stand_in: _T) -> _T:
+        self.problem(key, f"is {shown(value)}, must be {expected}")
+        return stand_in
+
+
+def _is_nan(value: float) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _is_whole(value: float) -> bool:
+    if isinstance(value, int):
+        return True
+    # Templates calculate: 100 * 1.1 is 110.00000000000001 and means 110.
+    return math.isfinite(value) and abs(value - round(value)) < 1e-6

@@ -1,0 +1,179 @@
+"""What the search types have in common: the request of the first page, and how many pages follow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import near, quoted
+from pacenote.model.problems import shown
+from pacenote.model.work import Calls, CheckSearch, Pages, Recall, Request, Scroll
+from pacenote.operations.base import Compiled, Context
+from pacenote.operations.request import Common, join_names, json_body, path_of, read_common
+
+MARKER = "@recalled@"
+"""Stands in path and body where a remembered value goes; needs no escaping in either."""
+
+PAGES_UNIT = "pages"
+
+_CHECK = CheckSearch()
+_KEEP_ALIVE = "10s"
+_DEFAULT_SIZE = 10
+_POINT_IN_TIME = "with-point-in-time-from"
+
+# What a point in time says already; engines refuse to be told again.
+_SAID_BY_POINT_IN_TIME = ("routing", "preference")
+
+
+def target_of(params: Reader, context: Context) -> str | None:
+    """Where to search: `index`, `data-stream`, or the only one of the track; None with a problem if there is
+    none. Supplied parameters may say null, which is everywhere.
+    """
+    names = params.names("index") or params.names("data-stream")
+    if names:
+        return join_names(names)
+    if context.supplied:
+        if "index" not in params.data:
+            params.problem("index", "is missing")
+        return ""
+    target = context.track.sole_target()
+    if target is None:
+        params.problem("index", "is missing, and the track has no single index or data stream to search")
+    return target
+
+
+def search_request(params: Reader, context: Context, **query: Any) -> Request:
+    """The search, or its first page; `query` is added to what the parameters ask for."""
+    pinned = params.has(_POINT_IN_TIME)
+    target = "" if pinned else target_of(params, context) or ""
+    body = body_of(params)
+    size = params.integer("results-per-page", 1)
+    options = {"request_cache": _cache(params, context), "size": size, **query}
+    params.flag("detailed-results", False)
+    common = _read_common(params)
+    if not pinned:
+        path = path_of(target, "_search")
+        return common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
+    name = recalled_name(params, _POINT_IN_TIME, context)
+    kept = {key: value for key, value in common.query.items() if key not in _SAID_BY_POINT_IN_TIME}
+    body = {**_parsed(params, body), "pit": {"id": MARKER, "keep_alive": "1m"}}
+    body.pop("index", None)
+    pinned_common = replace(common, query=kept)
+    request = pinned_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
+    return replace(request, recall=Recall(name, MARKER))
+
+
+def _read_common(params: Reader) -> Common:
+    common = read_common(params)
+    if params.flag("response-compression-enabled", True):
+        return common
+    return replace(common, headers=(*common.headers, ("accept-encoding", "identity")))
+
+
+def inside_composite(params: Reader, context: Context) -> bool:
+    """Whether the operation is part of a composite one, which alone keeps values; else a problem."""
+    if context.remembered is None:
+        params.problem(None, "is only possible within a composite operation")
+    return context.remembered is not None
+
+
+def recalled_names(params: Reader, key: str, context: Context) -> tuple[str, ...]:
+    """The names, under `key`, of values that other operations of the same composite one keep."""
+    inside_composite(params, context)
+    params.required(key)
+    names = params.names(key)
+    known = context.remembered
+    for name in names if known is not None else ():
+        if name not in (known or ()):
+            text = f"names {quoted(name)}, which no operation of the composite one provides"
+            params.problem(key, f"{text}{near(name, known or ())}")
+    return names
+
+
+def recalled_name(params: Reader, key: str, context: Context) -> str:
+    """The same for a single one."""
+    return join_names(recalled_names(params, key, context))
+
+
+def path_of_result(context: Context) -> str:
+    """Where the result of an asynchronous search is, whose id is remembered."""
+    api = "_plugins/_asynchronous_search" if context.is_opensearch else "_async_search"
+    return f"/{api}/{MARKER}"
+
+
+def body_of(params: Reader) -> Mapping[str, Any] | str:
+    """The body of a search."""
+    body = params.data.get("body")
+    if body is None:
+        params.problem("body", "is missing")
+    elif isinstance(body, bytes):
+        return body.decode()
+    elif isinstance(body, dict | str):
+        return body
+    else:
+        params.problem("body", "must be an object")
+    return {}
+
+
+def object_body(params: Reader) -> dict[str, Any]:
+    """The body of a search whose further pages are made from it: an object, also if written as text."""
+    return _parsed(params, body_of(params))
+
+
+def page_size(params: Reader, body: Mapping[str, Any] | str) -> int:
+    """Entries of a full page, as the engine counts them."""
+    asked = params.data.get("results-per-page")
+    if asked is None and not isinstance(body, str):
+        asked = body.get("size")
+    return asked if isinstance(asked, int) and asked > 0 else _DEFAULT_SIZE
+
+
+def read_pages(params: Reader, *, required: bool) -> int | None:
+    """How many pages to fetch at most: a number or `all`, which is None."""
+    value = params.data.get("pages")
+    if value is None and required:
+        params.problem("pages", "is missing")
+    if value is None or value == "all":
+        return None
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    params.problem("pages", f'is {shown(value)}, must be a number of pages above 0, or "all"')
+    return None
+
+
+def paged(pages: Pages) -> Compiled:
+    """An operation that fetches pages; its work is counted in them."""
+    return Compiled(Calls((pages,)), weight=pages.pages or 1, unit=PAGES_UNIT)
+
+
+def scroll(params: Reader, context: Context) -> Compiled:
+    """A search that fetches its pages by scrolling."""
+    pages = read_pages(params, required=True)
+    first = search_request(params, context, sort="_doc", scroll=_KEEP_ALIVE)
+    size = page_size(params, body_of(params) if params.has("body") else {})
+    return paged(Pages(first, Scroll(_KEEP_ALIVE), pages=pages, page_size=size))
+
+
+def _cache(params: Reader, context: Context) -> bool | None:
+    if params.has("cache"):
+        return params.flag("cache", False)
+    # Serverless would answer from its cache what should be measured.
+    return False if context.is_serverless else None
+
+
+def _parsed(params: Reader, body: Mapping[str, Any] | str) -> dict[str, Any]:
+    if not isinstance(body, str):
+        return dict(body)
+    try:
+        value = json.loads(body)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        return value
+    params.problem("body", "must be an object, since further pages are made from it")
+    return {}

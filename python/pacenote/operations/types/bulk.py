@@ -1,0 +1,195 @@
+"""`bulk`: indexes the documents of the track's corpora.
+
+Accepted without effect: `detailed-results`, since the items of a reply that reports errors are looked at
+anyway, and `batch-size`, since documents are not copied before they are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import listed, near, quoted
+from pacenote.model.problems import shown
+from pacenote.model.track import Corpus, Documents, Track
+from pacenote.model.work import (
+    Action,
+    ActionInFile,
+    ActionLine,
+    ActionWithId,
+    Bulk,
+    BulkFile,
+    Conflicts,
+    IdOrder,
+    Limit,
+    LimitDocuments,
+    LimitShare,
+    OnConflict,
+)
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
+
+_MOST_DOCUMENTS = 2**32 - 1
+"""Of one request: what the driver can count."""
+
+_MOST_RETRIES = 2**32 - 1
+"""Likewise."""
+
+_REFRESH = ("true", "wait_for", "false")
+
+Selected = tuple[tuple[Corpus, Documents], ...]
+"""Data files with the corpora they belong to."""
+
+
+def select_documents(params: Reader, track: Track) -> Selected:
+    """The data files that the operation's `corpora`, `indices` and `data-streams` choose, in the track's
+    order.
+    """
+    chosen = params.names("corpora")
+    known = [corpus.name for corpus in track.corpora]
+    for name in chosen:
+        if name not in known:
+            params.problem(
+                "corpora", f"names {quoted(name)}, which is no corpus of the track{near(name, known)}"
+            )
+    indices, streams = params.names("indices"), params.names("data-streams")
+    return tuple(
+        (corpus, documents)
+        for corpus in track.corpora
+        if not chosen or corpus.name in chosen
+        for documents in corpus.documents
+        if not indices or documents.target_index in indices
+        if not streams or documents.target_data_stream in streams
+    )
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    common = read_common(params)
+    size = _bulk_size(params)
+    query = {**common.query, **_bulk_query(params)}
+    selected = select_documents(params, context.track)
+    if not selected:
+        known = listed(corpus.name for corpus in context.track.corpora)
+        params.problem(None, f"has no documents to index; corpora of the track: {known}")
+    params.flag("detailed-results", False)
+    looped = params.flag("looped", False)
+    conflicts = _conflicts(params, selected)
+    files = _files(selected, conflicts is not None, context)
+    work = Bulk(
+        path=with_query("/_bulk", query),
+        headers=with_content_type(common.headers, NDJSON),
+        files=files,
+        bulk_size=size,
+        limit=_limit(params, size, files, context.clients),
+        looped=looped,
+        conflicts=conflicts,
+        retries_on_429=params.integer("retries_on_429", 0, _MOST_RETRIES) or 0,
+        timeout_ms=common.timeout_ms,
+    )
+    return Compiled(work, weight=size, unit="docs", finite=not looped)
+
+
+def _bulk_size(params: Reader) -> int:
+    params.required("bulk-size")
+    size = params.integer("bulk-size", 1, _MOST_DOCUMENTS) or 1
+    batch = params.integer("batch-size", 1)
+    if batch is not None and batch % size:
+        params.problem("batch-size", f"is {batch}, must be a multiple of bulk-size, which is {size}")
+    return size
+
+
+def _bulk_query(params: Reader) -> dict[str, str]:
+    query = {key: params.text(key) for key in ("pipeline", "timeout") if params.has(key)}
+    if not params.has("refresh"):
+        return query
+    refresh = params.data["refresh"]
+    text = json_body(refresh)
+    if text not in _REFRESH:
+        params.problem("refresh", f"is {shown(refresh)}, must be one of {', '.join(_REFRESH)}")
+    return {**query, "refresh": text}
+
+
+def _share(params: Reader) -> float:
+    percentage = params.number("ingest-percentage", above=True)
+    if percentage is None:
+        return 1.0
+    if percentage > 100:
+        params.problem("ingest-percentage", f"is {percentage:g}, must be at most 100")
+    return min(percentage, 100.0) / 100
+
+
+def _limit(params: Reader, size: int, files: Iterable[BulkFile], clients: int) -> Limit:
+    """How much of the corpora is sent: a share of it, or so many documents."""
+    count = params.integer("ingest-doc-count", 1)
+    if count is None:
+        return LimitShare(_share(params))
+    if params.has("ingest-percentage"):
+        params.problem("ingest-doc-count", "cannot be used beside ingest-percentage")
+    available = sum(file.documents for file in files)
+    text = ""
+    if count % size:
+        text = f"must be a multiple of bulk-size, which is {size:,}"
+    elif count % (size * clients):
+        text = f"must be a multiple of bulk-size for each of {clients} clients: of {size * clients:,}"
+    elif available and count > available:
+        text = f"but there are only {available:,} documents"
+    if text:
+        params.problem("ingest-doc-count", f"is {count:,}, {text}")
+    return LimitDocuments(count)
+
+
+def _conflicts(params: Reader, selected: Selected) -> Conflicts | None:
+    """Which ids come again; only documents that get an id from us can have one that came before."""
+    if not params.data.get("conflicts"):
+        return None
+    order = params.choice("conflicts", [order.value for order in IdOrder], IdOrder.RANDOM.value)
+    for _, documents in selected:
+        if documents.includes_action_and_meta_data:
+            text = f"cannot be used with {documents.source_file}, whose action lines are in the file"
+            params.problem("conflicts", text)
+        elif documents.target_data_stream:
+            text = f"cannot be used with a data stream, which {documents.source_file} is written to"
+            params.problem("conflicts", text)
+    return Conflicts(
+        ids=IdOrder(order),
+        probability=_up_to(params, "conflict-probability", 100, 25) / 100,
+        on_conflict=OnConflict(params.choice("on-conflict", [do.value for do in OnConflict], "index")),
+        recency=_up_to(params, "recency", 1, 0),
+    )
+
+
+def _up_to(params: Reader, key: str, most: float, default: float) -> float:
+    value = params.number(key)
+    if value is None:
+        return default
+    if value > most:
+        params.problem(key, f"is {value:g}, must be at most {most:g}")
+    return min(value, most)
+
+
+def _files(selected: Selected, with_ids: bool, context: Context) -> tuple[BulkFile, ...]:
+    """Files with their corpora numbered from 0, since clients start with different corpora."""
+    numbers: dict[str, int] = {}
+    files = []
+    for corpus, documents in selected:
+        path, count = context.data_file(corpus, documents)
+        number = numbers.setdefault(corpus.name, len(numbers))
+        action = ActionWithId(documents.target_index or "") if with_ids else _action(documents)
+        files.append(BulkFile(str(path), count, action, number))
+    return tuple(files)
+
+
+def _action(documents: Documents) -> Action:
+    if documents.includes_action_and_meta_data:
+        return ActionInFile()
+    if documents.target_data_stream:
+        # A data stream only ever takes new documents.
+        return ActionLine(json_body({"create": {"_index": documents.target_data_stream}}))
+    return ActionLine(json_body({"index": {"_index": documents.target_index}}))
+
+
+OPERATION = OperationType(
+    name="bulk",
+    unit="docs",
+    compile=_compile,
+)

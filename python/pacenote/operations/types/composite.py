@@ -1,0 +1,79 @@
+"""`composite`: operations within an operation, one after another and, in streams, beside one another.
+
+An operation waits for the streams before it. Every inner operation is recorded under its own name, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import listed, near, quoted
+from pacenote.model.work import Call, Calls, Composite, Item, ItemOperation, Sleep, Stream, Wait
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.compile import compile_params
+from pacenote.operations.registry import resolve_type
+
+_INNER_TYPES = (
+    "composite",
+    "open-point-in-time",
+    "close-point-in-time",
+    "search",
+    "paginated-search",
+    "composite-agg",
+    "raw-request",
+    "sleep",
+    "submit-async-search",
+    "get-async-search",
+    "delete-async-search",
+    "field-caps",
+)
+
+_REMEMBERING = ("open-point-in-time", "submit-async-search")
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    params.required("requests")
+    if context.remembered is None:
+        context = replace(context, remembered=frozenset(_remembered(params.data.get("requests"))))
+    items = _items(params, "requests", context)
+    connections = params.integer("max-connections", 1)
+    return Compiled(Calls((Composite(items, max_connections=connections),)))
+
+
+def _items(params: Reader, key: str, context: Context) -> tuple[Item, ...]:
+    return tuple(_item(item, context) for item in params.children(key))
+
+
+def _item(item: Reader, context: Context) -> Item:
+    if "stream" in item.data:
+        return Stream(_items(item, "stream", context))
+    kind = item.data.get("operation-type")
+    name = item.text("name") or str(kind)
+    if kind not in _INNER_TYPES:
+        text = "is missing, and there is no stream" if kind is None else f"is {quoted(str(kind))}"
+        known = f", must be one of {listed(_INNER_TYPES)}{near(str(kind), _INNER_TYPES)}"
+        item.problem("operation-type", text if kind is None else text + known)
+        return ItemOperation(name, str(kind), ())
+    work = compile_params(resolve_type(kind), item, context).work
+    if isinstance(work, Sleep):
+        waits: tuple[Call, ...] = (Wait(work.seconds),)
+        return ItemOperation(name, kind, waits)
+    assert isinstance(work, Calls), "every inner type is native"
+    return ItemOperation(name, kind, work.calls, work.retry)
+
+
+def _remembered(items: Any) -> Iterator[str]:
+    """The names of all values that inner operations keep, wherever they are."""
+    for item in items if isinstance(items, list | tuple) else ():
+        if not isinstance(item, Mapping):
+            continue
+        if item.get("operation-type") in _REMEMBERING:
+            yield str(item.get("name"))
+        yield from _remembered(item.get("stream"))
+        yield from _remembered(item.get("requests"))
+
+
+OPERATION = OperationType(name="composite", compile=_compile)

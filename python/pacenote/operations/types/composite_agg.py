@@ -1,0 +1,62 @@
+"""`composite-agg`: a search with one composite aggregation, anywhere in its body, whose pages are fetched
+after the key of the last bucket.
+
+A page without buckets is the last: one that is merely not full may be followed by others, because filters of
+a pipeline take buckets out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import AfterKey, Pages
+from pacenote.operations.assertions import SEARCH_PLACES
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.search_requests import PAGES_UNIT, object_body, paged, read_pages, search_request
+
+_AGGREGATIONS = ("aggs", "aggregations")
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    pages = read_pages(params, required=False)
+    body = object_body(params)
+    paths = tuple(_paths(body)) if params.has("body") else ((),)
+    if len(paths) != 1:
+        params.problem("body", f"has {len(paths)} composite aggregations, must have exactly one")
+        paths = ((),)
+    size = params.integer("results-per-page", 1)
+    if size is not None and paths[0]:
+        body = _with_size(body, paths[0], size)
+    # The size is that of the aggregation, not of the hits.
+    shaped = Reader({**params.data, "body": body, "results-per-page": None}, params.path, params.problems)
+    first = search_request(shaped, context)
+    return paged(Pages(first, AfterKey(paths[0]), pages=pages))
+
+
+def _aggregations(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    for key in _AGGREGATIONS:
+        if isinstance(body.get(key), dict):
+            return key, body[key]
+    return _AGGREGATIONS[0], {}
+
+
+def _paths(body: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The names on the way to every composite aggregation."""
+    for name, inner in _aggregations(body)[1].items():
+        if not isinstance(inner, dict):
+            continue
+        if isinstance(inner.get("composite"), dict):
+            yield (*above, name)
+        yield from _paths(inner, (*above, name))
+
+
+def _with_size(body: Mapping[str, Any], path: tuple[str, ...], size: int) -> dict[str, Any]:
+    if not path:
+        return {**body, "composite": {**body["composite"], "size": size}}
+    key, inner = _aggregations(body)
+    return {**body, key: {**inner, path[0]: _with_size(inner[path[0]], path[1:], size)}}
+
+
+OPERATION = OperationType(name="composite-agg", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PLACES)

@@ -1,0 +1,15 @@
+"""`create-composable-template`: creates composable index templates; `settings` are merged at every depth."""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.templates import create
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    declared = context.track.composable_templates
+    return create(params, context, declared, "_index_template", ("template", "settings"))
+
+
+OPERATION = OperationType(name="create-composable-template", compile=_compile, admin=True)

@@ -1,0 +1,26 @@
+"""`delete-data-stream`: deletes the data streams of the track, or those named.
+
+One that is not there is no failure and no work.
+"""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.named_resources import compiled, if_there
+from pacenote.operations.request import path_of, read_common
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    common = read_common(params)
+    key = "data-streams" if context.supplied and "data-streams" in params.data else "data-stream"
+    names = params.names(key) or tuple(stream.name for stream in context.track.data_streams)
+    if not names:
+        params.problem("data-stream", "is missing, and the track declares no data streams")
+    params.flag("only-if-exists", True)
+    return compiled(
+        params, (if_there(common.request("DELETE", path_of("_data_stream", name))) for name in names)
+    )
+
+
+OPERATION = OperationType(name="delete-data-stream", compile=_compile, admin=True)

@@ -1,0 +1,14 @@
+"""`delete-ml-datafeed`: deletes a machine learning datafeed; one that is not there is no failure."""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.operations import ml
+from pacenote.operations.base import Compiled, Context, OperationType
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    return ml.delete(params, "datafeeds", "datafeed-id")
+
+
+OPERATION = OperationType(name="delete-ml-datafeed", compile=_compile, admin=True)

@@ -1,0 +1,24 @@
+"""`downsample`: makes an index that holds one document for every interval of a time series."""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import Calls
+from pacenote.operations.base import Compiled, Context, OperationType, Serverless
+from pacenote.operations.request import json_body, path_of, read_common
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    interval = params.text("fixed-interval") or "1h"
+    source = params.text("source-index") or context.track.sole_target() or ""
+    if not source:
+        params.problem("source-index", "is missing, and the track has no single index to downsample")
+    target = params.text("target-index") or f"{source}-{interval}"
+    body = {"fixed_interval": interval}
+    if params.has("sampling-method"):
+        body["sampling_method"] = params.text("sampling-method")
+    path = path_of(source, "_downsample", target)
+    return Compiled(Calls((read_common(params).request("POST", path, body=json_body(body)),)))
+
+
+OPERATION = OperationType(name="downsample", compile=_compile, serverless=Serverless.INTERNAL)

@@ -1,0 +1,43 @@
+"""`esql`: one ES|QL query; a partial reply is a failure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import Calls, CheckEsql
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import json_body, read_common
+
+
+def query_calls(params: Reader, **more: Any) -> Calls:
+    """The request of a query: `body`, with `query`, `filter` and what is added put into it."""
+    body = {**params.mapping("body"), **more, "query": params.required_text("query")}
+    if params.has("filter"):
+        body["filter"] = params.mapping("filter")
+    request = read_common(params).request("POST", "/_query", body=json_body(body))
+    return Calls((replace(request, check=CheckEsql()),))
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    params.flag("detailed-results", False)
+    return Compiled(query_calls(params))
+
+
+OPERATION = OperationType(
+    name="esql",
+    compile=_compile,
+    asserted={
+        name: (name,)
+        for name in (
+            "is_partial",
+            "took",
+            "documents_found",
+            "values_loaded",
+            "start_time_in_millis",
+            "completion_time_in_millis",
+            "expiration_time_in_millis",
+        )
+    },
+)

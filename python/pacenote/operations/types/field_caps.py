@@ -1,0 +1,26 @@
+"""`field-caps`: which fields there are, and what can be done with them."""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import Calls
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import join_names, json_body, path_of, read_common
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    index = join_names(params.names("index")) or "_all"
+    body = dict(params.mapping("body"))
+    if params.has("index_filter"):
+        body["index_filter"] = params.mapping("index_filter")
+    fields = params.names("fields") or ("*",)
+    request = read_common(params).request(
+        "POST",
+        path_of(index, "_field_caps"),
+        query={"fields": join_names(fields)},
+        body=json_body(body) if body else None,
+    )
+    return Compiled(Calls((request,)))
+
+
+OPERATION = OperationType(name="field-caps", compile=_compile)

@@ -1,0 +1,14 @@
+"""`open-ml-job`: opens a machine learning job, so that it takes data."""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.operations import ml
+from pacenote.operations.base import Compiled, Context, OperationType
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    return ml.act(params, ml.path_to(params, "anomaly_detectors", "job-id", "_open"))
+
+
+OPERATION = OperationType(name="open-ml-job", compile=_compile, admin=True)

@@ -1,0 +1,34 @@
+"""`paginated-search`: a search whose pages are fetched after the sort values of the last hit.
+
+Within a composite operation it can search in a point in time. A page that is not full is the last one; the
+total of hits, which is only a lower bound, is not asked.
+"""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import Pages, SearchAfter
+from pacenote.operations.assertions import SEARCH_PLACES
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.search_requests import (
+    PAGES_UNIT,
+    object_body,
+    page_size,
+    paged,
+    read_pages,
+    search_request,
+)
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    pages = read_pages(params, required=True)
+    first = search_request(params, context)
+    given = params.has("body")
+    body = object_body(params) if given else {}
+    # In a point in time the engine itself sorts hits, by where they are.
+    if given and not body.get("sort") and first.recall is None and pages != 1:
+        params.problem("body", "has no sort, which the next page is found by")
+    return paged(Pages(first, SearchAfter(), pages=pages, page_size=page_size(params, body)))
+
+
+OPERATION = OperationType(name="paginated-search", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PLACES)

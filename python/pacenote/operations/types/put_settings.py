@@ -1,0 +1,16 @@
+"""`put-settings`: changes settings of the cluster."""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import Calls
+from pacenote.operations.base import Compiled, Context, OperationType, Serverless
+from pacenote.operations.request import read_body, read_common, read_retry
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    request = read_common(params).request("PUT", "/_cluster/settings", body=read_body(params))
+    return Compiled(Calls((request,), read_retry(params)))
+
+
+OPERATION = OperationType(name="put-settings", compile=_compile, admin=True, serverless=Serverless.INTERNAL)

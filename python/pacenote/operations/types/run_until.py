@@ -1,0 +1,101 @@
+"""`run-until`: repeats a request until a value in its reply is what is waited for.
+
+Between two requests it pauses for `retry-wait-interval` seconds, whatever the value was. A value that is not
+there fulfils `not_exists` and nothing else; 0 and false are values like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import quoted
+from pacenote.model.problems import shown
+from pacenote.model.work import Lane
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import clean_path, common_of, json_body, read_common, seconds_of
+from pacenote.operations.runner import Client, LaneFailure, RunResult
+from pacenote.operations.types.raw_request import METHODS
+
+_PAUSE_S = 60.0
+
+_NUMERIC: Mapping[str, Callable[[float, float], bool]] = {
+    "gte": operator.ge,
+    "lte": operator.le,
+    "eq": operator.eq,
+    "neq": operator.ne,
+}
+_OPERATORS = ("exists", "not_exists", *_NUMERIC)
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    read_common(params)
+    path = params.required_text("path")
+    if path and not path.startswith("/"):
+        params.problem("path", f"is {shown(path)}, must start with /")
+    if params.text("method", "GET").upper() not in METHODS:
+        params.problem("method", f"is {shown(params.data['method'])}, must be one of {', '.join(METHODS)}")
+    params.required_text("json-path")
+    params.required("criterion")
+    params.number("retry-wait-interval")
+    if params.has("criterion"):
+        _check_criterion(params.child("criterion"))
+    return Compiled(Lane())
+
+
+def _check_criterion(criterion: Reader) -> None:
+    name = criterion.required_text("operator")
+    if name and name not in _OPERATORS:
+        criterion.problem("operator", f"is {shown(name)}, must be one of {', '.join(_OPERATORS)}")
+    if name in _NUMERIC and _number(criterion.data.get("value")) is None:
+        criterion.problem("value", f"is {shown(criterion.data.get('value'))}, must be a number")
+
+
+async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+    body = params.get("body")
+    method, path = str(params.get("method", "GET")).upper(), clean_path(params["path"])
+    text = None if body is None else json_body(body)
+    request = common_of(params).request(method, path, body=text)
+    keys = params["json-path"].split(".")
+    while not _fulfilled(_value((await client.send(request)).json(), keys), params):
+        await asyncio.sleep(seconds_of(params, "retry-wait-interval", _PAUSE_S))
+    return RunResult()
+
+
+def _fulfilled(value: Any, params: Mapping[str, Any]) -> bool:
+    criterion = params["criterion"]
+    name: str = criterion["operator"]
+    if name not in _NUMERIC:
+        return (value is None) is (name == "not_exists")
+    if value is None:
+        return False
+    found, wanted = _number(value), _number(criterion["value"])
+    if found is None or wanted is None:
+        raise LaneFailure(f"{quoted(params['json-path'])} is {shown(value)}, which is no number to compare")
+    return _NUMERIC[name](found, wanted)
+
+
+def _value(reply: Any, keys: list[str]) -> Any:
+    """The first value at a dotted path, where `item` stands for any entry of a list, or None."""
+    for position, key in enumerate(keys):
+        if isinstance(reply, list):
+            inner = keys[position + 1 :] if key == "item" else keys[position:]
+            found = (_value(entry, inner) for entry in reply)
+            return next((value for value in found if value is not None), None)
+        reply = reply.get(key) if isinstance(reply, dict) else None
+    return reply
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, str | int | float):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+OPERATION = OperationType(name="run-until", compile=_compile, run=_run, retried=True)

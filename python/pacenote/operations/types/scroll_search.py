@@ -1,0 +1,12 @@
+"""`scroll-search`: a search whose pages are fetched by scrolling; the scroll is cleared at the end.
+
+Sorted by `_doc` and kept for 10 s between pages. A page that is not full is the last.
+"""
+
+from __future__ import annotations
+
+from pacenote.operations.assertions import SEARCH_PLACES
+from pacenote.operations.base import OperationType
+from pacenote.operations.search_requests import PAGES_UNIT, scroll
+
+OPERATION = OperationType(name="scroll-search", compile=scroll, unit=PAGES_UNIT, asserted=SEARCH_PLACES)

@@ -1,0 +1,27 @@
+"""`sql`: one SQL query, and the pages that follow its first by cursor.
+
+A result that ends before all `pages` are fetched is a failure: the track asked for more than there is.
+"""
+
+from __future__ import annotations
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.work import Calls, Cursor, Pages
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import json_body, read_common
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    params.required("body")
+    body = params.child("body")
+    if params.has("body"):
+        body.required_text("query")
+    pages = params.integer("pages", 1) or 1
+    path = "/_plugins/_sql" if context.is_opensearch else "/_sql"
+    first = read_common(params).request("POST", path, body=json_body(body.data))
+    if pages == 1:
+        return Compiled(Calls((first,)))
+    return Compiled(Calls((Pages(first, Cursor(), pages=pages, strict=True),)), weight=pages)
+
+
+OPERATION = OperationType(name="sql", compile=_compile)

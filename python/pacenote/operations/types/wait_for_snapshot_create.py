@@ -1,0 +1,64 @@
+"""`wait-for-snapshot-create`: waits until a snapshot is complete; the work is its size in bytes.
+
+One that failed, is partial, or that nobody takes ends the operation as failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import quoted
+from pacenote.model.work import Lane
+from pacenote.operations.base import Compiled, Context, OperationType, Serverless
+from pacenote.operations.request import common_of, path_of, read_common, seconds_of
+from pacenote.operations.runner import Client, LaneFailure, RunResult
+from pacenote.operations.types.wait_for_recovery import BYTES
+
+_POLL_S = 1.0
+
+_FAILED = ("FAILED", "PARTIAL", "ABORTED", "MISSING")
+
+_LOOKS = 3
+"""How often a snapshot may be missing: a request to take one is answered before it is listed."""
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    read_common(params)
+    params.required_text("repository")
+    params.required_text("snapshot")
+    params.number("completion-recheck-wait-period")
+    return Compiled(Lane(), unit=BYTES)
+
+
+async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+    common, folder = common_of(params), path_of("_snapshot", params["repository"])
+    name = params["snapshot"]
+    running = common.request("GET", f"{folder}/_current", query={"verbose": False})
+    # The statistics of a running snapshot are dear, so it is asked for them only when it has ended.
+    query = {"ignore_unavailable": True}
+    status = common.request("GET", folder + path_of(name, "_status"), query=query)
+    looks = _LOOKS
+    while True:
+        snapshots = (await client.send(running)).json().get("snapshots", ())
+        if not any(each.get("snapshot") == name for each in snapshots):
+            found = (await client.send(status)).json().get("snapshots", ())
+            looks -= not found
+            state = found[0]["state"] if found else "MISSING" if looks <= 0 else ""
+            if state in _FAILED:
+                raise LaneFailure(f"snapshot {quoted(name)} is {state.lower()}")
+            if state == "SUCCESS":
+                return RunResult(found[0]["stats"]["total"]["size_in_bytes"], BYTES)
+        await asyncio.sleep(seconds_of(params, "completion-recheck-wait-period", _POLL_S))
+
+
+OPERATION = OperationType(
+    name="wait-for-snapshot-create",
+    compile=_compile,
+    unit=BYTES,
+    serverless=Serverless.INTERNAL,
+    run=_run,
+    retried=True,
+)

@@ -1,0 +1,102 @@
+"""`wait-for-transform`: lets a transform come to its end and waits for it; the work is its documents.
+
+A transform that goes on for long reports as it advances: each time more than 5,000 documents and half a
+second of work have been added, one execution ends and the next begins. Documents are counted once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.model.field_reader import Reader
+from pacenote.model.messages import quoted
+from pacenote.model.problems import Problems
+from pacenote.model.work import Lane
+from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.request import common_of, path_of, read_common, seconds_of
+from pacenote.operations.runner import Client, LaneBadReply, LaneFailure, RunResult
+
+_DOCUMENTS = "docs"
+
+_REPORT_DOCUMENTS = 5_000
+_REPORT_MS = 500
+
+_TIMES = ("search_time_in_ms", "processing_time_in_ms", "index_time_in_ms")
+
+
+def _compile(params: Reader, context: Context) -> Compiled:
+    read_common(params)
+    params.required_text("transform-id")
+    for key in ("force", "wait-for-completion", "wait-for-checkpoint"):
+        params.flag(key, False)
+    for key in ("transform-timeout", "poll-interval"):
+        params.number(key)
+    return Compiled(Lane(), unit=_DOCUMENTS, finite=True)
+
+
+async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+    if not memory:
+        began = time.monotonic()
+        await _stop(client, params)
+        memory.update(began=began, documents=0, ms=0)
+    path = path_of("_transform", params["transform-id"], "_stats")
+    request = common_of(params).request("GET", path)
+    while True:
+        transforms = (await client.send(request)).json().get("transforms")
+        if not transforms:
+            raise LaneBadReply(f"there are no statistics of transform {quoted(params['transform-id'])}")
+        ended = _ended(transforms[0], params, memory)
+        result = _report(transforms[0].get("stats", {}), ended, memory)
+        if ended:
+            memory.clear()
+        if result is not None:
+            return result
+        await asyncio.sleep(seconds_of(params, "poll-interval", 0.5))
+
+
+async def _stop(client: Client, params: Mapping[str, Any]) -> None:
+    read = Reader(params, (), Problems())
+    query = {
+        "force": read.flag("force", False),
+        "timeout": params.get("timeout"),
+        "wait_for_completion": False,
+        "wait_for_checkpoint": read.flag("wait-for-checkpoint", True),
+    }
+    path = path_of("_transform", params["transform-id"], "_stop")
+    await client.send(common_of(params).request("POST", path, query=query))
+
+
+def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], memory: Mapping[str, Any]) -> bool:
+    name, state = quoted(params["transform-id"]), transform.get("state")
+    if state == "failed":
+        raise LaneFailure(f"transform {name} failed: {transform.get('reason', 'for no reason given')}")
+    limit_s = seconds_of(params, "transform-timeout", 3600.0)
+    if state == "stopped" or not Reader(params, (), Problems()).flag("wait-for-completion", True):
+        return True
+    if time.monotonic() - memory["began"] > limit_s:
+        raise LaneFailure(f"transform {name} has not ended within {limit_s:g} s (transform-timeout)")
+    return False
+
+
+def _report(stats: Mapping[str, Any], ended: bool, memory: dict[str, Any]) -> RunResult | None:
+    documents = stats.get("documents_processed", 0)
+    ms = sum(stats.get(key, 0) for key in _TIMES)
+    more, longer = documents - memory["documents"], ms - memory["ms"]
+    if not ended and (more <= _REPORT_DOCUMENTS or longer <= _REPORT_MS):
+        return None
+    memory.update(documents=documents, ms=ms)
+    return RunResult(more, _DOCUMENTS, more=not ended)
+
+
+OPERATION = OperationType(
+    name="wait-for-transform",
+    compile=_compile,
+    unit=_DOCUMENTS,
+    admin=True,
+    run=_run,
+    retried=True,
+    ending=True,
+)

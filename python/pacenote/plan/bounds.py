@@ -1,0 +1,44 @@
+"""When a task ends."""
+
+from __future__ import annotations
+
+from pacenote.model.problems import Problems
+from pacenote.model.track import ANY_TASK, Parallel, Task
+from pacenote.operations.base import Compiled
+from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Time
+
+
+def bound_of(task: Task, compiled: Compiled) -> Bound:
+    """When a task ends: by its periods, else its iterations, else its source, else after one operation.
+
+    With warm-up iterations alone, what follows them is what a task without them does. The warm-up period
+    comes before `time-period`, it is no part of it. Without a time-period a task lasts until its source ends
+    or another task completes the step.
+    """
+    if task.is_time_based:
+        return Time(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
+    if task.is_iteration_based:
+        measured = task.iterations
+        if measured is None:
+            measured = UNTIL_EXHAUSTED if compiled.finite else 1
+        return Iterations(warmup=task.warmup_iterations or 0, measured=measured)
+    if compiled.finite:
+        return Time(warmup_s=0.0, measured_s=None)
+    return Iterations(warmup=0, measured=1)
+
+
+def ends_by_itself(bound: Bound, compiled: Compiled) -> bool:
+    """Whether a task ends without another one completing its step."""
+    return compiled.finite or isinstance(bound, Iterations) or bound.measured_s is not None
+
+
+def check_ends(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:
+    """Notes a problem for each task of an element that nothing ends; `endless` do not end by themselves."""
+    tasks = element.tasks if isinstance(element, Parallel) else (element,)
+    completed_by = element.completed_by if isinstance(element, Parallel) else None
+    completing = [task for task in tasks if completed_by in (ANY_TASK, task.name) and task not in endless]
+    if completing:
+        return
+    for task in endless:
+        text = "never ends: it has a warmup-time-period, no time-period, and a source without end; "
+        problems.add(task.place, text + "add a time-period, or complete it by another task in parallel")

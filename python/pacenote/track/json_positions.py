@@ -1,0 +1,85 @@
+"""Where a value stands in JSON text: the line of every key path, worked out only when there is a problem to
+show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from pacenote.model.problems import KeyPath
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def lines_of(text: str) -> dict[KeyPath, int]:
+    """The line (from 1) on which the value of every key path begins; for a member of an object, its key.
+
+    The text must be valid JSON.
+    """
+    lines: dict[KeyPath, int] = {(): 1}
+    _Walk(text, lines).value(())
+    return lines
+
+
+class _Walk:
+    def __init__(self, text: str, lines: dict[KeyPath, int]) -> None:
+        self._tokens = _numbered(text)
+        self._lines = lines
+
+    def value(self, path: KeyPath, opened: tuple[str, int] | None = None) -> None:
+        token, _ = opened or next(self._tokens)
+        if token == "{":
+            self._members(path)
+        elif token == "[":
+            self._items(path)
+
+    def _members(self, path: KeyPath) -> None:
+        for token, line in self._tokens:
+            if token == "}":
+                return
+            if token != ",":
+                here = (*path, str(json.loads(token)))
+                self._lines[here] = line
+                next(self._tokens)  # the colon
+                self.value(here)
+
+    def _items(self, path: KeyPath) -> None:
+        index = 0
+        for token, line in self._tokens:
+            if token == "]":
+                return
+            if token != ",":
+                here = (*path, index)
+                self._lines[here] = line
+                self.value(here, (token, line))
+                index += 1
+
+
+def _numbered(text: str) -> Iterator[tuple[str, int]]:
+    line, end = 1, 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", end, match.start())
+        end = match.start()
+        yield match[0], line
+
+
+def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
+    """The line of a key path, or of the nearest place above it: a missing key is shown where its object
+    begins.
+    """
+    while path not in lines:
+        path = path[:-1]
+    return lines[path]
+
+
+def excerpt(text: str, line: int, around: int = 2) -> str:
+    """The line with its surroundings, numbered, the line itself marked."""
+    lines = text.split("\n")
+    first, last = max(1, line - around), min(len(lines), line + around)
+    width = len(str(last))
+    return "\n".join(
+        f"{'>' if number == line else ' '} {number:>{width}} | {lines[number - 1].rstrip()}"
+        for number in range(first, last + 1)
+    )

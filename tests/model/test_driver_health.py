@@ -1,0 +1,137 @@
+"""What the driver's own figures say about a race."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pacenote.model.driver_health import busiest_share, clock_steps, suspect_reasons, void_reasons
+from pacenote.model.race_record import Verdict
+from pacenote.model.verdict import judge
+from support.records import record
+
+CLOCK = {
+    "sources": ["tsc"],
+    "resolution_ns": 1,
+    "read_ns": 24.5,
+    "backward": 0,
+    "steps": [],
+    "suspended_s": 0.0,
+}
+DRIVER: dict[str, Any] = {
+    "threads": [
+        {
+            "name": "drive-0",
+            "cpu_s": 5.0,
+            "run_queue_s": 0.2,
+            "wall_s": 60.0,
+            "busiest": {"step": "index", "share": 0.8},
+            "delayed": {"step": "s", "task": "term", "wait_ms": 0.2, "service_ms": 2.0, "share": 0.1},
+        },
+        {"name": "collect", "cpu_s": 0.1, "run_queue_s": None, "busiest": None, "delayed": None},
+    ],
+    "clock": CLOCK,
+    "machine": {"busy_share": 0.99, "stolen_share": 0.05},
+    "contradictions": [],
+}
+
+
+def driver(**changes: Any) -> dict[str, Any]:
+    return DRIVER | changes
+
+
+def thread(**changes: Any) -> dict[str, Any]:
+    return driver(threads=[DRIVER["threads"][0] | changes])
+
+
+def clock(**changes: Any) -> dict[str, Any]:
+    return driver(clock=CLOCK | changes)
+
+
+def test_figures_at_their_limits_are_good() -> None:
+    assert judge(record(driver=DRIVER)) == Verdict("valid")
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (
+            thread(busiest={"step": "index", "share": 0.81}),
+            "driver thread drive-0 was busy 81 % of step 'index' (limit 80 %): "
+            "the driver may have been the bottleneck",
+        ),
+        (
+            thread(delayed={"step": "s", "task": "term", "wait_ms": 0.21, "service_ms": 2.0}),
+            "task 'term': driver thread drive-0 waited 0.21 ms for a core whenever it had work, "
+            "more than 10 % of the mean service time 2 ms: replies were read late",
+        ),
+        (
+            driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),
+            "7 % of this machine's time was taken for other machines (limit 5 %)",
+        ),
+        (
+            clock(sources=["hpet"]),
+            "the system's clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns",
+        ),
+        (
+            clock(read_ns=1100.0),
+            "the system's clock tsc is slow or coarse: a reading takes 1100 ns, its smallest step is 1 ns",
+        ),
+        (
+            clock(sources=[], resolution_ns=4_000_000),
+            "the system's clock of unknown kind is slow or coarse: a reading takes 24 ns, "
+            "its smallest step is 4000000 ns",
+        ),
+        (
+            clock(sources=["tsc", "kvm-clock"]),
+            "the system changed its clock from tsc to kvm-clock during the race",
+        ),
+    ],
+)
+def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:
+    assert judge(record(driver=facts)) == Verdict("suspect", (reason,))
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (
+            driver(contradictions=["task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered"]),
+            "the driver's own counts do not add up, which is a defect of it: "
+            "task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered",
+        ),
+        (
+            clock(suspended_s=63.25),
+            "the machine was suspended for 63.2 s: no time that was measured contains them",
+        ),
+        (clock(backward=2), "the monotonic clock went back 2 times in a thousand readings"),
+    ],
+)
+def test_what_nobody_may_use_is_void(facts: dict[str, Any], reason: str) -> None:
+    assert judge(record(driver=facts)) == Verdict("void", (reason,))
+
+
+def test_a_wall_clock_that_was_set_is_told_and_decides_nothing() -> None:
+    facts = clock(steps=[{"at_s": 12.5, "by_s": -3600.0}])
+    assert [(step.at_s, step.by_s) for step in clock_steps(facts)] == [(12.5, -3600.0)]
+    assert judge(record(driver=facts)).state == "valid"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"threads": None, "clock": None, "machine": None, "contradictions": None},
+        {"threads": [{}, 3, {"busiest": None, "delayed": None}], "clock": {"steps": [1], "sources": 7}},
+        {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none"},
+    ],
+)
+def test_facts_that_are_missing_or_strange_decide_nothing(facts: dict[str, Any]) -> None:
+    assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
+
+
+def test_the_busiest_thread_is_told() -> None:
+    threads = [{"busiest": {"share": 0.2}}, {"busiest": None}, {"busiest": {"share": 0.7}}]
+    assert busiest_share({"threads": threads}) == 0.7
+    assert busiest_share({}) == 0

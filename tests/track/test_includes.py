@@ -1,0 +1,99 @@
+"""Assembling fragments, and finding the way back to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.track.includes import splice
+from track.builders import folder
+
+COLLECT = '{{ rally.collect(parts="PATTERN") }}'
+
+
+def collect(pattern: str) -> str:
+    return COLLECT.replace("PATTERN", pattern)
+
+
+def text_of(root: Path, files: dict[str, str]) -> str:
+    source = folder(root, files)
+    return splice(source, source.file).text
+
+
+def test_fragments_are_sorted_and_joined_by_comma_and_line_break(tmp_path: Path) -> None:
+    files = {
+        "track.json": f"[{collect('ops/*.json')}]",
+        "ops/b.json": "2",
+        "ops/a.json": "1",
+        "ops/c.txt": "3",
+    }
+    assert text_of(tmp_path, files) == "[1,\n2]"
+
+
+def test_fragments_collect_relative_to_their_own_folder(tmp_path: Path) -> None:
+    files = {
+        "track.json": collect("deep/a.json"),
+        "deep/a.json": f"<{collect('parts/*.json')}>",
+        "deep/parts/p.json": collect("../../shared.json"),
+        "shared.json": "shared",
+    }
+    assert text_of(tmp_path, files) == "<shared>"
+
+
+def test_no_match_inserts_nothing(tmp_path: Path) -> None:
+    assert text_of(tmp_path, {"track.json": f"[{collect('none/*.json')}]"}) == "[]"
+
+
+def test_benchmark_collect_is_the_same(tmp_path: Path) -> None:
+    files = {"track.json": '{{   benchmark.collect(parts="a.json")  }}', "a.json": "x"}
+    assert text_of(tmp_path, files) == "x"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        '{{rally.collect(parts="a.json")}}',
+        "{{ rally.collect(parts='a.json') }}",
+        '{{- rally.collect(parts="a.json") }}',
+    ],
+)
+def test_other_spellings_are_left_to_the_macro(tmp_path: Path, other: str) -> None:
+    assert text_of(tmp_path, {"track.json": other, "a.json": "x"}) == other
+
+
+def test_folders_may_have_names_that_look_like_patterns(tmp_path: Path) -> None:
+    files = {"track.json": collect("[a]/*.json") + collect("x[1]/p.json"), "a/p.json": "p", "x1/p.json": "q"}
+    assert text_of(tmp_path / "my[1]track", files) == "pq"
+
+
+def test_two_collects_on_one_line(tmp_path: Path) -> None:
+    files = {"track.json": f"{collect('a.json')}-{collect('a.json')}", "a.json": "x"}
+    assert text_of(tmp_path, files) == "x-x"
+
+
+def test_a_fragment_that_collects_itself_is_refused(tmp_path: Path) -> None:
+    files = {"track.json": collect("a.json"), "a.json": collect("b.json"), "b.json": collect("*.json")}
+    with pytest.raises(TrackError) as caught:
+        text_of(tmp_path, files)
+    assert "track.json collects a.json collects b.json collects a.json" in caught.value.message
+
+
+def test_every_line_knows_its_origin(tmp_path: Path) -> None:
+    source = folder(
+        tmp_path,
+        {
+            "track.json": f"first\n[ {collect('ops/*.json')} ]\nlast",
+            "ops/a.json": "a one\na two",
+            "ops/b.json": "b one\nb two\n",
+        },
+    )
+    assembled = splice(source, source.file)
+    assert assembled.text == "first\n[ a one\na two,\nb one\nb two\n ]\nlast"
+    origins = [assembled.origin(line) for line in range(1, 8)]
+    found = [(source.shown(origin.file), origin.line) for origin in origins]
+    assert found == [
+        ("track.json", 1), ("ops/a.json", 1), ("ops/a.json", 2), ("ops/b.json", 1), ("ops/b.json", 2),
+        ("track.json", 2), ("track.json", 3),
+    ]  # fmt: skip

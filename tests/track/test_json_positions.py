@@ -1,0 +1,41 @@
+"""Lines of key paths in JSON text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pacenote.track.json_positions import excerpt, line_of, lines_of
+
+TEXT = """{
+  "a": [
+    {"b": "x, {}\\" ] \\n"},
+    [], {},
+    3
+  ], "c":
+  {"d":
+    null}
+}"""
+
+
+def test_lines_of_every_path() -> None:
+    json.loads(TEXT)
+    lines = lines_of(TEXT)
+    assert lines == {
+        (): 1, ("a",): 2, ("a", 0): 3, ("a", 0, "b"): 3, ("a", 1): 4, ("a", 2): 4, ("a", 3): 5, ("c",): 6,
+        ("c", "d"): 7,
+    }  # fmt: skip
+
+
+def test_a_missing_key_is_shown_where_its_object_begins() -> None:
+    lines = lines_of(TEXT)
+    assert line_of(lines, ("a", 0, "missing", "deeper")) == 3
+    assert line_of(lines, ("nothing",)) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(1, "> 1 | a\n  2 | b"), (2, "  1 | a\n> 2 | b\n  3 | c"), (3, "  2 | b\n> 3 | c")]
+)
+def test_excerpts(line: int, expected: str) -> None:
+    assert excerpt("a\nb\nc", line, around=1) == expected

@@ -1,0 +1,73 @@
+"""Schedules as the user wants them, whatever the track says."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from pacenote.model.pacing_options import Arrivals, Pacing
+from pacenote.model.track import BUILT_IN_SCHEDULES, Parallel, Task
+from pacenote.plan.document import Deterministic, Poisson, Uniform
+from pacenote.track.pacing_overrides import with_pacing
+from pacenote.units import Rate
+from plan.planning import plan, task, track
+
+RATE = {"target_throughput": Rate(10.0)}
+WIDE = Pacing(open_loop=True, max_connections=16)
+
+
+def paced(one: Task, pacing: Pacing) -> Task:
+    (only,) = with_pacing(track(one), pacing).challenges[0].tasks()
+    return only
+
+
+def test_every_built_in_schedule_is_one_of_the_driver() -> None:
+    assert set(BUILT_IN_SCHEDULES) == {pace.kind for pace in (Deterministic, Poisson, Uniform)}
+    assert get_args(Arrivals) == BUILT_IN_SCHEDULES
+
+
+def test_arrivals_replace_built_in_schedules_of_tasks_with_a_rate() -> None:
+    pacing = Pacing(arrivals="uniform")
+    assert paced(task("t", schedule="poisson", **RATE), pacing).schedule == "uniform"
+    assert paced(task("t", target_interval=2.0), pacing).schedule == "uniform"
+    assert paced(task("t", schedule="daily", **RATE), pacing).schedule == "daily"
+    assert paced(task("t"), pacing).schedule == "deterministic"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"clients": 2}, {"clients": 16}),
+        ({"clients": 64, "iterations": 10}, {"clients": 16, "iterations": 40}),
+        (
+            {"warmup_iterations": 100, "iterations": 500},
+            {"clients": 16, "warmup_iterations": 7, "iterations": 32},
+        ),
+        ({"time_period": 30.0}, {"clients": 16, "time_period": 30.0}),
+        ({"warmup_iterations": 0, "iterations": 1}, {"clients": 16, "warmup_iterations": 0, "iterations": 1}),
+    ],
+)
+def test_a_ceiling_makes_clients_and_keeps_the_length(before: dict[str, Any], after: dict[str, Any]) -> None:
+    assert paced(task("t", **RATE, **before), WIDE) == task("t", **RATE, **after)
+
+
+def test_what_has_no_rate_keeps_its_clients_and_without_open_loop_everything_does() -> None:
+    assert paced(task("t", clients=3), WIDE).clients == 3
+    assert paced(task("t", clients=3, **RATE), Pacing(open_loop=True)).clients == 3
+    assert paced(task("t", clients=3, **RATE), Pacing(max_connections=9)).clients == 3
+
+
+def test_a_parallel_element_grows_with_its_tasks() -> None:
+    tasks = (task("a", clients=2, **RATE), task("b", clients=3))
+    for clients, expected in ((None, 19), (5, 19), (4, 18)):
+        changed = with_pacing(track(Parallel(tasks, clients=clients)), WIDE)
+        (element,) = changed.challenges[0].schedule
+        assert isinstance(element, Parallel)
+        assert (element.clients, element.client_count) == (clients and expected, expected)
+
+
+def test_every_connection_of_the_ceiling_has_its_place_in_the_plan() -> None:
+    wide = with_pacing(track(task("t", **RATE)), WIDE).challenges[0].schedule
+    (step,) = plan(*wide).steps
+    assert [share.client for slot in step.slots for share in slot.allocations] == list(range(16))

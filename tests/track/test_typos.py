@@ -1,0 +1,30 @@
+"""Keys of tasks that nobody reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pacenote.track.typos import unread_keys
+from track.builders import load
+
+
+@pytest.mark.parametrize(
+    ("keys", "meant"),
+    [
+        ({"client": 8}, "clients"),
+        ({"warmup_time_period": 120}, "warmup-time-period"),
+        ({"target-troughput": 5}, "target-throughput"),
+        ({"clients": 8, "iterations": 3, "tags": "x"}, None),
+        ({"variation-millis": 8, "//": "a remark"}, None),
+        ({"client": 8, "schedule": "of-a-plug-in"}, None),
+    ],
+)
+def test_slips_are_told_and_keys_of_plug_ins_are_not(
+    tmp_path: Path, keys: dict[str, Any], meant: str | None
+) -> None:
+    told = unread_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))
+    assert len(told) == (meant is not None)
+    assert all('task "read" of challenge' in text and f'is it "{meant}"?' in text for text in told)
