@@ -20,8 +20,8 @@ from types import ModuleType
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
+from pacenote.plugins.rally_api.import_hook import serving
 from pacenote.plugins.registry import Registry, use
-from pacenote.plugins.shim import serving
 
 _MISSING_HINT = "the track does not declare it under dependencies; install it beside Pacenote"
 _SERVED_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import here"
@@ -160,7 +160,7 @@ def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
 def _hint(error: BaseException) -> str:
     if not isinstance(error, ImportError):
         return ""
-    served = (error.name or "").startswith(("esrally", "pacenote.plugins.esrally"))
+    served = (error.name or "").startswith(("esrally", "pacenote.plugins.rally_api.esrally"))
     return _SERVED_HINT if served else _MISSING_HINT if isinstance(error, ModuleNotFoundError) else ""
 
 

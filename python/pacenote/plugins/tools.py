@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.plugins.rally_errors import DataError
+from pacenote.plugins.rally_api.errors import DataError
 
 
 def _nobody(*_arguments: object) -> None:

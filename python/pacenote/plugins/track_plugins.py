@@ -16,13 +16,13 @@ from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.problems import Problems
 from pacenote.operations.types.bulk import select_documents
-from pacenote.plugins import rally_track as rally
-from pacenote.plugins.esrally.track.loader import Decompressor, Downloader
 from pacenote.plugins.failures import describe
 from pacenote.plugins.load import Loaded, loaded
 from pacenote.plugins.parallel import Work, run_in_parallel
-from pacenote.plugins.rally_convert import set_data_files, to_model, to_rally
-from pacenote.plugins.rally_errors import TrackConfigError
+from pacenote.plugins.rally_api import track as rally
+from pacenote.plugins.rally_api.convert import set_data_files, to_model, to_rally
+from pacenote.plugins.rally_api.errors import TrackConfigError
+from pacenote.plugins.rally_api.esrally.track.loader import Decompressor, Downloader
 from pacenote.plugins.registry import Registry
 from pacenote.plugins.tools import Tools, use
 

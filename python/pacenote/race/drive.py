@@ -23,7 +23,7 @@ from pacenote.model.result import Progress, TaskResult, ValueSummary
 from pacenote.store.local import RaceFolder
 
 if TYPE_CHECKING:
-    from pacenote.plugins.program import Program
+    from pacenote.python_tasks.tasks import Program
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a race in order: Ctrl-C, a request to terminate, a terminal that was closed."""
@@ -92,7 +92,7 @@ def drive(
     if lane is None or program is None:
         return listening.to_the_end()
     # Only races that need Python pay for loading it.
-    from pacenote.plugins.lane import LaneRuntime
+    from pacenote.python_tasks.runtime import LaneRuntime
 
     with LaneRuntime(lane, program) as runtime:
         listening.values = runtime.values

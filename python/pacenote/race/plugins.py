@@ -29,10 +29,10 @@ from pacenote.track.dependencies import install_dependencies
 from pacenote.track.prepare import Prepared
 
 if TYPE_CHECKING:
-    from pacenote.plugins.program import Program, PythonTask
-    from pacenote.plugins.rally_track import Task as RallyTask
+    from pacenote.plugins.rally_api.track import Task as RallyTask
     from pacenote.plugins.tools import Tools
     from pacenote.plugins.track_plugins import TrackPlugins
+    from pacenote.python_tasks.tasks import Program, PythonTask
 
 
 @contextlib.contextmanager
@@ -117,9 +117,9 @@ def program_of(
     """What Python does in a race, None if nothing."""
     if not plan.needs_python:
         return None
-    from pacenote.plugins.program import Program
-    from pacenote.plugins.rally_convert import to_rally
+    from pacenote.plugins.rally_api.convert import to_rally
     from pacenote.plugins.registry import Registry
+    from pacenote.python_tasks.tasks import Program
 
     track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track
     challenge = track.find_challenge(prepared.challenge.name)
@@ -146,7 +146,7 @@ def program_of(
 
 
 def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask) -> PythonTask:
-    from pacenote.plugins.program import PythonTask
+    from pacenote.python_tasks.tasks import PythonTask
 
     bound = planned.bound
     return PythonTask(

@@ -1,5 +1,0 @@
-"""Helpers under Rally's names."""
-
-from pacenote.plugins.esrally.utils import io, net, opts
-
-__all__ = ["io", "net", "opts"]

@@ -1,5 +1,0 @@
-"""Data files under Rally's names."""
-
-from pacenote.plugins.files import FileSource, MmapSource, ensure_dir, normalize_path, skip_lines
-
-__all__ = ["FileSource", "MmapSource", "ensure_dir", "normalize_path", "skip_lines"]

@@ -1,0 +1,284 @@
+"""The bulk source for plug-ins that build on it, and the reading of data files that goes with it.
+
+Plain bulk tasks are read by the driver; this is for plug-ins that change what is sent.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from pacenote.plugins.rally_api.errors import InvalidSyntax, RallyAssertionError, RallyError
+from pacenote.plugins.rally_api.files import MmapSource, skip_lines
+from pacenote.plugins.rally_api.track import DocumentCorpus, Documents, Track
+
+Params = dict[str, Any]
+
+_RECENCY_SLOPE = 30
+"""How steeply recent ids are preferred, times the recency."""
+
+
+class IndexIdConflict(enum.Enum):
+    """Which ids come again."""
+
+    NoConflicts = 0
+    SequentialConflicts = 1
+    RandomConflicts = 2
+
+
+_CONFLICTS = {
+    None: IndexIdConflict.NoConflicts,
+    "sequential": IndexIdConflict.SequentialConflicts,
+    "random": IndexIdConflict.RandomConflicts,
+}
+
+
+class ParamSource:
+    """The base of parameter sources: gives the parameters of the operation, without end."""
+
+    def __init__(self, track: Track, params: Params, **kwargs: Any) -> None:
+        self.track = track
+        self._params = params
+        self.kwargs = kwargs
+
+    def partition(self, partition_index: int, total_partitions: int) -> Any:  # noqa: ARG002
+        """The source for one of so many clients; here all share one."""
+        return self
+
+    @property
+    def infinite(self) -> bool:
+        """Whether the source has no end."""
+        return self.size() is None
+
+    def size(self) -> int | None:
+        """How many parameters there are, None for no end. Only asked by the older form of `infinite`."""
+        return None
+
+    def params(self) -> Params:
+        """The parameters of the next operation; raises `StopIteration` at the end."""
+        return self._params
+
+    def _client_params(self) -> Params:
+        return {key: self._params.get(key) for key in ("request-timeout", "headers", "opaque-id")}
+
+
+class Slice:
+    """Consecutive lines of a file, given in bunches of the bulk size."""
+
+    def __init__(self, source_class: Any, offset: int, number_of_lines: int) -> None:
+        self.source_class = source_class
+        self.source: Any = None
+        self.offset = offset
+        self.number_of_lines = number_of_lines
+        self.current_line = 0
+        self.bulk_size: int = 0
+
+    def open(self, file_name: str, mode: str, bulk_size: int) -> Slice:
+        """Opens the file and goes to the first line."""
+        self.bulk_size = bulk_size
+        self.source = self.source_class(file_name, mode).open()
+        skip_lines(file_name, self.source, self.offset)
+        return self
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.source.close()
+        self.source = None
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        return self
+
+    def __next__(self) -> list[bytes]:
+        left = self.number_of_lines - self.current_line
+        lines = list(self.source.readlines(min(self.bulk_size, left))) if left > 0 else []
+        if not lines:
+            raise StopIteration
+        self.current_line += len(lines)
+        return lines
+
+    def __str__(self) -> str:
+        return f"{self.source}[{self.offset};{self.offset + self.number_of_lines}]"
+
+
+class BulkIndexParamSource(ParamSource):
+    """Bulk requests out of the track's corpora, split over clients."""
+
+    def __init__(self, track: Track, params: Params, **kwargs: Any) -> None:
+        super().__init__(track, params, **kwargs)
+        self.bulk_size = _whole(params, "bulk-size")
+        self.batch_size = _whole(params, "batch-size", self.bulk_size)
+        if self.batch_size % self.bulk_size:
+            raise InvalidSyntax("'batch-size' must be a multiple of 'bulk-size'")
+        if params.get("conflicts") not in _CONFLICTS:
+            raise InvalidSyntax(f"Unknown 'conflicts' setting [{params['conflicts']}]")
+        self.id_conflicts = _CONFLICTS[params.get("conflicts")]
+        self.conflict_probability = float(params.get("conflict-probability", 25))
+        self.on_conflict = params.get("on-conflict", "index")
+        self.recency = float(params.get("recency", 0))
+        self.ingest_percentage = float(params.get("ingest-percentage", 100))
+        self.ingest_doc_count = params.get("ingest-doc-count")
+        self.pipeline = params.get("pipeline")
+        self.refresh = params.get("refresh")
+        self.looped = params.get("looped", False)
+        self.corpora = self.used_corpora(track, params)
+
+    def used_corpora(self, track: Track, params: Params) -> list[DocumentCorpus]:
+        """The corpora that the operation chooses, with only those files that it chooses."""
+        names = params.get("corpora") or [corpus.name for corpus in track.corpora]
+        chosen = [
+            corpus.filter(Documents.SOURCE_FORMAT_BULK, params.get("indices"), params.get("data-streams"))
+            for corpus in track.corpora
+            if corpus.name in ([names] if isinstance(names, str) else names)
+        ]
+        found = [corpus for corpus in chosen if corpus.number_of_documents(Documents.SOURCE_FORMAT_BULK) > 0]
+        if not found:
+            raise RallyAssertionError(f"The track has no documents for the corpora {names}.")
+        return found
+
+    def partition(self, partition_index: int, total_partitions: int) -> Any:
+        """The bulk requests of one client."""
+        return PartitionBulkIndexParamSource(self, partition_index, total_partitions)
+
+    def params(self) -> Params:
+        """Not to be asked: only partitions have parameters."""
+        raise RallyError("Do not use a BulkIndexParamSource without partitioning")
+
+
+def _whole(params: Params, key: str, default: int | None = None) -> int:
+    value = params.get(key, default)
+    if value is None:
+        raise InvalidSyntax(f"Mandatory parameter '{key}' is missing")
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        raise InvalidSyntax(f"'{key}' must be numeric") from None
+    if number <= 0:
+        raise InvalidSyntax(f"'{key}' must be positive but was {number}")
+    return number
+
+
+class PartitionBulkIndexParamSource:
+    """The bulk requests of one client."""
+
+    def __init__(self, whole: BulkIndexParamSource, index: int, total: int) -> None:
+        self._whole = whole
+        self._index = index
+        self._total = total
+        self._bulks: Iterator[Params] | None = None
+        self.infinite = False
+        self.current_bulk = 0
+        self.total_bulks = max(1, self._count())
+
+    def partition(self, partition_index: int, total_partitions: int) -> PartitionBulkIndexParamSource:
+        """The partition of another client."""
+        return PartitionBulkIndexParamSource(self._whole, partition_index, total_partitions)
+
+    @property
+    def percent_completed(self) -> float:
+        """Which share of the requests was given, from 0 to 1."""
+        return self.current_bulk / self.total_bulks
+
+    def params(self) -> Params:
+        """The next bulk request; from the first one again if the source is looped."""
+        if self.current_bulk >= self.total_bulks:
+            if not self._whole.looped:
+                raise StopIteration
+            self._bulks, self.current_bulk = None, 0
+        if self._bulks is None:
+            self._bulks = self._read()
+        bulk = next(self._bulks)
+        self.current_bulk += 1
+        return bulk
+
+    def _count(self) -> int:
+        whole = self._whole
+        if whole.ingest_doc_count is not None:
+            return int(whole.ingest_doc_count) // self._total // whole.bulk_size
+        shares = (self._share(one) for corpus in whole.corpora for one in corpus.documents)
+        bulks = sum(math.ceil(count / whole.bulk_size) for _, count in shares)
+        return math.ceil(bulks * whole.ingest_percentage / 100)
+
+    def _share(self, documents: Documents) -> tuple[int, int]:
+        """The first document of this client in a file, and how many are its own."""
+        each = documents.number_of_documents / self._total
+        first = round(each * self._index)
+        return first, round(each * (self._index + 1)) - first
+
+    def _read(self) -> Iterator[Params]:
+        for documents in self._in_order():
+            first, count = self._share(documents)
+            if count:
+                yield from self._file(documents, first, count)
+
+    def _in_order(self) -> Iterator[Documents]:
+        """The files of all corpora in turn; clients begin with different corpora."""
+        corpora = self._whole.corpora
+        start = self._index % len(corpora)
+        queues = [list(corpus.documents) for corpus in corpora[start:] + corpora[:start]]
+        while any(queues):
+            for queue in queues:
+                if queue:
+                    yield queue.pop(0)
+
+    def _file(self, documents: Documents, first: int, count: int) -> Iterator[Params]:
+        whole = self._whole
+        each = 2 if documents.includes_action_and_meta_data else 1
+        lines = Slice(MmapSource, first * each, count * each)
+        lines.open(documents.document_file or "", "rt", whole.bulk_size * each)
+        actions = None if each == 2 else _actions(whole, documents, first, count)
+        target = documents.target_index or documents.target_data_stream
+        try:
+            for bunch in lines:
+                body = bunch if actions is None else _with_actions(bunch, actions)
+                params = {**whole._params, "index": target, "action-metadata-present": True, "unit": "docs"}
+                params["body"] = b"".join(body)
+                params["bulk-size"] = len(bunch) // each
+                if whole.pipeline:
+                    params["pipeline"] = whole.pipeline
+                yield params
+        finally:
+            lines.close()
+
+
+def _with_actions(lines: list[bytes], actions: Iterator[tuple[bytes, bool]]) -> list[bytes]:
+    body = []
+    for line in lines:
+        action, is_update = next(actions)
+        body.append(action)
+        body.append(b'{"doc":%s}\n' % line.strip() if is_update else line)
+    return body
+
+
+def _actions(
+    whole: BulkIndexParamSource, documents: Documents, first: int, count: int
+) -> Iterator[tuple[bytes, bool]]:
+    """The action line of each document, and whether the document is an update."""
+    target = documents.target_index or documents.target_data_stream
+    if whole.id_conflicts is IndexIdConflict.NoConflicts:
+        verb = "index" if documents.target_index else "create"
+        line = json.dumps({verb: {"_index": target}}).encode() + b"\n"
+        while True:
+            yield line, False
+    ids = [f"{first + number:010d}" for number in range(count)]
+    if whole.id_conflicts is IndexIdConflict.RandomConflicts:
+        random.shuffle(ids)
+    used = 0
+    while True:
+        again = used > 0 and random.random() <= whole.conflict_probability / 100
+        if not again and used >= len(ids):
+            return
+        chosen = ids[_earlier(used, whole.recency) if again else used]
+        verb = whole.on_conflict if again else "index"
+        used += 0 if again else 1
+        yield json.dumps({verb: {"_index": target, "_id": chosen}}).encode() + b"\n", verb == "update"
+
+
+def _earlier(used: int, recency: float) -> int:
+    """The position of one of the ids used before."""
+    if recency == 0:
+        return random.randint(0, used - 1)
+    return round((used - 1) * (1 - min(random.expovariate(_RECENCY_SLOPE * recency), 1)))

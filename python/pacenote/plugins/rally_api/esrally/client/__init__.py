@@ -1,0 +1,6 @@
+"""The request context of Rally's client, for plug-ins that measure by hand."""
+
+from pacenote.plugins.rally_api.esrally.client import context
+from pacenote.plugins.rally_api.esrally.client.context import RequestContextHolder, RequestContextManager
+
+__all__ = ["RequestContextHolder", "RequestContextManager", "context"]

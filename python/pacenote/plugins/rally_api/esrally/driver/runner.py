@@ -1,0 +1,233 @@
+"""Runners as plug-ins build on them: the base class, wrappers, and the built-in types as objects.
+
+A built-in type that a plug-in calls is carried out by the driver, as it is in a task of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from pacenote.operations.registry import known_types
+from pacenote.plugins.rally_api.errors import DataError, RallyError
+from pacenote.plugins.registry import in_use, innermost
+
+Params = dict[str, Any]
+
+
+class Runner:
+    """The base of runners that are classes."""
+
+    def __init__(self, *args: Any, config: object = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.logger = logging.getLogger(type(self).__module__)
+        self.config = config
+        self.serverless_mode = False
+        self.serverless_operator = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __call__(self, es: Any, params: Any) -> Any:
+        """Carries out one operation."""
+        raise NotImplementedError(f"{type(self).__name__} carries out no operation")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return False
+
+    def _default_kw_params(self, params: Params) -> Params:
+        """Arguments for the client's methods from parameters that every operation may have."""
+        keys = {"opaque_id": "opaque-id", "params": "request-params", "request_timeout": "request-timeout"}
+        keys |= {key: key for key in ("body", "headers", "index")}
+        return {argument: params[key] for argument, key in keys.items() if params.get(key) is not None}
+
+    @staticmethod
+    def _transport_request_params(params: Params) -> tuple[Params, Params, Params, Params]:
+        """Parameters of the operation, of the query, of the transport, and headers."""
+        rest, query = dict(params), dict(params.get("request-params") or {})
+        transport: Params = {}
+        if timeout := rest.pop("request-timeout", None):
+            transport["request_timeout"] = timeout
+        if ignored := query.pop("ignore", None) or rest.pop("ignore", None):
+            transport["ignore_status"] = ignored
+        headers = dict(rest.pop("headers", None) or {})
+        if opaque_id := rest.pop("opaque-id", None):
+            headers["x-opaque-id"] = opaque_id
+        return rest, query, transport, headers
+
+
+class Delegator:
+    """Something around a runner."""
+
+    def __init__(self, delegate: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.delegate = delegate
+
+
+class _Around(Runner, Delegator):
+    """A runner around a runner: what it enters and leaves is the inner one."""
+
+    async def __aenter__(self) -> Self:
+        if hasattr(self.delegate, "__aenter__"):
+            await self.delegate.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if hasattr(self.delegate, "__aexit__"):
+            return bool(await self.delegate.__aexit__(kind, error, trace))
+        return False
+
+
+class Retry(_Around):
+    """A runner that tries again, as the parameters of the operation say; all within one sample."""
+
+    def __init__(self, delegate: Any, retry_until_success: bool = False) -> None:
+        super().__init__(delegate=delegate)
+        self.retry_until_success = retry_until_success
+
+    async def __call__(self, es: Any, params: Params) -> Any:
+        """Carries out the operation until it succeeds or may not be tried again."""
+        until_success = params.get("retry-until-success", self.retry_until_success)
+        attempts = sys.maxsize if until_success else int(params.get("retries", 0)) + 1
+        on_error = until_success or params.get("retry-on-error", False)
+        on_timeout = params.get("retry-on-timeout", True)
+        for attempt in range(1, attempts + 1):
+            try:
+                result = await self.delegate(es, params)
+            except Exception as error:
+                if attempt == attempts or not on_timeout or not _may_pass(error):
+                    raise
+            else:
+                failed = isinstance(result, dict) and not result.get("success", True)
+                if not (failed and on_error) or attempt == attempts:
+                    return result
+            await asyncio.sleep(params.get("retry-wait-period", 0.5))
+        raise AssertionError("the last attempt returns or raises")
+
+    def __repr__(self) -> str:
+        return f"retryable {self.delegate!r}"
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether a failure is one of the connection, or a timeout, and not the engine's answer."""
+    import elasticsearch
+
+    if isinstance(error, elasticsearch.ApiError):
+        return bool(error.status_code == 408)
+    return isinstance(error, TimeoutError | elasticsearch.TransportError)
+
+
+def unwrap(runner: Any) -> Any:
+    """The runner in all its wrappers."""
+    return innermost(runner)
+
+
+def runner_for(operation_type: Any) -> Any:
+    """The runner of a type: a plug-in's, else the built-in one. Raises `RallyError`."""
+    name = str(getattr(operation_type, "value", operation_type))
+    registered = in_use().runners.get(name)
+    if registered is not None:
+        return _Registered(registered)
+    if name not in known_types():
+        raise RallyError(f"No runner available for operation-type: [{name}]")
+    return _Registered(_built_in(name)())
+
+
+class _Registered(_Around):
+    """A runner as Rally keeps it: called with all clients, it picks those that the inner one wants."""
+
+    async def __call__(self, es: Any, params: Params) -> Any:
+        wants_all = getattr(innermost(self.delegate), "multi_cluster", False)
+        return await self.delegate(es if wants_all or not isinstance(es, dict) else es["default"], params)
+
+
+class BuiltIn(Runner):
+    """An operation of a built-in type, carried out by the driver."""
+
+    operation_type = ""
+
+    async def __call__(self, es: Any, params: Params) -> Any:
+        """Carries the operation out; returns what Rally's runner of the type returns."""
+        return await es.pacenote_built_in(self.operation_type, params)
+
+    def __repr__(self) -> str:
+        return self.operation_type
+
+
+class BulkIndex(BuiltIn):
+    """One bulk request. Subclasses extend what it returns."""
+
+    operation_type = "bulk"
+
+
+class PutSettings(BuiltIn):
+    """Cluster settings."""
+
+    operation_type = "put-settings"
+
+
+class Query(BuiltIn):
+    """A search."""
+
+    operation_type = "search"
+
+
+_CLASSES: dict[str, type[BuiltIn]] = {"bulk": BulkIndex, "put-settings": PutSettings, "search": Query}
+_UNLIKE = {"IndicesStats": "index-stats", "IndicesRecovery": "wait-for-recovery"}
+"""Classes of Rally whose names are not those of their types."""
+
+
+def _built_in(name: str) -> type[BuiltIn]:
+    if name not in _CLASSES:
+        title = "".join(map(str.capitalize, name.split("-")))
+        _CLASSES[name] = type(title, (BuiltIn,), {"operation_type": name, "__module__": __name__})
+    return _CLASSES[name]
+
+
+def __getattr__(name: str) -> type[BuiltIn]:
+    """Classes of the other built-in types, by Rally's names."""
+    for kind in known_types():
+        if name == "".join(map(str.capitalize, kind.split("-"))) or _UNLIKE.get(name) == kind:
+            return _built_in(kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def mandatory(params: Any, key: str, op: object) -> Any:
+    """The value of a parameter that must be there. Raises `DataError`."""
+    try:
+        return params[key]
+    except KeyError:
+        raise DataError(
+            f"Parameter source for operation '{op}' did not provide the mandatory parameter '{key}'. "
+            "Add it to your parameter source and try again."
+        ) from None
+
+
+def escape(value: Any) -> str | None:
+    """A value as it stands in a query string, None for None."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse(text: Any, props: list[str], lists: list[str] | None = None, **_others: Any) -> dict[str, Any]:
+    """Values at dotted paths of a reply that was asked for as bytes; of lists, whether they are empty."""
+    document = json.loads(text.getvalue() if hasattr(text, "getvalue") else text)
+    found = {path: value for path in props if (value := _at(document, path)) is not None}
+    return found | {path: not value for path in lists or () if (value := _at(document, path)) is not None}
+
+
+def _at(document: Any, path: str) -> Any:
+    for part in path.split("."):
+        if not isinstance(document, dict):
+            return None
+        document = document.get(part)
+    return document

@@ -1,0 +1,39 @@
+"""The objects of a track under Rally's names."""
+
+from pacenote.plugins.rally_api.esrally import exceptions
+from pacenote.plugins.rally_api.esrally.track import loader, params, track
+from pacenote.plugins.rally_api.track import (
+    Challenge,
+    ComponentTemplate,
+    DataStream,
+    DocumentCorpus,
+    Documents,
+    Index,
+    IndexTemplate,
+    Operation,
+    OperationType,
+    Parallel,
+    Task,
+    Throughput,
+    Track,
+)
+
+__all__ = [
+    "Challenge",
+    "ComponentTemplate",
+    "DataStream",
+    "DocumentCorpus",
+    "Documents",
+    "Index",
+    "IndexTemplate",
+    "Operation",
+    "OperationType",
+    "Parallel",
+    "Task",
+    "Throughput",
+    "Track",
+    "exceptions",
+    "loader",
+    "params",
+    "track",
+]

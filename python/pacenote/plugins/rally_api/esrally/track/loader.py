@@ -1,0 +1,108 @@
+"""Track processors and the preparation of data files under Rally's names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from pacenote.plugins.rally_api.errors import DataError
+from pacenote.plugins.rally_api.track import Documents, Track
+from pacenote.plugins.tools import current
+
+
+class TrackProcessor:
+    """Changes a track after it was loaded, and prepares its data."""
+
+    def on_after_load_track(self, track: Track) -> None:
+        """Changes the track."""
+
+    def on_prepare_track(
+        self,
+        track: Track,  # noqa: ARG002  # for those that override it
+        data_root_dir: str,  # noqa: ARG002
+    ) -> Iterable[tuple[Callable[..., Any], dict[str, Any]]]:
+        """Functions with their arguments, to be called in parallel."""
+        return ()
+
+
+class DefaultTrackPreparator(TrackProcessor):
+    """Asks for the data that tasks index. That is prepared anyway, so there is nothing left to do."""
+
+    def __init__(self) -> None:
+        self.cfg: Any = None
+        self.downloader: Any = None
+        self.decompressor: Any = None
+        self.track: Any = None
+
+
+class Downloader:
+    """Fetches data files."""
+
+    def __init__(self, offline: bool = False, test_mode: bool = False) -> None:
+        self.offline = offline
+        self.test_mode = test_mode
+
+    def download(self, base_url: str | None, target_path: str, size_in_bytes: int | None = None) -> None:
+        """Fetches the file of the target's name from below an address."""
+        if not base_url:
+            raise DataError(f"Cannot download {target_path} because no base URL is provided.")
+        url = f"{base_url.rstrip('/')}/{os.path.basename(target_path)}"  # noqa: PTH119
+        os.makedirs(os.path.dirname(target_path), exist_ok=True)  # noqa: PTH103, PTH120
+        current().download(url, target_path, size_in_bytes)
+
+
+class Decompressor:
+    """Unpacks archives."""
+
+    def decompress(self, archive_path: str, documents_path: str, uncompressed_size: int | None) -> None:
+        """Unpacks an archive beside it; what comes out must be there and have the declared size."""
+        current().unpack(Path(archive_path), Path(documents_path))
+        if not os.path.isfile(documents_path):  # noqa: PTH113
+            raise DataError(f"{archive_path} does not hold {documents_path}")
+        size = os.path.getsize(documents_path)  # noqa: PTH202
+        if uncompressed_size and size != uncompressed_size:
+            raise DataError(f"{documents_path} has {size} bytes, the track declares {uncompressed_size}")
+
+
+class DocumentSetPreparator:
+    """Makes the data file of a corpus be there, from an archive or from afar."""
+
+    def __init__(self, track_name: str, downloader: Any, decompressor: Any) -> None:
+        self.track_name = track_name
+        self.downloader = downloader
+        self.decompressor = decompressor
+
+    def prepare_document_set(self, document_set: Documents, data_root: str) -> None:
+        """Finds, unpacks or fetches a data file below a folder, and writes its offset table."""
+        name, archive = document_set.document_file, document_set.document_archive
+        data = os.path.join(data_root, name or "")  # noqa: PTH118
+        packed = os.path.join(data_root, archive) if archive else None  # noqa: PTH118
+        if not _has_size(data, document_set.uncompressed_size_in_bytes):
+            if packed and not _has_size(packed, document_set.compressed_size_in_bytes):
+                self.downloader.download(document_set.base_url, packed, document_set.compressed_size_in_bytes)
+            if packed:
+                self.decompressor.decompress(packed, data, document_set.uncompressed_size_in_bytes)
+            else:
+                self.downloader.download(document_set.base_url, data, document_set.uncompressed_size_in_bytes)
+        self._count(data, document_set)
+
+    def prepare_bundled_document_set(self, document_set: Documents, data_root: str) -> bool:
+        """The same for a folder that holds the file or its archive; False if it holds neither."""
+        names = [document_set.document_file, document_set.document_archive]
+        if not any(name and os.path.isfile(os.path.join(data_root, name)) for name in names):  # noqa: PTH113, PTH118
+            return False
+        self.prepare_document_set(document_set, data_root)
+        return True
+
+    def _count(self, data: str, document_set: Documents) -> None:
+        lines, expected = current().count_lines(Path(data)), document_set.number_of_lines
+        if lines is not None and expected and lines != expected:
+            raise DataError(
+                f"{data} of track {self.track_name} has {lines} lines, the track declares {expected}"
+            )
+
+
+def _has_size(path: str, expected: int | None) -> bool:
+    return os.path.isfile(path) and (not expected or os.path.getsize(path) == expected)  # noqa: PTH113, PTH202

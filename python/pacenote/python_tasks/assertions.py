@@ -1,0 +1,40 @@
+"""What a track asserts of the results of a plug-in's runner (`--enable-assertions`)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pacenote.plugins.rally_api.errors import DataError, RallyTaskAssertionError
+
+_CONDITIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+
+
+def check_assertions(params: Mapping[str, Any], returned: Any) -> None:
+    """Holds what a runner returned against the assertions of its operation.
+
+    Raises `RallyTaskAssertionError` for the first that does not hold, `DataError` for what cannot be checked.
+    """
+    assertions = params.get("assertions") or ()
+    if assertions and not isinstance(returned, Mapping):
+        raise DataError("assertions can only be checked of a runner that returns a dictionary")
+    for one in assertions:
+        path, condition, expected = one["property"], one["condition"], one["value"]
+        if condition not in _CONDITIONS:
+            raise DataError(f"the condition {condition!r} of an assertion is unknown")
+        found: Any = returned
+        for part in path.split("."):
+            if not isinstance(found, Mapping) or part not in found:
+                raise RallyTaskAssertionError(f"Expected [{path}], but the runner returned no such value.")
+            found = found[part]
+        if not _CONDITIONS[condition](found, expected):
+            raise RallyTaskAssertionError(
+                f"Expected [{path}] to be {condition} [{expected}] but was [{found}]."
+            )

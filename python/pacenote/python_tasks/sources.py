@@ -1,0 +1,116 @@
+"""Parameter sources: built when their step begins, one for each client, asked for operation by operation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from pacenote.errors import TrackError
+from pacenote.model.messages import quoted
+from pacenote.plugins.rally_api import track as rally
+from pacenote.plugins.rally_api.bulk_source import BulkIndexParamSource, ParamSource
+from pacenote.plugins.rally_api.esrally.track.params import (
+    CreateComponentTemplateParamSource,
+    CreateComposableTemplateParamSource,
+    SearchParamSource,
+)
+from pacenote.plugins.registry import Registry
+
+_OF_TYPES: Mapping[str, type[ParamSource]] = {
+    "bulk": BulkIndexParamSource,
+    "search": SearchParamSource,
+    "paginated-search": SearchParamSource,
+    "scroll-search": SearchParamSource,
+    "composite-agg": SearchParamSource,
+    "create-component-template": CreateComponentTemplateParamSource,
+    "create-composable-template": CreateComposableTemplateParamSource,
+}
+"""What gives the parameters of a built-in type that a plug-in's runner carries out instead of ours."""
+
+
+class Constant(ParamSource):
+    """The parameters of the operation, in a dictionary of their own each time: runners may change it."""
+
+    def params(self) -> dict[str, Any]:
+        """A copy of the operation's parameters."""
+        return dict(self._params)
+
+
+class _Function(ParamSource):
+    """A function for a source: called for each operation."""
+
+    def __init__(self, function: Any, track: rally.Track, params: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(track, params, **kwargs)
+        self._function = function
+
+    def params(self) -> Any:
+        return self._function(self.track, self._params, **self.kwargs)
+
+
+def build_source(registry: Registry, track: rally.Track, task: rally.Task) -> Any:
+    """The source of a task, before it is split over clients. What a plug-in raises comes out as it is."""
+    operation = task.operation
+    params = operation.params if operation.params is not None else {}
+    name = operation.param_source
+    if not name or name not in registry.param_sources:
+        kind = _OF_TYPES.get(operation.type, Constant) if operation.type in registry.runners else Constant
+        return kind(track, params, operation_name=task.name)
+    source = registry.param_sources[name]
+    named = _accepted(source, {"operation_name": task.name})
+    if inspect.isfunction(source):
+        return _Function(source, track, params, **named)
+    return source(track, params, **named)
+
+
+def partition(source: Any, client: int, clients: int) -> Any:
+    """The source of one client."""
+    split = getattr(source, "partition", None)
+    return split(client, clients) if callable(split) else source
+
+
+def is_endless(source: Any) -> bool:
+    """Whether a source has no end of its own, by its `infinite`, or by the `size` of older ones."""
+    infinite = getattr(source, "infinite", None)
+    if infinite is not None:
+        return bool(infinite)
+    size = getattr(source, "size", None)
+    return not callable(size) or size() is None
+
+
+def draw(source: Any) -> Mapping[str, Any] | None:
+    """The parameters of the next operation, None at the end.
+
+    Raises `TrackError` for what is no dictionary; what a plug-in raises comes out as it is.
+    """
+    try:
+        params = source.params()
+    except StopIteration:
+        return None
+    if not isinstance(params, Mapping):
+        raise TrackError(f"returned {_described(params)}, must be a dictionary of parameters")
+    return params
+
+
+def source_name(task: rally.Task) -> str:
+    """What messages call the source of a task."""
+    name = task.operation.param_source
+    return f"parameter source {quoted(name)}" if name else f"parameters of {quoted(task.operation.name)}"
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = repr(value)
+    return f"a {type(value).__name__} ({text if len(text) <= 60 else text[:57] + '...'})"
+
+
+def _accepted(source: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Those named arguments that the source takes."""
+    try:
+        parameters = inspect.signature(source).parameters
+    except (TypeError, ValueError):
+        return {}
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return named
+    return {name: value for name, value in named.items() if name in parameters}

@@ -1,0 +1,152 @@
+"""Schedulers of all three generations in races."""
+
+import pytest
+
+from python_tasks.racing import race_track, serving
+
+SCHEDULERS = """
+    SEEN = []
+
+    def function(current):
+        return current + 0.01
+
+    class Legacy:
+        def __init__(self, params, clock=None):
+            self.wait = params["wait-for"]
+        def next(self, current):
+            return current + self.wait
+
+    class Simple:
+        def __init__(self, task, target_throughput):
+            self.wait = 1 / target_throughput
+        def next(self, current):
+            return current + self.wait
+
+    class Full:
+        def __init__(self, task):
+            self.parameter_source = None
+            self.requests = 0
+            assert task.operation.params["bulk-size"] == 1
+        def before_request(self, now):
+            self.before = now
+        def after_request(self, now, weight, unit, request_meta_data):
+            SEEN.append((weight, unit, request_meta_data["success"], now >= self.before))
+            self.requests += 1
+            self.parameter_source.size = self.requests + 1
+        def next(self, current):
+            return 0 if self.requests < 2 else current + 0.01
+
+    class Ending(Legacy):
+        def next(self, current):
+            if current > 0.025:
+                raise StopIteration()
+            return super().next(current)
+
+    class Raising(Full):
+        def next(self, current):
+            raise ValueError("no idea when")
+
+    class Source:
+        infinite = False
+        def __init__(self, track, params, **kwargs):
+            self.size, self.left = 1, 4
+        def partition(self, index, total):
+            return self
+        def params(self):
+            self.left -= 1
+            if self.left < 0:
+                raise StopIteration()
+            lines = ['{"index":{"_index":"a"}}', "{}"] * self.size
+            return {"body": lines, "bulk-size": self.size, "unit": "docs", "action-metadata-present": True}
+
+    def growing(track, params, **kwargs):
+        return {"bulk-size": 10}
+
+    async def run(es, params):
+        return params["bulk-size"], "docs"
+
+    async def seen(es, params):
+        return {str(index): weight for index, (weight, unit, success, later) in enumerate(SEEN)
+                if unit == "docs" and success and later}
+
+    def register(registry):
+        for one in (function, Legacy, Simple, Full, Ending, Raising):
+            registry.register_scheduler(one.__name__, one)
+        registry.register_param_source("source", Source)
+        registry.register_param_source("growing", growing)
+        registry.register_runner("run", run, async_runner=True)
+        registry.register_runner("seen", seen, async_runner=True)
+    """
+
+
+def ping(schedule, **more):
+    return {
+        "name": schedule,
+        "operation": {"operation-type": "raw-request", "path": "/p"},
+        "schedule": schedule,
+        **more,
+    }
+
+
+def test_simple_schedulers_say_when(tmp_path):
+    schedule = [
+        ping("function", iterations=5),
+        ping("Legacy", iterations=5, **{"wait-for": 0.01}),
+        ping("Simple", iterations=5, **{"target-throughput": 200}, clients=2),
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, SCHEDULERS, schedule, server.address)
+    assert not any(task.errors for task in raced.record.tasks)
+    for task in raced.record.tasks:
+        assert task.paced
+        # The first is due after one interval of 10 ms, the fifth after five.
+        assert task.duration_s >= 0.05
+    assert raced.task("Simple").accounting.operations == 10
+
+
+def test_a_scheduler_may_end_its_task(tmp_path):
+    with serving() as server:
+        raced = race_track(
+            tmp_path, SCHEDULERS, [ping("Ending", iterations=9, **{"wait-for": 0.01})], server.address
+        )
+    task = raced.task("Ending")
+    assert (task.errors, task.accounting.operations) == ((), 3)
+
+
+@pytest.mark.parametrize("spacing", ["deterministic", "poisson", "uniform"])
+def test_rates_count_the_work_that_runners_say(tmp_path, spacing):
+    operation = {"operation-type": "run", "param-source": "growing"}
+    task = {"name": "paced", "operation": operation, "schedule": spacing, "target-throughput": "500 docs/s"}
+    with serving() as server:
+        raced = race_track(tmp_path, SCHEDULERS, [{**task, "iterations": 6}], server.address)
+    paced = raced.task("paced")
+    assert (paced.errors, paced.work.done, paced.unit, paced.paced) == ((), 60, "docs", True)
+    # The first goes out at once, the others every 10 documents: after 20 ms each, or so on average.
+    assert paced.duration_s >= (0.1 if spacing == "deterministic" else 0.02)
+
+
+@pytest.mark.parametrize("kind", ["bulk", "run"])
+def test_a_full_scheduler_hears_of_results_and_steers_the_source(tmp_path, kind):
+    operation = {"operation-type": kind, "param-source": "source", "bulk-size": 1}
+    schedule = [{"name": "steered", "operation": operation, "schedule": "Full"}, {"operation": "seen"}]
+    with serving() as server:
+        raced = race_track(tmp_path, SCHEDULERS, schedule, server.address)
+    assert raced.task("steered").errors == ()
+    # Every operation is drawn only after the scheduler has heard of the one before.
+    assert raced.task("steered").work.done == 1 + 2 + 3 + 4
+    told = raced.task("seen").values
+    assert [told[str(index)].mean for index in range(4)] == [1, 2, 3, 4]
+
+
+def test_a_scheduler_that_fails_ends_its_task_alone(tmp_path):
+    operation = {"operation-type": "bulk", "param-source": "source", "bulk-size": 1}
+    schedule = [
+        {"name": "raising", "operation": operation, "schedule": "Raising"},
+        ping("Simple", iterations=2),
+        ping("function", iterations=1),
+    ]
+    with serving() as server:
+        raced = race_track(tmp_path, SCHEDULERS, schedule, server.address)
+    assert raced.reason("raising").endswith("failed: track.py:41: ValueError: no idea when")
+    assert 'scheduler "Simple" needs a target-throughput' in raced.reason("Simple")
+    assert raced.task("function").errors == ()
