@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from capture.conftest import COUNT, FakeCluster
-from pacenote.capture import reading
+from pacenote.capture import readers
 from pacenote.capture.create import TrackWanted, _alone_in, create_track
 from pacenote.capture.dump import JOURNAL
-from pacenote.capture.files import literal, track_files
-from pacenote.capture.source import Source
+from pacenote.capture.sources import Source
+from pacenote.capture.track_files import literal, track_files
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
@@ -79,7 +79,7 @@ def test_one_that_knows_no_points_in_time_is_scrolled(maker: Maker) -> None:
 
 
 def test_a_busy_cluster_is_asked_again(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(readers, "_PAUSE_S", 0.001)
     maker.cluster.statuses = [429, 503]
     assert sorted(maker.make()) == list(range(COUNT))
     (maker.folder / "track.json").unlink()

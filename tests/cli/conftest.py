@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from types import ModuleType
 
 import pytest
 
 from pacenote.cli.main import main
+from track.builders import document
+
+CHALLENGES = [
+    {
+        "name": "fast",
+        "default": True,
+        "description": "A quick look.",
+        "user-info": "Mind the gap.",
+        "schedule": [
+            {"operation": "read", "clients": 4, "target-throughput": 10, "tags": ["hot"]},
+            {
+                "parallel": {
+                    "completed-by": "a",
+                    "tasks": [
+                        {"name": "a", "operation": "read"},
+                        {"name": "b", "operation": "force-merge"},
+                    ],
+                }
+            },
+        ],
+    },
+    {"name": "slow", "schedule": [{"operation": "read", "iterations": 10}]},
+]
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +70,15 @@ def fake_race(monkeypatch):
         return requests
 
     return install
+
+
+@pytest.fixture
+def books(tmp_path):
+    """A folder with one track, and its template reads a parameter."""
+    folder = tmp_path / "tracks" / "books"
+    folder.mkdir(parents=True)
+    text = json.dumps(
+        document(challenges=CHALLENGES, description="{{ about | default('Books.') }}"), indent=1
+    )
+    (folder / "track.json").write_text(text)
+    return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cli.progress import Pace
+from pacenote.cli.progress_text import Pace
 from support.file_server import FileServer, file_server
 
 

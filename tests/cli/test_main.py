@@ -263,3 +263,16 @@ def test_rich_writes_to_what_cannot_be_written():
     console = Console(Full(), io.StringIO())
     console.rich_results().print("table")
     assert not console.close()
+
+
+@pytest.mark.parametrize("command", ["info", "validate-track", "render-track", "race"])
+def test_help_waits_for_nothing_slow(command):
+    """Whatever reads tracks or stores races takes longer to import than the whole answer should."""
+    program = (
+        "import sys; from pacenote.cli.main import main; main(sys.argv[1:]); "
+        "print([name for name in ('jinja2', 'sqlite3', 'pacenote.report') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, command, "--help"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("\n[]\n")

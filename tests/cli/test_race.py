@@ -9,7 +9,7 @@ import pytest
 
 from pacenote.model.pacing_options import Pacing
 from pacenote.model.result import Progress, TaskProgress
-from pacenote.store.local import RaceStore
+from pacenote.store.race_store import RaceStore
 from support.records import bulk, record, task
 
 

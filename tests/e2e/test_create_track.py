@@ -15,7 +15,7 @@ import pytest
 
 from pacenote.capture.create import TrackWanted, create_track
 from pacenote.capture.dump import JOURNAL, Journal
-from pacenote.capture.source import indices
+from pacenote.capture.sources import indices
 from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EmbeddedRequest

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pacenote.errors import UsageError
+from pacenote.lab.rate_search import Range
 from pacenote.lab.saturate import SaturationRequest, saturate
-from pacenote.lab.search import Range
 from pacenote.model.pacing_options import Pacing
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest

@@ -16,9 +16,9 @@ from pacenote.errors import CorpusError
 from pacenote.model.race_request import CorpusChoice, RaceRequest
 from pacenote.model.track import Corpus, Documents, Generator
 from pacenote.race.corpora import PreparedCorpora, prepare
+from pacenote.race.corpus_selection import generated_counts
 from pacenote.race.data_files import inside
-from pacenote.race.generated import generate
-from pacenote.race.wanted import generated_counts
+from pacenote.race.generated_corpora import generate
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track

@@ -30,7 +30,7 @@ from pacenote.plan.document import (
     Unpaced,
 )
 from pacenote.race.drive import STOPPING, drive, stopping
-from pacenote.store.local import RaceFolder
+from pacenote.store.race_folder import RaceFolder
 
 
 class Answers(BaseHTTPRequestHandler):

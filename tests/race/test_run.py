@@ -15,7 +15,7 @@ from pacenote.errors import EngineError, TrackError, UsageError
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.prefetch import prefetch_corpora
 from pacenote.race.run import dry_run, race
-from pacenote.store.local import RaceStore
+from pacenote.store.race_store import RaceStore
 from pacenote.track.git import git
 
 

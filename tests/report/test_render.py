@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pacenote.report.formatting import format_number
 from pacenote.report.model import note_lines
-from pacenote.report.numbers import format_number
 from pacenote.report.render.csv import render_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown

@@ -137,7 +137,10 @@ def test_only_the_driver_and_the_door_are_told_of_the_world():
     [
         ("import pacenote.cli.main", {"pacenote.cli.main"}),
         ("from pacenote import _core", {"pacenote._core"}),
-        ("def f():\n    from pacenote.store.local import RaceStore", {"pacenote.store.local.RaceStore"}),
+        (
+            "def f():\n    from pacenote.store.race_store import RaceStore",
+            {"pacenote.store.race_store.RaceStore"},
+        ),
         ("from ..race import run", {"pacenote.race.run"}),
         ("from . import base", {"pacenote.track.base"}),
         ("import_module('pacenote.race.run')", {"pacenote.race.run"}),

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.capture.dump import Journal, Progress, dump, writing
-from pacenote.capture.files import track_files
-from pacenote.capture.reading import choose
-from pacenote.capture.source import Source, data_streams, indices, path_of, remarks
+from pacenote.capture.readers import choose
+from pacenote.capture.sources import Source, data_streams, indices, path_of, remarks
+from pacenote.capture.track_files import track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
 from pacenote.net.rest import RestClient

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from pacenote.capture.raw import line_of
-from pacenote.capture.reading import Expired, Hit, Position, Reading
-from pacenote.capture.source import Source
+from pacenote.capture.raw_documents import line_of
+from pacenote.capture.readers import Expired, Hit, Position, Reading
+from pacenote.capture.sources import Source
 from pacenote.errors import EngineError, StoreError
 
 Progress = Callable[[str, int, int], None]

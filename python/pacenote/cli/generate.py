@@ -9,7 +9,7 @@ from pathlib import Path
 from pacenote.cli import values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import PlainListener
+from pacenote.cli.plain_progress import PlainListener
 from pacenote.units import format_count
 
 LATER: dict[str, str] = {}
@@ -41,7 +41,7 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Generates the corpus. Raises CorpusError."""
-    generated = importlib.import_module("pacenote.race.generated")
+    generated = importlib.import_module("pacenote.race.generated_corpora")
     listener = PlainListener(console)
     generated.generate(options.name, options.documents, options.seed, options.output_path, listener.preparing)
     console.progress(

@@ -10,8 +10,8 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser, one_of
 from pacenote.cli.tables import json_text, table
 from pacenote.model.codec import encode
-from pacenote.store.index import RaceFilter, RaceSummary
-from pacenote.store.local import RaceStore, check_home
+from pacenote.store.race_index import RaceFilter, RaceSummary
+from pacenote.store.race_store import RaceStore, check_home
 
 LATER = {
     "--team-path": "",

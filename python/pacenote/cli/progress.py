@@ -1,31 +1,13 @@
-"""How a race is watched: a live display on a terminal, plain lines elsewhere.
-
-Both are `RaceListener`s; the clock of running tasks is the driver's (`Progress.elapsed_s`), so that what is
-printed when depends on nothing else.
-"""
+"""Chooses how progress is shown: a live display on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from pacenote.cli.console import Console
-from pacenote.model.printable import clean
+from pacenote.cli.plain_progress import PlainListener
 from pacenote.model.race_listener import RaceListener
-from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import Progress, TaskProgress, TaskResult
-from pacenote.units import format_bytes, format_number, format_seconds
-
-EVERY_S = 10.0
-"""How often a plain line says how it goes."""
-
-_MEASURED_S = 1.0
-"""How long work must have gone on before its rate says something."""
-
-_IN_BYTES = ("downloading", "verifying", "unpacking", "packing")
-_IN_DOCUMENTS = ("generating", "reading")
-"""First words of labels, by what they count."""
 
 
 @contextmanager
@@ -34,146 +16,10 @@ def watch(console: Console) -> Generator[RaceListener, None, None]:
     if console.quiet or not console.shows_progress_on_terminal:
         yield PlainListener(console)
         return
-    from pacenote.cli.live import LiveListener
+    from pacenote.cli.live_progress import LiveListener
 
     listener = LiveListener(console)
     try:
         yield listener
     finally:
         listener.close()
-
-
-class Pace:
-    """How far each piece of work before the race is, how fast it goes and how long it will take."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._begun: dict[str, tuple[float, int]] = {}
-
-    def words(self, label: str, done: int, total: int) -> str:
-        """How it goes, in words; what was done before the first call counts as had, not as work."""
-        now = self._clock()
-        since, before = self._begun.setdefault(label, (now, done))
-        if now - since < _MEASURED_S or done <= before:
-            return share_done(done, total)
-        rate = (done - before) / (now - since)
-        said = [share_done(done, total), _rate_words(label, rate)]
-        if done < total:
-            said.append(f"{format_seconds(max(1, round((total - done) / rate)))} left")
-        return ", ".join(filter(None, said))
-
-
-class PlainListener:
-    """Prints a line when something begins or ends, and every ten seconds in between."""
-
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
-        self._clock = clock
-        self._said: dict[str, float] = {}
-        self._pace = Pace(clock)
-        self._running: set[str] = set()
-
-    def preparing(self, label: str, done: int, total: int) -> None:
-        """See `RaceListener`."""
-        now = self._clock()
-        ended = total > 0 and done >= total
-        words = self._pace.words(label, done, total)
-        if label not in self._said:
-            self._console.progress(f"{clean(label)} …")
-        elif not ended and now - self._said[label] < EVERY_S:
-            return
-        elif self._said[label] < float("inf"):
-            self._console.progress(f"{clean(label)}: {words}")
-        # What has ended is not said to end once more.
-        self._said[label] = float("inf") if ended else now
-
-    def started(self, record: RaceRecord) -> None:
-        """See `RaceListener`."""
-        self._console.progress(race_line(record))
-
-    def progress(self, progress: Progress) -> None:
-        """See `RaceListener`."""
-        for task in progress.tasks:
-            if task.task not in self._running:
-                self._running.add(task.task)
-                self._said[task.task] = progress.elapsed_s
-                self._console.progress(f"[{progress.step}/{progress.steps}] {clean(task.task)} started")
-            elif progress.elapsed_s - self._said[task.task] >= EVERY_S:
-                self._said[task.task] = progress.elapsed_s
-                self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task)}")
-
-    def task_finished(self, result: TaskResult) -> None:
-        """See `RaceListener`."""
-        self._running.discard(result.task)
-        self._console.progress(result_line(result))
-
-    def note(self, text: str) -> None:
-        """See `RaceListener`."""
-        self._console.progress(clean(text))
-
-    def warning(self, text: str) -> None:
-        """See `RaceListener`."""
-        self._console.warning(clean(text))
-
-    def finished(self, record: RaceRecord) -> None:
-        """See `RaceListener`."""
-        self._console.progress(f"race {record.race_id} is {record.verdict.state}")
-
-
-def _rate_words(label: str, rate: float) -> str:
-    kind = label.partition(" ")[0]
-    if kind in _IN_BYTES:
-        return f"{format_bytes(rate)}/s"
-    return f"{rate:,.0f} docs/s" if kind in _IN_DOCUMENTS else ""
-
-
-def share_done(done: int, total: int) -> str:
-    """How far something is; a total of 0 is not known. Large numbers are bytes or documents: shown as they
-    are.
-    """
-    if total <= 0:
-        return f"{done:,}" if done else "…"
-    return "done" if done >= total else f"{done * 100 // total} %"
-
-
-def race_line(record: RaceRecord) -> str:
-    """What is about to be raced."""
-    engine = " ".join(part for part in (record.cluster.distribution, record.cluster.version) if part)
-    challenge = f", challenge '{record.challenge}'" if record.challenge else ""
-    on = f" on {engine}" if engine else ""
-    return clean(f"race {record.race_id}: track '{record.track.name}'{challenge}{on}")
-
-
-def progress_line(task: TaskProgress) -> str:
-    """How a task is doing right now."""
-    parts = [f"{task.rate:,.0f} {task.unit}/s"]
-    if task.p50_ms is not None:
-        parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
-    if task.p99_ms is not None:
-        parts.append(f"p99 {format_seconds(task.p99_ms / 1e3)}")
-    if task.errors:
-        parts.append(f"{task.errors:,} errors")
-    if task.warming_up:
-        parts.append("warming up")
-    if task.done_share is not None:
-        parts.append(f"{task.done_share * 100:.0f} %")
-    if task.eta_s is not None:
-        parts.append(f"{format_seconds(round(task.eta_s))} left")
-    return f"{clean(task.task)}: {', '.join(parts)}"
-
-
-def result_line(result: TaskResult) -> str:
-    """What a finished task did, in one line."""
-    parts = [f"{format_seconds(result.duration_s)}"]
-    if result.throughput:
-        parts.append(f"{format_number(result.throughput.mean)} {result.unit}/s")
-    p50 = result.service_time.at(50.0) if result.service_time else None
-    if p50:
-        parts.append(f"p50 {format_seconds(p50.ms / 1e3)}")
-    if result.bytes_out:
-        parts.append(f"{format_bytes(result.bytes_out)} sent")
-    if result.error_rate:
-        # What comes next may wait for what has failed: the reason must not wait for the report.
-        reason = f" ({clean(result.errors[0].reason)[:200]})" if result.errors else ""
-        parts.append(f"error rate {result.error_rate * 100:.3g} %{reason}")
-    return f"{clean(result.task)} done: {', '.join(parts)}"

@@ -13,9 +13,9 @@ from pacenote.cli import values
 from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
-from pacenote.cli.output import add_report_options, check_report_file, show_report
 from pacenote.cli.parser import Parser, one_of
 from pacenote.cli.progress import watch
+from pacenote.cli.report_output import add_report_options, check_report_file, show_report
 from pacenote.cli.track_options import (
     add_challenge_option,
     add_filter_options,
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text)
     running = importlib.import_module("pacenote.race.run")
     if request.dry_run:
-        from pacenote.cli.matrix import matrix_text
+        from pacenote.cli.dry_run import matrix_text
 
         console.result(matrix_text(running.dry_run(request)))
         return 0
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def _interrupted(request: RaceRequest) -> Interrupted:
     """What to say when a race was stopped outside its measured part."""
-    from pacenote.store.local import RaceStore
+    from pacenote.store.race_store import RaceStore
 
     kept = (RaceStore(request.home).races / request.race_id).exists()
     hint = "what was measured before is kept: see `pacenote list races`" if kept else ""
@@ -113,7 +113,7 @@ def _interrupted(request: RaceRequest) -> Interrupted:
 def build_request(options: argparse.Namespace) -> RaceRequest:
     """The race that the options ask for. Raises UsageError where they contradict each other."""
     # It needs SQLite, which takes longer to load than --help should.
-    from pacenote.store.local import LATEST, RaceStore, is_race_id
+    from pacenote.store.race_store import LATEST, RaceStore, is_race_id
 
     track = track_fields(options)
     race_id = options.race_id or str(uuid.uuid4())

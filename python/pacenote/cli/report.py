@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from pacenote.cli.console import Console
-from pacenote.cli.output import add_report_options, show_report
 from pacenote.cli.parser import Parser
-from pacenote.store.local import RaceStore
+from pacenote.cli.report_output import add_report_options, show_report
+from pacenote.store.race_store import RaceStore
 
 LATER: dict[str, str] = {}
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
-from pacenote.cli.output import check_report_file
 from pacenote.cli.parser import Parser
 from pacenote.cli.progress import watch
+from pacenote.cli.report_output import check_report_file
 from pacenote.errors import Interrupted, StoreError, UsageError, VoidRace
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def build_request(options: argparse.Namespace) -> SaturationRequest:
     """The search that the options ask for. Raises UsageError where they contradict each other."""
+    from pacenote.lab.rate_search import Range
     from pacenote.lab.saturate import SaturationRequest
-    from pacenote.lab.search import Range
     from pacenote.model.saturation import Objective, parse_limits
 
     if options.dry_run:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pacenote.errors import StoreError, UsageError
 from pacenote.lab.probe import judged, lowest_rate, window_s, work_per_operation
-from pacenote.lab.search import Range, Try, next_rate, so_far
+from pacenote.lab.rate_search import Range, Try, next_rate, so_far
 from pacenote.model.driver_health import busiest_share, void_reasons
 from pacenote.model.messages import near, quoted
 from pacenote.model.race_listener import RaceListener
@@ -32,7 +32,7 @@ from pacenote.race.drive import Drive
 from pacenote.race.run import Stage, stage
 from pacenote.stats.usl import LEVELS, doubling, fit_usl
 from pacenote.store.files import PRIVATE_FOLDER, store_error, write_atomically
-from pacenote.store.local import RaceFolder
+from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
 
 FILE = "saturation.json"

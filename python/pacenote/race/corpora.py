@@ -16,9 +16,9 @@ from pacenote.model.race_record import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.plan.corpora import Selected, needed_documents, no_documents
+from pacenote.race.corpus_selection import base_of, full_file, generated_counts, is_excerpt
 from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
-from pacenote.race.generated import Progress, alone_in, core_call, folder_name, generated_corpus
-from pacenote.race.wanted import base_of, full_file, generated_counts, is_excerpt
+from pacenote.race.generated_corpora import Progress, alone_in, core_call, folder_name, generated_corpus
 
 
 @dataclass(frozen=True, slots=True)

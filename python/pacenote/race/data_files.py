@@ -19,7 +19,7 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.space import check_space
 from pacenote.model.track import ARCHIVES, Corpus, Documents
-from pacenote.race.generated import Progress, alone_in, core_call, not_written
+from pacenote.race.generated_corpora import Progress, alone_in, core_call, not_written
 
 AS_IS_HINT = "--corpus=as-is uses the file as it is; otherwise replace it"
 

@@ -20,7 +20,7 @@ from pacenote import _core
 from pacenote.errors import DriverError
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.result import Progress, TaskResult, ValueSummary
-from pacenote.store.local import RaceFolder
+from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
     from pacenote.python_tasks.tasks import Program

@@ -24,7 +24,7 @@ from pacenote.operations.base import Context
 from pacenote.plan.corpora import Selected, no_documents
 from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Plan, PlannedTask, Scheduled
 from pacenote.race.corpora import PreparedCorpora
-from pacenote.race.generated import Progress, core_call
+from pacenote.race.generated_corpora import Progress, core_call
 from pacenote.track.dependencies import install_dependencies
 from pacenote.track.prepare import Prepared
 

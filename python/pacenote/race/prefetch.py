@@ -8,7 +8,7 @@ from pathlib import Path
 from pacenote.model.race_request import RaceRequest
 from pacenote.provision.engine import EmbeddedRequest, install_engine
 from pacenote.race.corpora import prepare
-from pacenote.race.generated import Progress
+from pacenote.race.generated_corpora import Progress
 from pacenote.track.prepare import prepare_track
 
 

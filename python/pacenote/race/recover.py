@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pacenote import _core
 from pacenote.errors import StoreError
-from pacenote.store.local import RaceFolder
+from pacenote.store.race_folder import RaceFolder
 
 
 def recover(folder: RaceFolder) -> bool:

@@ -34,10 +34,8 @@ from pacenote.plan.document import OnError, Plan, Samples
 from pacenote.plan.explain import StepLines, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EmbeddedRequest, check_request
-from pacenote.race.aim import aimed, client_used, found, known
 from pacenote.race.corpora import PreparedCorpora, prepare
-from pacenote.race.describe import cluster_used, sha256_of
-from pacenote.race.documents import check_documents
+from pacenote.race.document_check import check_documents
 from pacenote.race.drive import Drive, drive, stopping
 from pacenote.race.plugins import (
     after_load,
@@ -48,7 +46,10 @@ from pacenote.race.plugins import (
     sourced_by,
     tell_data_files,
 )
-from pacenote.store.local import RaceFolder, RaceStore
+from pacenote.race.record import cluster_used, sha256_of
+from pacenote.race.targets import aimed, client_used, found, known
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.device import Devices
 from pacenote.telemetry.environment import read_environment
 from pacenote.telemetry.index_stats import IndexStats

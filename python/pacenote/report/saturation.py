@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pacenote.model.printable import clean
 from pacenote.model.saturation import Interval, Level, LimitedBy, Probe, Saturation, UslFit
-from pacenote.report.numbers import format_number as plain
+from pacenote.report.formatting import format_number as plain
 from pacenote.units import format_count, format_number
 
 _WHY: dict[LimitedBy, str] = {

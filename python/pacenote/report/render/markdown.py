@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pacenote.report.formatting import format_interval, format_number
 from pacenote.report.model import Align, Note, Report, note_lines
-from pacenote.report.numbers import format_interval, format_number
 
 _VALUE = 2
 """The column that `--report-numbers-align` is about."""

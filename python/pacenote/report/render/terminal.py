@@ -6,8 +6,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from pacenote.report.formatting import format_interval, format_number
 from pacenote.report.model import Align, Note, Report, note_lines
-from pacenote.report.numbers import format_interval, format_number
 from pacenote.report.render.markdown import pad_decimals
 
 _COLOURS = {"valid": "bold green", "suspect": "bold yellow", "void": "bold red"}

@@ -24,7 +24,7 @@ from pacenote.model.work import (
     Supplied,
 )
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
-from pacenote.race.documents import check_documents
+from pacenote.race.document_check import check_documents
 from support.records import task
 
 

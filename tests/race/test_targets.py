@@ -16,8 +16,8 @@ from pacenote.model.race_record import ClientUsed, RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.http_pool import basic_header
 from pacenote.plan.document import Host, Proxy, Target
-from pacenote.race.aim import client_used
 from pacenote.race.run import race
+from pacenote.race.targets import client_used
 from support.secure import engine
 
 EVERYWHERE = """

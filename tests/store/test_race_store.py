@@ -10,8 +10,10 @@ import pytest
 
 from pacenote.errors import StoreError
 from pacenote.store import files
-from pacenote.store.index import RaceFilter
-from pacenote.store.local import RaceFolder, RaceStore, default_home, is_race_id
+from pacenote.store.home import default_home
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_index import RaceFilter
+from pacenote.store.race_store import RaceStore, is_race_id
 from support.records import bulk, paced, record, task
 
 

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacenote.cli.console import Console
-from pacenote.cli.progress import Pace, race_line, result_line
+from pacenote.cli.progress_text import Pace, race_line, result_line
 from pacenote.model.printable import clean
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Progress, TaskProgress, TaskResult

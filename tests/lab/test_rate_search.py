@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pacenote.lab.search import Range, Try, next_rate, so_far
+from pacenote.lab.rate_search import Range, Try, next_rate, so_far
 
 WITHIN = Range(start=50, lowest=1, highest=100_000)
 

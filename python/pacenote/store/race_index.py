@@ -70,7 +70,7 @@ class RaceFilter:
     user_tags: Mapping[str, str] = field(default_factory=dict)
 
 
-class Index:
+class RaceIndex:
     """Looks up races below the folder `races`; every method sees what is on disk now."""
 
     def __init__(self, races: Path) -> None:

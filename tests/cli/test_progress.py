@@ -5,8 +5,9 @@ import io
 from rich.console import Console as RichConsole
 
 from pacenote.cli.console import Console
-from pacenote.cli.live import progress_table
-from pacenote.cli.progress import PlainListener, watch
+from pacenote.cli.live_progress import progress_table
+from pacenote.cli.plain_progress import PlainListener
+from pacenote.cli.progress import watch
 from pacenote.model.result import Progress, TaskProgress
 from support.records import record, task
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pacenote.capture.raw import raw_sources
-from pacenote.capture.source import Source, path_of
+from pacenote.capture.raw_documents import raw_sources
+from pacenote.capture.sources import Source, path_of
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
 from pacenote.net.rest import Reply, RestClient

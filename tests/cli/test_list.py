@@ -1,14 +1,11 @@
-"""The commands that work from what is stored, and `generate`."""
+"""`pacenote list`: races, and the kinds of things without a file of their own."""
 
 import json
-import sys
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from pacenote.store.local import RaceStore
-from support.records import record, task
+from pacenote.store.race_store import RaceStore
+from support.records import record
 
 
 @pytest.fixture
@@ -61,48 +58,6 @@ def test_a_bad_date(run):
     assert err.startswith("error: '2026-03-01' is no date\nhint: dates are written yyyyMMdd")
 
 
-def test_a_report_is_printed_again(run, races):
-    for arguments in (("abc-2",), ("latest", "--quiet", "--offline")):
-        code, out, err = run("report", *arguments)
-        assert (code, err) == (0, "")
-        assert "- Race ID: abc-2" in out
-        assert "99.9th percentile service time" in out
-
-
-def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
-    RaceStore().create(record("killed", tasks=(), complete=False)).append(task())
-    code, out, _ = run("report", "killed")
-    assert code == 0
-    assert "Mean Throughput" in out
-    assert "- Reason: the race has not finished" in out
-
-
-def test_a_report_of_nothing(run, races):
-    assert run("report", "nope")[0] == 64
-    code, _, err = run("report", "abc")
-    assert code == 64
-    assert err.startswith("error: 'abc' is the beginning of 2 races: abc-1, abc-2\nhint: give more of the id")
-
-
-def test_generating(run, monkeypatch, tmp_path):
-    calls = []
-
-    def generate(name, documents, seed, output_dir, progress):
-        progress("generating http_logs", documents, documents)
-        calls.append((name, documents, seed, output_dir))
-
-    module = ModuleType("pacenote.race.generated")
-    module.generate = generate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pacenote.race.generated", module)
-    code, out, err = run("generate", "http_logs", "--docs=1000", "--seed=7", f"--output-path={tmp_path}")
-    said = f"generating http_logs …\n1,000 documents of http_logs in {tmp_path}\n"
-    assert (code, out, err) == (0, "", said)
-    run("generate", "http_logs", "--docs=5")
-    assert calls == [("http_logs", 1000, 7, tmp_path), ("http_logs", 5, 42, Path())]
-    assert run("generate", "http_logs")[0] == 2
-    assert run("generate", "http_logs", "--docs=0")[0] == 2
-
-
 @pytest.mark.parametrize("place", [".", "races"])
 def test_a_home_that_is_no_folder(run, home, place):
     (home / place).parent.mkdir(parents=True, exist_ok=True)
@@ -110,3 +65,19 @@ def test_a_home_that_is_no_folder(run, home, place):
     code, out, err = run("list", "races")
     assert (code, out) == (64, "")
     assert err.startswith(f"error: races cannot be looked for in {home / place}: Not a directory\n")
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("pipelines", "benchmark-only     race against a cluster that runs already"),
+        ("cars", "4gheap      4 GB of heap"),
+        ("telemetry", "jvm-stats    Count and time of collections"),
+        ("elasticsearch-plugins", "No plugins of the engine are available."),
+    ],
+)
+def test_other_things_are_listed(run, what, line):
+    code, out, err = run("list", what)
+    assert (code, err) == (0, "")
+    assert any(text.startswith(line) for text in out.splitlines())
+    assert isinstance(json.loads(run("list", what, "--format=json")[1]), list)

@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from pacenote.store.index import RaceFilter
-from pacenote.store.local import RaceStore
+from pacenote.store.race_index import RaceFilter
+from pacenote.store.race_store import RaceStore
 from support.records import record
 
 

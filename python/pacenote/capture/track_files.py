@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pacenote.capture.dump import Dumped
-from pacenote.capture.source import Source
+from pacenote.capture.sources import Source
 
 _TEMPLATED = {
     "number_of_shards": "{{{{number_of_shards | default({})}}}}",

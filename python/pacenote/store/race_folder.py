@@ -1,0 +1,139 @@
+"""The folder of one race: its record, the results of its tasks, its plan, and the names of its other files.
+
+    <race-id>/
+    ├── race.json          the record; `complete` says whether the race ran to its end
+    ├── tasks.jsonl        results of finished tasks, one per line, until race.json holds them
+    ├── plan.json          what the driver was given
+    ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
+    ├── series.parquet
+    ├── telemetry.parquet  reserved; no file of this name is written yet
+    └── artifacts/         engine logs, recordings, reports
+
+A race that was killed is readable up to its last finished task: its `race.json` is the record it started
+with, and `tasks.jsonl` has the results since. A line torn by the kill is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pacenote.errors import PacenoteError, StoreError
+from pacenote.model.race_record import RaceRecord
+from pacenote.model.result import TaskResult
+from pacenote.model.verdict import judge
+from pacenote.store.files import append_line, store_error, write_atomically
+
+
+class RaceFolder:
+    """The files of one race. Only the race itself writes here; anyone may read at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def race_json(self) -> Path:
+        """The record."""
+        return self.path / "race.json"
+
+    @property
+    def journal(self) -> Path:
+        """Results of finished tasks while the race runs."""
+        return self.path / "tasks.jsonl"
+
+    @property
+    def plan_json(self) -> Path:
+        """The plan that is driven."""
+        return self.path / "plan.json"
+
+    @property
+    def samples(self) -> Path:
+        """One row per request, written by the driver."""
+        return self.path / "samples.parquet"
+
+    @property
+    def series(self) -> Path:
+        """One row per task and second, written by the driver."""
+        return self.path / "series.parquet"
+
+    @property
+    def telemetry(self) -> Path:
+        """Sampled values of the engine and the hosts; nobody writes them yet."""
+        return self.path / "telemetry.parquet"
+
+    @property
+    def artifacts(self) -> Path:
+        """Logs, recordings and reports."""
+        return self.path / "artifacts"
+
+    def write(self, record: RaceRecord) -> None:
+        """Stores the record in place of the one before. Raises StoreError; the one before is then still
+        there.
+        """
+        text = json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        write_atomically(self.race_json, text.encode())
+
+    def append(self, result: TaskResult) -> None:
+        """Stores the result of a finished task, durably. Raises StoreError."""
+        append_line(
+            self.journal, json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False).encode()
+        )
+
+    def finish(self, record: RaceRecord) -> None:
+        """Stores the final record, which holds all results, and drops the journal. Raises StoreError."""
+        self.write(record)
+        try:
+            self.journal.unlink(missing_ok=True)
+        except OSError as error:
+            raise store_error("remove", self.journal, error) from error
+
+    def write_plan(self, text: str) -> None:
+        """Stores the plan document. Raises StoreError."""
+        write_atomically(self.plan_json, text.encode())
+
+    def read(self) -> RaceRecord:
+        """The record; of a race that runs or was killed with every task that finished. Raises StoreError."""
+        try:
+            record = RaceRecord.from_document(json.loads(self.race_json.read_bytes()))
+        except FileNotFoundError:
+            raise StoreError(
+                f"no race.json in {self.path}",
+                hint="the race was killed before it began, or the folder is not a race",
+            ) from None
+        except OSError as error:
+            raise store_error("read", self.race_json, error) from error
+        except (ValueError, RecursionError) as error:
+            raise StoreError(
+                f"{self.race_json} is not readable JSON: {error}", hint="the file is damaged"
+            ) from None
+        except PacenoteError as error:
+            raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
+        return record if record.complete else self._with_journal(record)
+
+    def _with_journal(self, record: RaceRecord) -> RaceRecord:
+        known = {task.task for task in record.tasks}
+        since = tuple(task for task in self._journalled() if task.task not in known)
+        if not since:
+            return record
+        record = dataclasses.replace(record, tasks=record.tasks + since)
+        return dataclasses.replace(record, verdict=judge(record))
+
+    def _journalled(self) -> Iterator[TaskResult]:
+        try:
+            lines = self.journal.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise store_error("read", self.journal, error) from error
+        # A complete line ends in a newline, so what follows the last newline is empty or torn.
+        for number, line in enumerate(lines[:-1], start=1):
+            try:
+                yield TaskResult.from_document(json.loads(line))
+            except (ValueError, RecursionError):
+                raise StoreError(
+                    f"{self.journal}, line {number} is not readable JSON", hint="the file is damaged"
+                ) from None
+            except PacenoteError as error:
+                raise StoreError(f"{self.journal}, line {number}: {error.message}", hint=error.hint) from None

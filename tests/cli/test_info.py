@@ -1,0 +1,46 @@
+"""`pacenote info`: what it shows of a track."""
+
+
+def test_info_shows_data_challenges_and_tasks(run, books):
+    code, out, err = run("info", f"--track-path={books}")
+    assert (code, err) == (0, "")
+    assert out == (
+        "Track books\n"
+        "  Books.\n"
+        "\n"
+        "Documents: 10 documents\n"
+        "  library: 1 file, 10 documents\n"
+        "Indices: books\n"
+        "\n"
+        "Challenge fast (run by default)\n"
+        "===============================\n"
+        "  A quick look.\n"
+        "  Note: Mind the gap.\n"
+        "1. read (search, 4 clients, 10 ops/s, tags hot)\n"
+        "2. in parallel, 2 clients, completed by a:\n"
+        "   2.1 a (search)\n"
+        "   2.2 b (force-merge)\n"
+        "\n"
+        "Challenge slow\n"
+        "==============\n"
+        "1. read (search)\n"
+    )
+
+
+def test_info_of_a_part(run, books):
+    _, out, _ = run("info", f"--track-path={books}", "--challenge=fast", "--exclude-tasks=a,read")
+    assert "Challenge slow" not in out
+    assert out.endswith("1. in parallel, 1 client:\n   1.1 b (force-merge)\n")
+
+
+def test_terminals_are_not_controlled_by_tracks(run, books):
+    text = (books / "track.json").read_text().replace("Mind the gap.", "\\u001b[2Jgap\\nbelow")
+    text = text.replace('"name": "b"', '"name": "b\\u001b[2J"')
+    (books / "track.json").write_text(text)
+    _, out, _ = run("info", f"--track-path={books}")
+    assert "  Note:  [2Jgap below\n" in out
+    _, out, _ = run("race", f"--track-path={books}", "--dry-run", "--include-tasks=type:force-merge")
+    assert "  b [2J (force-merge): 1 client" in out
+    code, _, err = run("info", f"--track-path={books}", "--challenge=\x1b[2J\nslow")
+    assert code == 64
+    assert err.startswith('error: track "books" has no challenge " [2J slow"')

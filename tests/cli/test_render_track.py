@@ -1,0 +1,47 @@
+"""`pacenote render-track`: the JSON of a track."""
+
+import json
+
+import pytest
+
+
+def test_a_track_is_rendered(run, books, tmp_path):
+    arguments = ("render-track", f"--track-path={books}", "--track-params=about:Mine")
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["description"] == "Mine"
+    code, nothing, err = run(*arguments, f"--output-path={tmp_path / 'out.json'}")
+    assert (code, nothing) == (0, "")
+    assert err == f"track books rendered to {tmp_path / 'out.json'}\n"
+    assert (tmp_path / "out.json").read_text() == out
+
+
+def test_a_track_that_renders_to_no_json_is_still_shown(run, books):
+    (books / "track.json").write_text('{"a": {{ 1 + 1 }} 3}')
+    code, out, err = run("render-track", f"--track-path={books}")
+    assert (code, out) == (64, '{"a": 2 3}')
+    assert err.startswith("warning: this is no valid JSON: Expecting ',' delimiter")
+
+
+@pytest.mark.parametrize(
+    ("text", "rendering", "reading"),
+    [
+        ('{"a": NaN}', "NaN is no number in JSON", "holds NaN, which is no number in JSON"),
+        ("[" * 100_000, "maximum recursion depth exceeded", "nests too deeply to be read"),
+    ],
+)
+def test_json_that_no_engine_reads(run, books, text, rendering, reading):
+    (books / "track.json").write_text(text)
+    code, out, err = run("render-track", f"--track-path={books}")
+    assert (code, out) == (64, text)
+    assert rendering in err
+    code, out, err = run("info", f"--track-path={books}")
+    assert (code, out) == (64, "")
+    assert err == f"error: track.json rendered {reading}\n"
+    assert run("list", "tracks", f"--track-path={books.parent}")[0] == 0
+
+
+def test_secrets_stay_out_of_errors_of_rendering(run, books):
+    (books / "track.json").write_text("{% include secret_word %}")
+    _, _, err = run("render-track", f"--track-path={books}", "--track-params=secret_word:hunter2")
+    assert 'there is no file "<hidden>" in the track\'s folder' in err

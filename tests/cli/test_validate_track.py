@@ -1,0 +1,27 @@
+"""`pacenote validate-track`: valid tracks, and all problems of others."""
+
+
+def test_a_valid_track(run, books):
+    arguments = ("validate-track", f"--track-path={books}")
+    assert run(*arguments) == (0, 'track "books" is valid: 2 challenges, 4 tasks\n', "")
+    assert run(*arguments, "--challenge=slow")[1] == 'track "books" is valid: 1 challenge, 1 task\n'
+    assert run(*arguments, "--build-flavor=serverless")[1].endswith("2 challenges, 3 tasks\n")
+    assert run(*arguments, "--quiet") == (0, "", "")
+
+
+def test_problems_of_all_challenges_are_told_once(run, books):
+    text = (books / "track.json").read_text()
+    (books / "track.json").write_text(
+        text.replace('"force-merge"', '"force-mrge"').replace('"body"', '"bdy"')
+    )
+    code, out, err = run("validate-track", f"--track-path={books}")
+    assert (code, out) == (64, "")
+    assert err.startswith('error: track "books" has 2 problems\n')
+    assert err.count("operations[0].body is missing") == 1
+    assert 'did you mean "force-merge"?' in err
+
+
+def test_a_parameter_that_nobody_reads(run, books):
+    code, _, err = run("validate-track", f"--track-path={books}", "--track-params=abuot:x")
+    assert code == 64
+    assert '"abuot" (did you mean "about"?)' in err
