@@ -25,7 +25,6 @@
 //! | `schedule/` | when operations are due, when a task ends, waking up |
 //! | `python/` | parameter sources, runners and schedulers in Python |
 //! | `operation/` | carrying out operations: requests, bulks, pages, composites |
-//! | `outcome.rs` | what became of an operation |
 //! | `response/` | is a reply a success |
 //! | `transport/` | connections, TLS, HTTP/1.1 |
 //! | `health/` | can the driver's figures be trusted: its threads, the clocks, the host |
@@ -36,7 +35,6 @@ mod coordinator;
 mod error;
 mod health;
 mod operation;
-mod outcome;
 mod python;
 mod race;
 mod response;

@@ -18,7 +18,7 @@ use crate::cancel::Desk;
 use crate::error::DriveError;
 use crate::operation::bulk_retry;
 use crate::operation::compression::{Payload, coding, pack_in_slices};
-use crate::outcome::Outcome;
+use crate::operation::outcome::Outcome;
 use crate::response::check::judge_bulk;
 use crate::transport::http::Head;
 use crate::transport::pool::Link;
@@ -244,17 +244,17 @@ impl BulkSource {
         let body = Payload { bytes, content: content.len() };
         let mut no_room = Vec::new();
         let judge = |status, reply: &[u8]| {
-            let verdict = judge_bulk(status, reply, documents);
-            if retries > 0 && verdict.class == ErrorClass::BulkItem {
+            let result = judge_bulk(status, reply, documents);
+            if retries > 0 && result.class == ErrorClass::BulkItem {
                 no_room = bulk_retry::no_room(reply, documents);
             }
-            verdict
+            result
         };
         let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
-        let verdict = &mut outcome.verdict;
-        if !verdict.is_success() && verdict.class != ErrorClass::BulkItem {
+        let result = &mut outcome.result;
+        if !result.is_success() && result.class != ErrorClass::BulkItem {
             // Without a reply about each document none of them is known to be in the index.
-            (verdict.accepted, verdict.rejected) = (0, documents);
+            (result.accepted, result.rejected) = (0, documents);
         }
         (outcome, no_room)
     }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use pacenote_record::ErrorClass;
 use serde::Deserialize;
 
-use crate::outcome::{Outcome, Verdict};
+use crate::operation::outcome::Outcome;
+use crate::response::outcome::ReplyOutcome;
 
 /// The status of a document that the engine had no room for.
 const TOO_MANY: u16 = 429;
@@ -52,13 +53,13 @@ pub fn pick(body: &[u8], positions: &[usize]) -> Vec<u8> {
 
 /// An operation whose `again` documents are sent once more: what is known without them.
 pub fn without(mut before: Outcome, again: u64) -> Outcome {
-    let verdict = &mut before.verdict;
-    verdict.rejected = verdict.rejected.saturating_sub(again);
-    verdict.failures.retain(|failure| failure.status != TOO_MANY);
+    let result = &mut before.result;
+    result.rejected = result.rejected.saturating_sub(again);
+    result.failures.retain(|failure| failure.status != TOO_MANY);
     // Reasons beyond the most that are kept are counted with the last one, whatever their status.
-    let named: u64 = verdict.failures.iter().map(|failure| failure.count).sum();
-    if let Some(last) = verdict.failures.last_mut() {
-        last.count = (last.count + verdict.rejected).saturating_sub(named);
+    let named: u64 = result.failures.iter().map(|failure| failure.count).sum();
+    if let Some(last) = result.failures.last_mut() {
+        last.count = (last.count + result.rejected).saturating_sub(named);
     }
     before
 }
@@ -66,13 +67,13 @@ pub fn without(mut before: Outcome, again: u64) -> Outcome {
 /// The operation with its next attempt, which was about the documents that [`without`] left out. Its time is that of
 /// all attempts, since its work is, too.
 pub fn join(before: Outcome, after: Outcome) -> Outcome {
-    let (first, last) = (before.verdict, after.verdict);
+    let (first, last) = (before.result, after.result);
     let took_ms = match (first.took_ms, last.took_ms) {
         (first, last) if first >= 0 && last >= 0 => first + last,
         (first, last) => first.max(last),
     };
     let class = if last.class == ErrorClass::None && first.rejected > 0 { first.class } else { last.class };
-    let verdict = Verdict {
+    let result = ReplyOutcome {
         class,
         accepted: first.accepted + last.accepted,
         rejected: first.rejected + last.rejected,
@@ -82,7 +83,7 @@ pub fn join(before: Outcome, after: Outcome) -> Outcome {
     Outcome {
         first_sent: before.first_sent,
         sent: before.sent,
-        verdict,
+        result,
         retries: before.retries + 1,
         traffic: before.traffic + after.traffic,
         ..after
@@ -92,7 +93,7 @@ pub fn join(before: Outcome, after: Outcome) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Failure;
+    use crate::response::outcome::Failure;
 
     #[test]
     fn only_documents_without_room_are_picked_and_only_if_every_item_is_there() {
@@ -111,9 +112,10 @@ mod tests {
     fn reasons_of_documents_that_are_sent_again_are_taken_back() {
         let failure = |status, count| Failure { status, kind: "k".into(), reason: "r".into(), count };
         let failures = vec![failure(429, 5), failure(400, 1), failure(400, 3)];
-        let verdict = Verdict { class: ErrorClass::BulkItem, accepted: 1, rejected: 9, took_ms: 2, failures };
+        let result =
+            ReplyOutcome { class: ErrorClass::BulkItem, accepted: 1, rejected: 9, took_ms: 2, failures };
         // Two of the last kind were in truth without room: there were too many reasons to tell them apart.
-        let left = without(Outcome { verdict, ..Outcome::nothing() }, 7).verdict;
+        let left = without(Outcome { result, ..Outcome::nothing() }, 7).result;
         assert_eq!((left.accepted, left.rejected), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
     }

@@ -10,7 +10,8 @@ use tokio::sync::Semaphore;
 
 use super::{Destination, Operation, Run};
 use crate::error::DriveError;
-use crate::outcome::{Label, Outcome, Part, Verdict};
+use crate::operation::outcome::{Label, Outcome, SubOperation};
+use crate::response::outcome::ReplyOutcome;
 
 /// A composite operation for one host.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ enum Item {
 struct Inner {
     label: Arc<Label>,
     operation: Operation,
-    /// It is a composite itself: recorded by its parts.
+    /// It is a composite itself: recorded by its sub-operations.
     nested: bool,
 }
 
@@ -39,7 +40,7 @@ enum End {
     /// The race or the step is over.
     CutShort,
     /// An operation failed.
-    Failed(Verdict, u16),
+    Failed(ReplyOutcome, u16),
 }
 
 type Streaming<'a> = Pin<Box<dyn Future<Output = Result<(), End>> + 'a>>;
@@ -56,24 +57,24 @@ impl Composite {
     }
 
     /// Carries all of it out; the first failure stops it. What went over the wire is only known of the outermost
-    /// composite, whose parts are all there is. `None` when it was cut short while it waited.
+    /// composite, whose sub-operations are all there is. `None` when it was cut short while it waited.
     pub async fn send(&mut self, run: &Run<'_>) -> Option<Outcome> {
         // A composite within another shares its connections.
         let own = self.max_connections.filter(|_| !run.within).map(Semaphore::new);
         let within = Run { limit: run.limit.or(own.as_ref()), within: true, ..*run };
-        let earlier = run.parts.borrow().len();
+        let earlier = run.sub_operations.borrow().len();
         if !run.within {
             // Calls before it say themselves what they sent.
             run.wire.take();
         }
         let ended = stream(&mut self.items, &within).await;
-        let (verdict, status) = match ended {
-            Ok(()) => (Verdict::success(1, -1), None),
-            Err(End::Failed(verdict, status)) => (verdict, Some(status)),
+        let (result, status) = match ended {
+            Ok(()) => (ReplyOutcome::success(1, -1), None),
+            Err(End::Failed(result, status)) => (result, Some(status)),
             Err(End::CutShort) => return None,
         };
-        let mut whole = times(&run.parts.borrow()[earlier..]);
-        whole.verdict = verdict;
+        let mut whole = times(&run.sub_operations.borrow()[earlier..]);
+        whole.result = result;
         whole.status = status.unwrap_or(whole.status);
         if !run.within {
             whole.traffic = run.wire.take();
@@ -105,9 +106,9 @@ fn prepare(items: &[PlannedItem], to: Destination<'_>) -> Result<Vec<Item>, Driv
 }
 
 /// From the beginning of the first part to the end of the last.
-fn times(parts: &[Part]) -> Outcome {
+fn times(sub_operations: &[SubOperation]) -> Outcome {
     let mut whole = Outcome::nothing();
-    let outcomes = || parts.iter().map(|part| &part.outcome);
+    let outcomes = || sub_operations.iter().map(|part| &part.outcome);
     if let (Some(sent), Some(last)) =
         (outcomes().map(|part| part.first_sent).min(), outcomes().max_by_key(|part| part.done))
     {
@@ -160,13 +161,13 @@ async fn together(mut streams: Vec<Streaming<'_>>) -> Result<(), End> {
 impl Inner {
     async fn send(&mut self, run: &Run<'_>) -> Result<(), End> {
         let outcome = self.operation.run(run).await.ok_or(End::CutShort)?;
-        let verdict = &outcome.verdict;
-        let failed = (!verdict.is_success()).then(|| {
+        let result = &outcome.result;
+        let failed = (!result.is_success()).then(|| {
             let rejected = 0;
-            End::Failed(Verdict { rejected, accepted: 0, took_ms: -1, ..verdict.clone() }, outcome.status)
+            End::Failed(ReplyOutcome { rejected, accepted: 0, took_ms: -1, ..result.clone() }, outcome.status)
         });
         if !self.nested {
-            run.parts.borrow_mut().push(Part { label: Arc::clone(&self.label), outcome });
+            run.sub_operations.borrow_mut().push(SubOperation { label: Arc::clone(&self.label), outcome });
         }
         failed.map_or(Ok(()), Err)
     }

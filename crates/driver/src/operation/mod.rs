@@ -15,6 +15,7 @@ mod bulk_retry;
 mod captures;
 mod composite;
 pub mod compression;
+pub mod outcome;
 mod paging;
 mod request;
 mod template;
@@ -29,8 +30,10 @@ use tokio::sync::Semaphore;
 use crate::cancel::Desk;
 use crate::cancel::unless_stopped;
 use crate::error::DriveError;
-use crate::outcome::{Outcome, Part, Traffic, Verdict};
+use crate::operation::outcome::{Outcome, SubOperation};
+use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::Links;
+use crate::transport::traffic::Traffic;
 
 use captures::Memory;
 use composite::Composite;
@@ -67,7 +70,7 @@ enum Kind {
 struct Any {
     operation: Operation,
     memory: RefCell<Memory>,
-    parts: RefCell<Vec<Part>>,
+    sub_operations: RefCell<Vec<SubOperation>>,
 }
 
 impl Prepared {
@@ -85,7 +88,7 @@ impl Prepared {
             }
         }
         let operation = Operation::new(calls, retry, to)?;
-        let any = Any { operation, memory: RefCell::default(), parts: RefCell::default() };
+        let any = Any { operation, memory: RefCell::default(), sub_operations: RefCell::default() };
         Ok(Self { kind: Kind::Any(Box::new(any)) })
     }
 
@@ -106,13 +109,13 @@ impl Prepared {
 
 impl Any {
     async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
-        let Self { operation, memory, parts } = self;
+        let Self { operation, memory, sub_operations } = self;
         memory.get_mut().clear();
-        parts.get_mut().clear();
+        sub_operations.get_mut().clear();
         let wire = Wire::default();
-        let run = Run { links, desk, memory, parts, wire: &wire, limit: None, within: false };
+        let run = Run { links, desk, memory, sub_operations, wire: &wire, limit: None, within: false };
         let mut outcome = operation.run(&run).await?;
-        outcome.parts = std::mem::take(parts.get_mut());
+        outcome.sub_operations = std::mem::take(sub_operations.get_mut());
         Some(outcome)
     }
 }
@@ -124,7 +127,7 @@ struct Run<'a> {
     desk: &'a Desk<'a>,
     memory: &'a RefCell<Memory>,
     /// The operations within that have ended.
-    parts: &'a RefCell<Vec<Part>>,
+    sub_operations: &'a RefCell<Vec<SubOperation>>,
     wire: &'a Wire,
     /// How many requests may be under way at a time.
     limit: Option<&'a Semaphore>,
@@ -217,7 +220,7 @@ impl Operation {
     }
 
     fn may_retry(&self, outcome: &Outcome) -> bool {
-        match outcome.verdict.class {
+        match outcome.result.class {
             ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
                 self.retry.on_timeout
             }
@@ -232,7 +235,7 @@ impl Operation {
         let mut whole: Option<Outcome> = None;
         for step in &mut self.steps {
             let outcome = step.run(run).await?;
-            let failed = !outcome.verdict.is_success();
+            let failed = !outcome.result.is_success();
             whole = Some(match whole {
                 None => outcome,
                 Some(before) => before.join(outcome),
@@ -281,7 +284,7 @@ impl Step {
 async fn wait(duration: Duration, weight: u64, desk: &Desk<'_>) -> Option<Outcome> {
     let sent = Instant::now();
     pause(duration, desk).await?;
-    Some(Outcome { first_sent: sent, sent, verdict: Verdict::success(weight, -1), ..Outcome::nothing() })
+    Some(Outcome { first_sent: sent, sent, result: ReplyOutcome::success(weight, -1), ..Outcome::nothing() })
 }
 
 /// Waits between two requests; `None` when the race or the step ends meanwhile.

@@ -7,8 +7,9 @@ use super::request::{Letter, Sheet, exchange};
 use super::template::{Template, Values};
 use super::{Destination, Run};
 use crate::error::DriveError;
-use crate::outcome::{Outcome, Verdict};
+use crate::operation::outcome::Outcome;
 use crate::response::json_scan::{Elements, Fields, value, whole};
+use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::Link;
 
 /// A paging request for one host.
@@ -99,20 +100,20 @@ impl Pages {
         self.key.clear();
         self.pit.clear();
         let (mut whole, mut more) = self.fetch(true, link, run).await?;
-        while more && self.most.is_none_or(|most| whole.verdict.accepted < u64::from(most)) {
+        while more && self.most.is_none_or(|most| whole.result.accepted < u64::from(most)) {
             let (page, yet_more) = self.fetch(false, link, run).await?;
-            let took_ms = whole.verdict.took_ms.max(0) + page.verdict.took_ms.max(0);
+            let took_ms = whole.result.took_ms.max(0) + page.result.took_ms.max(0);
             whole = whole.join(page);
-            whole.verdict.took_ms = took_ms;
+            whole.result.took_ms = took_ms;
             more = yet_more;
         }
-        let (fetched, wanted) = (whole.verdict.accepted, self.most.map_or(0, u64::from));
-        if !whole.verdict.is_success() {
+        let (fetched, wanted) = (whole.result.accepted, self.most.map_or(0, u64::from));
+        if !whole.result.is_success() {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
             let reason = format!("{fetched} of {wanted} pages: there were no more");
-            let failure = Verdict::failure(ErrorClass::Condition, whole.status, "", reason);
-            whole.verdict = Verdict { took_ms: whole.verdict.took_ms, ..failure };
+            let failure = ReplyOutcome::failure(ErrorClass::Condition, whole.status, "", reason);
+            whole.result = ReplyOutcome { took_ms: whole.result.took_ms, ..failure };
         }
         self.close(&mut whole, link, run).await;
         Some(whole)
@@ -142,9 +143,9 @@ impl Pages {
         if let Some(recall) = recall.filter(|_| !pit.is_empty()) {
             run.memory.borrow_mut().put(&recall.name, serde_json::from_slice(pit).ok());
         }
-        let good = seen && outcome.verdict.is_success();
+        let good = seen && outcome.result.is_success();
         if good {
-            outcome.verdict.accepted = 1;
+            outcome.result.accepted = 1;
         }
         Some((outcome, good && full && !self.key.is_empty()))
     }

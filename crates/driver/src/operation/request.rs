@@ -12,9 +12,10 @@ use super::template::{Template, Values};
 use super::{Destination, Run, pause};
 use crate::error::DriveError;
 use crate::operation::compression::{Payload, coding, pack};
-use crate::outcome::{Outcome, Verdict};
+use crate::operation::outcome::Outcome;
 use crate::response::check::{broken_assertion, is_good, judge};
 use crate::response::json_scan::{find, whole};
+use crate::response::outcome::ReplyOutcome;
 use crate::transport::http::Head;
 use crate::transport::pool::Link;
 
@@ -171,7 +172,7 @@ impl Sheet {
     /// Sends it as it is; what the reply says does not matter.
     pub async fn post(&mut self, link: &mut Link, timeout: Duration, run: &Run<'_>) -> Outcome {
         run.wire.begin();
-        let answered = |_, _: &[u8]| Verdict::success(0, -1);
+        let answered = |_, _: &[u8]| ReplyOutcome::success(0, -1);
         let outcome =
             link.call(&mut self.head, payload(&self.body, self.packed.as_deref()), timeout, answered).await;
         run.wire.end(&outcome);
@@ -206,20 +207,20 @@ pub async fn exchange(
     let mut whole: Option<Outcome> = None;
     loop {
         let judge = |status, reply: &[u8]| {
-            let verdict = judge(&terms.request, status, reply);
-            if !(verdict.is_success() && is_good(status)) {
-                return verdict;
+            let result = judge(&terms.request, status, reply);
+            if !(result.is_success() && is_good(status)) {
+                return result;
             }
             look(reply);
             let broken = if terms.listens { listen(&terms.request, run.memory, reply) } else { None };
-            broken.unwrap_or(verdict)
+            broken.unwrap_or(result)
         };
         run.wire.begin();
         let outcome = link
             .call(&mut sheet.head, payload(&sheet.body, sheet.packed.as_deref()), terms.timeout, judge)
             .await;
         run.wire.end(&outcome);
-        let unmet = outcome.verdict.class == ErrorClass::Condition;
+        let unmet = outcome.result.class == ErrorClass::Condition;
         let joined = match whole.take() {
             None => outcome,
             Some(before) => before.join(outcome),
@@ -231,7 +232,7 @@ pub async fn exchange(
 }
 
 /// Looks into a good reply for what is asserted of it and what is to be remembered.
-fn listen(request: &Request, memory: &RefCell<Memory>, reply: &[u8]) -> Option<Verdict> {
+fn listen(request: &Request, memory: &RefCell<Memory>, reply: &[u8]) -> Option<ReplyOutcome> {
     if let Some(remember) = &request.remember {
         let value = find(reply, &remember.path).and_then(|text| serde_json::from_slice(whole(text)).ok());
         memory.borrow_mut().put(&remember.name, value);

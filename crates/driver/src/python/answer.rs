@@ -3,7 +3,7 @@
 use pacenote_record::ErrorClass;
 use serde::Deserialize;
 
-use crate::outcome::Verdict;
+use crate::response::outcome::ReplyOutcome;
 
 /// The reason of a failure for which a runner gives none.
 const NO_SUCCESS: &str = "its runner says that the operation was no success";
@@ -63,17 +63,20 @@ fn class<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<ErrorClass, D::E
 
 impl Done {
     /// What it means.
-    pub fn verdict(&self) -> Verdict {
+    pub fn result(&self) -> ReplyOutcome {
         if self.success {
-            return Verdict::success(self.weight, -1);
+            return ReplyOutcome::success(self.weight, -1);
         }
-        let verdict = match &self.error {
-            Some(error) => {
-                Verdict::failure(error.class, error.status.unwrap_or(0), &error.kind, error.reason.clone())
-            }
-            None => Verdict::failure(ErrorClass::Condition, 0, "", NO_SUCCESS.into()),
+        let result = match &self.error {
+            Some(error) => ReplyOutcome::failure(
+                error.class,
+                error.status.unwrap_or(0),
+                &error.kind,
+                error.reason.clone(),
+            ),
+            None => ReplyOutcome::failure(ErrorClass::Condition, 0, "", NO_SUCCESS.into()),
         };
-        Verdict { rejected: self.weight, ..verdict }
+        ReplyOutcome { rejected: self.weight, ..result }
     }
 }
 
@@ -85,9 +88,9 @@ mod tests {
     fn a_failure_carries_its_class_and_its_work_is_not_done() {
         let text = r#"{"weight": 3, "unit": "docs", "success": false, "last": false, "error":
             {"class": "http-status", "kind": "rejected", "status": 429, "reason": "queue is full"}}"#;
-        let verdict = serde_json::from_str::<Done>(text).unwrap().verdict();
-        assert_eq!((verdict.class, verdict.accepted, verdict.rejected), (ErrorClass::HttpStatus, 0, 3));
-        assert_eq!((verdict.failures[0].status, verdict.failures[0].kind.as_str()), (429, "rejected"));
+        let result = serde_json::from_str::<Done>(text).unwrap().result();
+        assert_eq!((result.class, result.accepted, result.rejected), (ErrorClass::HttpStatus, 0, 3));
+        assert_eq!((result.failures[0].status, result.failures[0].kind.as_str()), (429, "rejected"));
         let wrong = text.replace("http-status", "bad luck");
         let error = serde_json::from_str::<Done>(&wrong).unwrap_err().to_string();
         assert!(error.contains("there is no error class \"bad luck\""), "{error}");

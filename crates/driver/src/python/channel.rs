@@ -8,10 +8,11 @@ use pacenote_plan::{Pace, Task, Work};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
-use crate::outcome::{Outcome, Part, Traffic};
+use crate::operation::outcome::{Outcome, SubOperation};
 use crate::python::answer::Done;
 use crate::python::item::Item;
 use crate::shared::lock;
+use crate::transport::traffic::Traffic;
 
 /// What Python said.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub struct Trip {
     /// Attempts after the first.
     pub retries: u32,
     /// The operations within those that the driver carried out.
-    pub parts: Vec<Part>,
+    pub sub_operations: Vec<SubOperation>,
 }
 
 /// Python's end of a client's queue.
@@ -285,7 +286,7 @@ impl Seat {
         }
         trip.traffic += outcome.traffic;
         trip.retries += outcome.retries;
-        trip.parts.extend(outcome.parts);
+        trip.sub_operations.extend(outcome.sub_operations);
     }
 
     /// Takes the requests of the operation that was asked for last.

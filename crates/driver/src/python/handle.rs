@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::outcome::Verdict;
 use crate::python::Lane;
 use crate::python::channel::{Answer, Seat};
 use crate::python::events::{After, LaneEvent};
+use crate::response::outcome::ReplyOutcome;
 use crate::shared::nanos;
 
 /// See the module documentation.
@@ -48,19 +48,19 @@ impl Hand {
     }
 
     /// Tells the scheduler what became of an operation that the driver carried out itself. Runners know.
-    pub fn tell(&self, verdict: &Verdict, unit: &str, seconds_since_start: f64) {
+    pub fn tell(&self, result: &ReplyOutcome, unit: &str, seconds_since_start: f64) {
         if !self.seat.is_scheduled() || self.seat.is_run_by_python() {
             return;
         }
-        let failure = verdict.failures.first();
+        let failure = result.failures.first();
         let error =
-            failure.map_or_else(String::new, |one| format!("{}: {}", verdict.class.name(), one.reason));
+            failure.map_or_else(String::new, |one| format!("{}: {}", result.class.name(), one.reason));
         self.lane.post(LaneEvent::After(After {
             task: self.seat.task,
             client: self.seat.client,
-            weight: verdict.accepted,
+            weight: result.accepted,
             unit: unit.to_owned(),
-            success: verdict.is_success(),
+            success: result.is_success(),
             error,
             seconds_since_start,
         }));

@@ -8,8 +8,8 @@ use pacenote_record::ErrorClass;
 use crate::cancel::Desk;
 use crate::error::DriveError;
 use crate::operation::compression::{Payload, coding, pack};
+use crate::operation::outcome::Outcome;
 use crate::operation::{Destination, Prepared};
-use crate::outcome::Outcome;
 use crate::response::check::judge_bulk;
 use crate::transport::http::Head;
 use crate::transport::pool::{Link, Links};
@@ -86,10 +86,10 @@ impl Post {
         let judge = |status, reply: &[u8]| judge_bulk(status, reply, documents);
         let body = Payload { bytes: &self.body, content: self.content };
         let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
-        let verdict = &mut outcome.verdict;
-        if !verdict.is_success() && verdict.class != ErrorClass::BulkItem {
+        let result = &mut outcome.result;
+        if !result.is_success() && result.class != ErrorClass::BulkItem {
             // Without a reply about each document none of them is known to be in the index.
-            (verdict.accepted, verdict.rejected) = (0, documents);
+            (result.accepted, result.rejected) = (0, documents);
         }
         outcome
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cancel::Desk;
-use crate::outcome::Outcome;
+use crate::operation::outcome::Outcome;
 use crate::python::channel::{Drain, Seat};
 use crate::python::item::Item;
 use crate::transport::pool::Links;

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::cancel::Desk;
 use crate::health::cpu::{Meter, Usage};
 use crate::operation::compression::{Payload, pack_in_slices};
-use crate::outcome::Outcome;
+use crate::operation::outcome::Outcome;
 use crate::python::Lane;
 use crate::python::channel::Seat;
 use crate::python::events::LaneEvent;
@@ -179,15 +179,15 @@ async fn request(links: &Links, ticket: u64, parts: (Head, Body, Duration)) -> (
     let mut reply = None;
     let judge = |status, body: &[u8]| {
         reply = Some((status, body.to_vec()));
-        crate::outcome::Verdict::success(0, -1)
+        crate::response::outcome::ReplyOutcome::success(0, -1)
     };
     let mut link = links.take();
     let outcome = link.call(&mut head, body, timeout, judge).await;
     let event = if let Some((status, body)) = reply {
         LaneEvent::Reply { ticket, status, headers: link.headers(), body }
     } else {
-        let reason = outcome.verdict.failures.first().map_or_else(String::new, |one| one.reason.clone());
-        LaneEvent::Failed { ticket, kind: outcome.verdict.class.name(), reason }
+        let reason = outcome.result.failures.first().map_or_else(String::new, |one| one.reason.clone());
+        LaneEvent::Failed { ticket, kind: outcome.result.class.name(), reason }
     };
     links.give_back(link);
     (Some(outcome), event)
@@ -230,19 +230,19 @@ fn report(outcome: Option<&Outcome>, body: &[u8]) -> String {
             body: "".into(),
         },
         Some(outcome) => {
-            let verdict = &outcome.verdict;
-            let failure = verdict.failures.first();
-            let error = (!verdict.is_success()).then(|| Complaint {
-                class: verdict.class.name(),
+            let result = &outcome.result;
+            let failure = result.failures.first();
+            let error = (!result.is_success()).then(|| Complaint {
+                class: result.class.name(),
                 kind: failure.map_or("", |failure| &failure.kind),
                 reason: failure.map_or("", |failure| &failure.reason),
                 status: failure.map_or(outcome.status, |failure| failure.status),
             });
             Report {
-                success: verdict.is_success(),
-                weight: verdict.accepted,
+                success: result.is_success(),
+                weight: result.accepted,
                 status: outcome.status,
-                took_ms: verdict.took_ms,
+                took_ms: result.took_ms,
                 error,
                 body: String::from_utf8_lossy(body),
             }

@@ -6,11 +6,12 @@ use pacenote_record::{ErrorClass, SampleType};
 
 use crate::cancel::Desk;
 use crate::cancel::unless_stopped;
-use crate::outcome::{Outcome, Traffic};
+use crate::operation::outcome::Outcome;
 use crate::python::channel::Answer;
 use crate::python::events::LaneEvent;
 use crate::python::handle::Hand;
 use crate::shared::StopLevel;
+use crate::transport::traffic::Traffic;
 
 /// One client's way to its runner.
 #[derive(Debug)]
@@ -44,10 +45,10 @@ impl LaneSource {
         let started = Instant::now();
         self.hand.post(LaneEvent::Run { token, task, client, measured });
         let Answer::Done(done, ended) = self.hear(desk).await? else { return None };
-        let (trip, verdict) = (seat.take_trip(), done.verdict());
+        let (trip, result) = (seat.take_trip(), done.result());
         self.ended = Some(ended);
         // A plug-in that failed is not tried again: it would fail as fast as it can.
-        self.last = done.last || verdict.class == ErrorClass::Plugin;
+        self.last = done.last || result.class == ErrorClass::Plugin;
         if done.success {
             self.unit = Some(done.unit);
         }
@@ -55,18 +56,18 @@ impl LaneSource {
         let status = if trip.traffic.requests > 0 {
             trip.status
         } else {
-            verdict.failures.first().map_or(0, |failure| failure.status)
+            result.failures.first().map_or(0, |failure| failure.status)
         };
         Some(Outcome {
             first_sent,
             sent: first_sent,
             done: trip.done.filter(|_| trip.open == 0).unwrap_or(ended),
             free: ended,
-            verdict,
+            result,
             status,
             retries: trip.retries,
             traffic: Traffic { requests: trip.traffic.requests + trip.open, ..trip.traffic },
-            parts: trip.parts,
+            sub_operations: trip.sub_operations,
         })
     }
 

@@ -9,22 +9,22 @@ use pacenote_record::ErrorClass;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::outcome::{Failure, Verdict};
 use crate::response::json_scan::{Fields, find, number, number_and_rest, truth, whole};
+use crate::response::outcome::{Failure, ReplyOutcome};
 
 /// Different reasons kept of one bulk; documents beyond them are counted with the last.
 const MOST_REASONS: usize = 8;
 
 /// Judges the reply to a prepared request.
-pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
+pub fn judge(request: &Request, status: u16, body: &[u8]) -> ReplyOutcome {
     if request.ignore.contains(&status) {
-        return Verdict::success(request.ignored_weight, -1);
+        return ReplyOutcome::success(request.ignored_weight, -1);
     }
     if !is_good(status) {
         return refused(status, body);
     }
-    let verdict = match &request.check {
-        Check::Status {} => Verdict::success(request.weight, -1),
+    let result = match &request.check {
+        Check::Status {} => ReplyOutcome::success(request.weight, -1),
         Check::Search {} => search(body, request),
         Check::Health { status, no_relocating_shards } => health(body, *status, *no_relocating_shards),
         Check::Condition { path, expected } => condition(body, path, expected),
@@ -32,16 +32,16 @@ pub fn judge(request: &Request, status: u16, body: &[u8]) -> Verdict {
         Check::Empty { path } => empty(body, path),
     };
     // Conditions do not know what they are worth.
-    if verdict.is_success() { Verdict { accepted: request.weight, ..verdict } } else { verdict }
+    if result.is_success() { ReplyOutcome { accepted: request.weight, ..result } } else { result }
 }
 
 /// Judges the reply to a bulk of so many documents.
-pub fn judge_bulk(status: u16, body: &[u8], documents: u64) -> Verdict {
+pub fn judge_bulk(status: u16, body: &[u8], documents: u64) -> ReplyOutcome {
     if is_good(status) { bulk(body, documents) } else { refused(status, body) }
 }
 
 /// What the track asserts of a reply and does not hold; `None` when all of it holds.
-pub fn broken_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Verdict> {
+pub fn broken_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ReplyOutcome> {
     let broken = assertions.iter().find_map(|assertion| {
         let found = assertion.paths.iter().find_map(|path| find(body, path));
         let value = found.and_then(|text| serde_json::from_slice::<Value>(whole(text)).ok());
@@ -59,7 +59,7 @@ pub fn broken_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Verdict
         };
         let found = value.map_or_else(|| "absent".to_owned(), |value| scalar(&value));
         let reason = format!("{property} is {found}, the track asserts {sign} {}", scalar(expected));
-        Verdict::failure(ErrorClass::Assertion, 200, "", reason)
+        ReplyOutcome::failure(ErrorClass::Assertion, 200, "", reason)
     })
 }
 
@@ -92,7 +92,7 @@ pub fn is_good(status: u16) -> bool {
 }
 
 /// An HTTP status that is no success, with what the engine says about it.
-fn refused(status: u16, body: &[u8]) -> Verdict {
+fn refused(status: u16, body: &[u8]) -> ReplyOutcome {
     let (kind, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(reply) => match &reply["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
@@ -106,7 +106,7 @@ fn refused(status: u16, body: &[u8]) -> Verdict {
         },
         Err(_) => (String::new(), shorten(body)),
     };
-    Verdict::failure(ErrorClass::HttpStatus, status, &kind, reason)
+    ReplyOutcome::failure(ErrorClass::HttpStatus, status, &kind, reason)
 }
 
 fn text(value: Option<&Value>) -> String {
@@ -118,9 +118,9 @@ fn shorten(body: &[u8]) -> String {
 }
 
 /// A reply that says nothing of shards, time-out or duration is no search's, unless the request filtered them out.
-fn search(body: &[u8], request: &Request) -> Verdict {
+fn search(body: &[u8], request: &Request) -> ReplyOutcome {
     if let Some(took_ms) = flawless(body) {
-        return Verdict::success(request.weight, took_ms);
+        return ReplyOutcome::success(request.weight, took_ms);
     }
     let (mut took_ms, mut timed_out, mut failed) = (-1, None, None);
     for (key, value) in Fields::of(body) {
@@ -137,20 +137,20 @@ fn search(body: &[u8], request: &Request) -> Verdict {
             break;
         }
     }
-    let verdict = match (failed, timed_out) {
+    let result = match (failed, timed_out) {
         (Some(failed), _) if failed > 0 => shard_failure(body, failed),
         (_, Some(true)) => {
             let reason =
                 format!("the search timed out in the engine after {took_ms} ms, its hits are incomplete");
-            Verdict::failure(ErrorClass::SearchTimeout, 200, "", reason)
+            ReplyOutcome::failure(ErrorClass::SearchTimeout, 200, "", reason)
         }
         (None, None) if took_ms < 0 && !request.path.contains("filter_path=") => {
             let reason = format!("the reply is not a search's: {}", shorten(body));
-            Verdict::failure(ErrorClass::Protocol, 200, "", reason)
+            ReplyOutcome::failure(ErrorClass::Protocol, 200, "", reason)
         }
-        _ => Verdict::success(request.weight, took_ms),
+        _ => ReplyOutcome::success(request.weight, took_ms),
     };
-    Verdict { took_ms, ..verdict }
+    ReplyOutcome { took_ms, ..result }
 }
 
 /// What a search took, by a reply that begins just as engines write a flawless one: it takes a few comparisons to know
@@ -164,7 +164,7 @@ fn flawless(body: &[u8]) -> Option<i64> {
     (failed == 0).then_some(took_ms)
 }
 
-fn esql(body: &[u8]) -> Verdict {
+fn esql(body: &[u8]) -> ReplyOutcome {
     let (mut took_ms, mut partial) = (-1, false);
     for (key, value) in Fields::of(body) {
         match key {
@@ -178,19 +178,22 @@ fn esql(body: &[u8]) -> Verdict {
         }
     }
     if !partial {
-        return Verdict::success(1, took_ms);
+        return ReplyOutcome::success(1, took_ms);
     }
-    Verdict { took_ms, ..Verdict::failure(ErrorClass::Partial, 200, "", "the reply is partial".into()) }
+    ReplyOutcome {
+        took_ms,
+        ..ReplyOutcome::failure(ErrorClass::Partial, 200, "", "the reply is partial".into())
+    }
 }
 
-fn shard_failure(body: &[u8], failed: i64) -> Verdict {
+fn shard_failure(body: &[u8], failed: i64) -> ReplyOutcome {
     let reply: Value = serde_json::from_slice(body).unwrap_or_default();
     let cause = &reply["_shards"]["failures"][0]["reason"];
     let reason = format!("{failed} shards failed: {}", text(cause.get("reason")));
-    Verdict::failure(ErrorClass::ShardFailure, 200, &text(cause.get("type")), reason)
+    ReplyOutcome::failure(ErrorClass::ShardFailure, 200, &text(cause.get("type")), reason)
 }
 
-fn bulk(body: &[u8], documents: u64) -> Verdict {
+fn bulk(body: &[u8], documents: u64) -> ReplyOutcome {
     let (mut took_ms, mut errors) = (-1, None);
     for (key, value) in Fields::of(body) {
         match key {
@@ -203,9 +206,9 @@ fn bulk(body: &[u8], documents: u64) -> Verdict {
         }
     }
     match errors {
-        Some(false) => Verdict::success(documents, took_ms),
-        Some(true) => Verdict { took_ms, ..rejections(body, documents) },
-        None => Verdict::failure(
+        Some(false) => ReplyOutcome::success(documents, took_ms),
+        Some(true) => ReplyOutcome { took_ms, ..rejections(body, documents) },
+        None => ReplyOutcome::failure(
             ErrorClass::Protocol,
             200,
             "",
@@ -237,10 +240,10 @@ struct ItemError<'a> {
 }
 
 /// Counts the rejected documents of a bulk and groups them by their reasons.
-fn rejections(body: &[u8], documents: u64) -> Verdict {
+fn rejections(body: &[u8], documents: u64) -> ReplyOutcome {
     let Ok(reply) = serde_json::from_slice::<BulkReply>(body) else {
         let reason = "the reply to a bulk says `errors` but its items are not understood".into();
-        return Verdict::failure(ErrorClass::Protocol, 200, "", reason);
+        return ReplyOutcome::failure(ErrorClass::Protocol, 200, "", reason);
     };
     let mut failures: Vec<Failure> = Vec::new();
     let mut rejected = 0;
@@ -256,7 +259,7 @@ fn rejections(body: &[u8], documents: u64) -> Verdict {
         });
         failures[position].count += 1;
     }
-    Verdict {
+    ReplyOutcome {
         class: ErrorClass::BulkItem,
         accepted: documents.saturating_sub(rejected),
         rejected,
@@ -272,28 +275,28 @@ fn first_of_kind(status: u16, error: &ItemError, last: bool) -> Failure {
     Failure { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 0 }
 }
 
-fn health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> Verdict {
+fn health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> ReplyOutcome {
     let reply: Value = serde_json::from_slice(body).unwrap_or_default();
     let status = serde_json::from_value::<HealthStatus>(reply["status"].clone()).ok();
     let relocating = reply["relocating_shards"].as_u64().unwrap_or(0);
     let reached = wanted.is_none_or(|wanted| status.is_some_and(|status| status >= wanted));
     if reached && !(no_relocating_shards && relocating > 0) {
-        return Verdict::success(1, -1);
+        return ReplyOutcome::success(1, -1);
     }
     let reason = format!("health is {}, {relocating} shards are relocating", scalar(&reply["status"]));
-    Verdict::failure(ErrorClass::Condition, 200, "", reason)
+    ReplyOutcome::failure(ErrorClass::Condition, 200, "", reason)
 }
 
-fn condition(body: &[u8], path: &str, expected: &str) -> Verdict {
+fn condition(body: &[u8], path: &str, expected: &str) -> ReplyOutcome {
     let reply: Value = serde_json::from_slice(body).unwrap_or_default();
     let actual = scalar(at(&reply, path));
     if actual == expected {
-        return Verdict::success(1, -1);
+        return ReplyOutcome::success(1, -1);
     }
-    Verdict::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
+    ReplyOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
 }
 
-fn empty(body: &[u8], path: &str) -> Verdict {
+fn empty(body: &[u8], path: &str) -> ReplyOutcome {
     let reply: Value = serde_json::from_slice(body).unwrap_or_default();
     let is_empty = match at(&reply, path) {
         Value::Object(fields) => fields.is_empty(),
@@ -301,9 +304,9 @@ fn empty(body: &[u8], path: &str) -> Verdict {
         other => other.is_null(),
     };
     if is_empty {
-        return Verdict::success(1, -1);
+        return ReplyOutcome::success(1, -1);
     }
-    Verdict::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
+    ReplyOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
 }
 
 /// The value at keys joined by dots; in a list a key is a position.
@@ -348,12 +351,12 @@ mod tests {
     #[test]
     fn the_status_decides_first() {
         let status = request(Check::Status {});
-        assert_eq!(judge(&status, 201, b""), Verdict::success(5, -1));
-        assert_eq!(judge(&status, 404, b""), Verdict::success(2, -1));
+        assert_eq!(judge(&status, 201, b""), ReplyOutcome::success(5, -1));
+        assert_eq!(judge(&status, 404, b""), ReplyOutcome::success(2, -1));
         let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
-        let verdict = judge(&status, 429, body);
-        assert_eq!((verdict.class, verdict.accepted), (ErrorClass::HttpStatus, 0));
-        assert_eq!((verdict.failures[0].kind.as_str(), verdict.failures[0].status), ("rejected", 429));
+        let result = judge(&status, 429, body);
+        assert_eq!((result.class, result.accepted), (ErrorClass::HttpStatus, 0));
+        assert_eq!((result.failures[0].kind.as_str(), result.failures[0].status), ("rejected", 429));
         assert_eq!(judge(&status, 502, b"<html>Bad Gateway").failures[0].reason, "<html>Bad Gateway");
         let body = br#"{"error": {"root_cause": [{"type": "shape", "reason": "no such relation"}],
             "type": "search_phase_execution_exception", "reason": "all shards failed"}, "status": 400}"#;
@@ -380,21 +383,21 @@ mod tests {
         }
         // What begins otherwise is judged all the same.
         let pretty = flawless_one.replace(':', ": ");
-        let verdict = judge(&request(Check::Search {}), 200, pretty.as_bytes());
-        assert_eq!(verdict, judge(&request(Check::Search {}), 200, flawless_one.as_bytes()));
-        assert_eq!((verdict.took_ms, verdict.accepted), (17, 5));
+        let result = judge(&request(Check::Search {}), 200, pretty.as_bytes());
+        assert_eq!(result, judge(&request(Check::Search {}), 200, flawless_one.as_bytes()));
+        assert_eq!((result.took_ms, result.accepted), (17, 5));
     }
 
     #[test]
     fn a_search_fails_with_its_shards_and_its_time() {
         let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
-        let verdict = judge(&request(Check::Search {}), 200, good.as_bytes());
-        assert_eq!(verdict, Verdict::success(5, 7));
+        let result = judge(&request(Check::Search {}), 200, good.as_bytes());
+        assert_eq!(result, ReplyOutcome::success(5, 7));
         let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,
             "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
-        let verdict = judge(&request(Check::Search {}), 200, failed.as_bytes());
-        assert_eq!((verdict.class, verdict.took_ms), (ErrorClass::ShardFailure, 7));
-        assert_eq!(verdict.failures[0].kind, "script_exception");
+        let result = judge(&request(Check::Search {}), 200, failed.as_bytes());
+        assert_eq!((result.class, result.took_ms), (ErrorClass::ShardFailure, 7));
+        assert_eq!(result.failures[0].kind, "script_exception");
         let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
         assert_eq!(class(Check::Search {}, late), ErrorClass::SearchTimeout);
         assert_eq!(class(Check::Search {}, "<html>please log in</html>"), ErrorClass::Protocol);
@@ -410,13 +413,13 @@ mod tests {
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "full"}}},
             {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
-        let verdict = judge_bulk(200, body.as_bytes(), 4);
-        assert_eq!((verdict.class, verdict.accepted, verdict.rejected), (ErrorClass::BulkItem, 1, 3));
-        assert_eq!(verdict.took_ms, 3);
+        let result = judge_bulk(200, body.as_bytes(), 4);
+        assert_eq!((result.class, result.accepted, result.rejected), (ErrorClass::BulkItem, 1, 3));
+        assert_eq!(result.took_ms, 3);
         let counts: Vec<_> =
-            verdict.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
+            result.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
-        assert_eq!(judge_bulk(200, br#"{"took":1,"errors":false,"items":["#, 9), Verdict::success(9, 1));
+        assert_eq!(judge_bulk(200, br#"{"took":1,"errors":false,"items":["#, 9), ReplyOutcome::success(9, 1));
         assert_eq!(judge_bulk(413, b"", 9).class, ErrorClass::HttpStatus);
         assert_eq!(judge_bulk(200, b"{}", 9).class, ErrorClass::Protocol);
     }
@@ -428,9 +431,9 @@ mod tests {
         };
         let items: Vec<_> = (0..50).map(item).collect();
         let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
-        let verdict = judge_bulk(200, body.as_bytes(), 50);
-        assert_eq!(verdict.failures.len(), MOST_REASONS);
-        assert_eq!(verdict.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
+        let result = judge_bulk(200, body.as_bytes(), 50);
+        assert_eq!(result.failures.len(), MOST_REASONS);
+        assert_eq!(result.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
     }
 
     #[test]
@@ -459,7 +462,7 @@ mod tests {
         let check = |path: &str, condition, value: Value| {
             let paths = vec!["hits.count".into(), path.into()];
             let assertion = Assertion { property: "hits".into(), paths, condition, value };
-            broken_assertion(&[assertion], body).map(|verdict| verdict.failures[0].reason.clone())
+            broken_assertion(&[assertion], body).map(|result| result.failures[0].reason.clone())
         };
         let total = |condition, value: i64| check("hits.total.value", condition, value.into());
         assert_eq!(total(Comparison::Equal, 17), None);

@@ -2,3 +2,4 @@
 
 pub mod check;
 pub mod json_scan;
+pub mod outcome;

@@ -10,6 +10,7 @@ pub(crate) mod pool;
 mod stream;
 mod timeout;
 mod tls;
+pub(crate) mod traffic;
 
 pub use connect::{DialError, Route, RouteError, Routes};
 pub use stream::Crossed;

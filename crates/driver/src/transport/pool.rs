@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 use pacenote_record::ErrorClass;
 
 use crate::operation::compression::Payload;
-use crate::outcome::{Outcome, Traffic, Verdict};
+use crate::operation::outcome::Outcome;
+use crate::response::outcome::ReplyOutcome;
 use crate::transport::connect::{DialError, Route, Routes};
 use crate::transport::http::{Connection, ExchangeError, Head, Reply};
 use crate::transport::stream::Crossed;
 use crate::transport::timeout::Timeout;
 use crate::transport::tls::tls_error;
+use crate::transport::traffic::Traffic;
 
 /// The connections of one client to its host. It needs one; only operations with several requests under way at a
 /// time open more, which are kept for later ones.
@@ -147,7 +149,7 @@ impl Link {
         head: &mut Head,
         body: Payload<'_>,
         timeout: Duration,
-        judge: impl FnOnce(u16, &[u8]) -> Verdict,
+        judge: impl FnOnce(u16, &[u8]) -> ReplyOutcome,
     ) -> Outcome {
         self.reply = None;
         let deadline = Instant::now() + timeout;
@@ -173,18 +175,18 @@ impl Link {
         };
         let content = connection.body(&reply);
         let (status, content_in) = (reply.status, content.len() as u64);
-        let verdict = judge(status, content);
+        let result = judge(status, content);
         self.reply = Some(reply);
         Outcome {
             first_sent: sent,
             sent,
             done,
             free: done,
-            verdict,
+            result,
             status,
             retries: 0,
             traffic: Traffic { content_in, ..traffic },
-            parts: Vec::new(),
+            sub_operations: Vec::new(),
         }
     }
 }
@@ -195,25 +197,25 @@ fn between(before: Crossed, after: Crossed) -> Traffic {
     Traffic { requests: 1, bytes_out, bytes_in, ..Traffic::default() }
 }
 
-fn failed(sent: Instant, verdict: Verdict, traffic: Traffic) -> Outcome {
+fn failed(sent: Instant, result: ReplyOutcome, traffic: Traffic) -> Outcome {
     let done = Instant::now();
-    Outcome { first_sent: sent, sent, done, free: done, verdict, traffic, ..Outcome::nothing() }
+    Outcome { first_sent: sent, sent, done, free: done, result, traffic, ..Outcome::nothing() }
 }
 
-fn connect_failure(error: Option<DialError>) -> Verdict {
+fn connect_failure(error: Option<DialError>) -> ReplyOutcome {
     let class = if matches!(error, Some(DialError::Tls(_))) { ErrorClass::Tls } else { ErrorClass::Connect };
     let reason = error.map_or_else(|| "no connection".into(), |error| error.to_string());
-    Verdict::failure(class, 0, "", reason)
+    ReplyOutcome::failure(class, 0, "", reason)
 }
 
-fn exchange_failure(error: &ExchangeError) -> Verdict {
+fn exchange_failure(error: &ExchangeError) -> ReplyOutcome {
     let (class, reason) = match error {
         ExchangeError::Io(io) if tls_error(io).is_some() => (ErrorClass::Tls, format!("TLS: {io}")),
         ExchangeError::Late(_) => (ErrorClass::Timeout, error.to_string()),
         ExchangeError::Io(_) | ExchangeError::Closed => (ErrorClass::Reset, error.to_string()),
         _ => (ErrorClass::Protocol, error.to_string()),
     };
-    Verdict::failure(class, 0, "", reason)
+    ReplyOutcome::failure(class, 0, "", reason)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded}
 
 use crate::error::DriveError;
 use crate::health::cpu::Served;
-use crate::outcome::{Outcome, Part};
+use crate::operation::outcome::{Outcome, SubOperation};
 use crate::schedule::limiter::measured_window;
 use crate::shared::{Shared, nanos};
 use crate::step::{StepRun, TaskRun};
@@ -140,11 +140,16 @@ impl Book {
     }
 
     /// Takes down the operations that ran within an operation; `sample` makes a sample of what became of one.
-    pub fn note_parts(&self, parts: Vec<Part>, origin: Instant, sample: impl Fn(&Outcome) -> Sample) {
+    pub fn record_sub_operations(
+        &self,
+        sub_operations: Vec<SubOperation>,
+        origin: Instant,
+        sample: impl Fn(&Outcome) -> Sample,
+    ) {
         let mut recorder = self.recorder.borrow_mut();
-        for Part { label, outcome } in parts {
+        for SubOperation { label, outcome } in sub_operations {
             let sample = sample(&outcome);
-            let notes = outcome.verdict.notes(nanos(outcome.done.saturating_duration_since(origin)));
+            let notes = outcome.result.notes(nanos(outcome.done.saturating_duration_since(origin)));
             if let Err(error) = recorder.note_part((&label.operation, &label.operation_type), sample, notes) {
                 self.shared.abort(error.to_string());
             }

@@ -7,8 +7,9 @@ use pacenote_plan::{OnError, Task};
 use pacenote_record::{EndedBy, ErrorClass, Sample, SampleType};
 
 use crate::cancel::{Desk, unless_stopped};
-use crate::outcome::{Outcome, Part, Verdict};
+use crate::operation::outcome::{Outcome, SubOperation};
 use crate::python::Hand;
+use crate::response::outcome::ReplyOutcome;
 use crate::schedule::limiter::Gate;
 use crate::schedule::open_loop::{OpenLoop, Over};
 use crate::schedule::pacer::Pacer;
@@ -118,8 +119,8 @@ impl Client<'_> {
             let times = Times { origin, due_ns, free_ns, started, ended };
             free_ns = since(origin, outcome.free);
             let over = share.hand.is_some() && self.tell_python(share, run, task, &outcome);
-            let class = outcome.verdict.class;
-            self.after_failure(&outcome.verdict, task);
+            let class = outcome.result.class;
+            self.after_failure(&outcome.result, task);
             self.note((share.task, share.client, sample_type), &times, outcome);
             if over {
                 return EndedBy::Source;
@@ -263,7 +264,7 @@ impl Client<'_> {
     /// Tells Python what became of an operation, and hears what its runner says; `true` when it was the last.
     fn tell_python(&self, share: &mut Share, run: &TaskRun, task: &Task, outcome: &Outcome) -> bool {
         if let Some(hand) = &share.hand {
-            hand.tell(&outcome.verdict, &task.unit, since(run.origin(), outcome.done) as f64 / 1e9);
+            hand.tell(&outcome.result, &task.unit, since(run.origin(), outcome.done) as f64 / 1e9);
         }
         let Source::Lane(lane) = &mut share.source else { return false };
         if let Some(unit) = lane.take_unit()
@@ -292,12 +293,12 @@ impl Client<'_> {
     /// one.
     fn exhausted(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
         let Some(reason) = share.hand.as_ref().and_then(Hand::failure) else { return EndedBy::Source };
-        let verdict = Verdict::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
+        let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
         self.book.begin_failure(share.task);
-        let outcome = Outcome { verdict, ..Outcome::nothing() };
+        let outcome = Outcome { result, ..Outcome::nothing() };
         let (started, done) = (outcome.sent, outcome.done);
         let times = Times { origin, due_ns: None, free_ns: since(origin, done), started, ended: Some(done) };
-        self.after_failure(&outcome.verdict, task);
+        self.after_failure(&outcome.result, task);
         self.note((share.task, share.client, SampleType::Normal), &times, outcome);
         EndedBy::Source
     }
@@ -318,13 +319,13 @@ impl Client<'_> {
     }
 
     fn note(&self, who: (u32, u32, SampleType), times: &Times, mut outcome: Outcome) {
-        if !outcome.parts.is_empty() {
-            self.note_parts(who, times.origin, std::mem::take(&mut outcome.parts));
+        if !outcome.sub_operations.is_empty() {
+            self.record_sub_operations(who, times.origin, std::mem::take(&mut outcome.sub_operations));
         }
         let (task, client, sample_type) = who;
         let sent_ns = since(times.origin, outcome.sent);
-        let verdict = outcome.verdict;
-        let success = verdict.is_success();
+        let result = outcome.result;
+        let success = result.is_success();
         self.book.note(Sample {
             task,
             part: 0,
@@ -339,29 +340,34 @@ impl Client<'_> {
             processing_ns: nanos(
                 times.ended.unwrap_or_else(Instant::now).saturating_duration_since(times.started),
             ),
-            weight: verdict.accepted,
-            failed_weight: verdict.rejected,
+            weight: result.accepted,
+            failed_weight: result.rejected,
             requests: outcome.traffic.requests,
             retries: outcome.retries,
             success,
             status: outcome.status,
-            error_class: verdict.class,
-            took_ms: verdict.took_ms,
+            error_class: result.class,
+            took_ms: result.took_ms,
             bytes_out: outcome.traffic.bytes_out,
             bytes_in: outcome.traffic.bytes_in,
             content_out: outcome.traffic.content_out,
             content_in: outcome.traffic.content_in,
             reconnects: outcome.traffic.reconnects,
         });
-        for note in verdict.notes(since(times.origin, outcome.done)) {
+        for note in result.notes(since(times.origin, outcome.done)) {
             self.book.error(task, note);
         }
     }
 
     /// Takes the operations within an operation down. Its own sample says what work was done and how late it was.
-    fn note_parts(&self, who: (u32, u32, SampleType), origin: Instant, parts: Vec<Part>) {
+    fn record_sub_operations(
+        &self,
+        who: (u32, u32, SampleType),
+        origin: Instant,
+        sub_operations: Vec<SubOperation>,
+    ) {
         let (task, client, sample_type) = who;
-        self.book.note_parts(parts, origin, |outcome| {
+        self.book.record_sub_operations(sub_operations, origin, |outcome| {
             let (sent_ns, done_ns) = (since(origin, outcome.sent), since(origin, outcome.done));
             let first_sent_ns = since(origin, outcome.first_sent);
             Sample {
@@ -380,10 +386,10 @@ impl Client<'_> {
                 failed_weight: 0,
                 requests: outcome.traffic.requests,
                 retries: outcome.retries,
-                success: outcome.verdict.is_success(),
+                success: outcome.result.is_success(),
                 status: outcome.status,
-                error_class: outcome.verdict.class,
-                took_ms: outcome.verdict.took_ms,
+                error_class: outcome.result.class,
+                took_ms: outcome.result.took_ms,
                 bytes_out: outcome.traffic.bytes_out,
                 bytes_in: outcome.traffic.bytes_in,
                 content_out: outcome.traffic.content_out,
@@ -394,17 +400,17 @@ impl Client<'_> {
     }
 
     /// What a failure does to the race.
-    fn after_failure(&self, verdict: &Verdict, task: &Task) {
-        let (class, shared) = (verdict.class, self.desk.shared);
+    fn after_failure(&self, result: &ReplyOutcome, task: &Task) {
+        let (class, shared) = (result.class, self.desk.shared);
         match self.desk.step.plan().driver.on_error {
-            _ if verdict.is_success() => {}
+            _ if result.is_success() => {}
             // The track says that the race is worth nothing without it.
             _ if class == ErrorClass::Assertion => {
-                let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 shared.abort(format!("task {}: {reason}", task.name));
             }
             OnError::Continue if class.is_unreachable() => {
-                let reason = verdict.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.links.host_name();
                 shared.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }

@@ -9,9 +9,10 @@ use crate::cancel::Desk;
 use crate::cancel::unless_stopped;
 use crate::error::DriveError;
 use crate::operation::bulk::{BulkSource, DataFiles};
+use crate::operation::outcome::Outcome;
 use crate::operation::{Destination, Prepared};
-use crate::outcome::{Outcome, Verdict};
 use crate::python::{Hand, LaneSource, SuppliedSource};
+use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::Links;
 
 /// The source of one client's share of a task.
@@ -128,5 +129,10 @@ pub struct Site<'a> {
 async fn sleep(duration: Duration, desk: &Desk<'_>) -> Option<Outcome> {
     let sent = Instant::now();
     let slept = unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await;
-    slept.map(|()| Outcome { first_sent: sent, sent, verdict: Verdict::success(1, -1), ..Outcome::nothing() })
+    slept.map(|()| Outcome {
+        first_sent: sent,
+        sent,
+        result: ReplyOutcome::success(1, -1),
+        ..Outcome::nothing()
+    })
 }

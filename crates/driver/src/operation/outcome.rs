@@ -1,0 +1,99 @@
+//! The outcome of one operation: its times, its result and its traffic.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use pacenote_record::ErrorClass;
+
+use crate::response::outcome::ReplyOutcome;
+use crate::transport::traffic::Traffic;
+
+/// The outcome of one operation, from its first request to its last reply.
+#[derive(Debug)]
+pub struct Outcome {
+    /// When the first request of the first attempt was sent.
+    pub first_sent: Instant,
+    /// When the first request of the last attempt was sent.
+    pub sent: Instant,
+    /// When the last byte of the last reply arrived.
+    pub done: Instant,
+    /// When the client is free for its next operation: later than `done` if the operation cleans up after its clock has
+    /// stopped.
+    pub free: Instant,
+    /// Whether it succeeded, and how much work it did.
+    pub result: ReplyOutcome,
+    /// HTTP status of the last reply; 0 if there was none.
+    pub status: u16,
+    /// Number of attempts after the first.
+    pub retries: u32,
+    /// Requests and bytes of all attempts.
+    pub traffic: Traffic,
+    /// The operations of a composite, in the order in which they ended.
+    pub sub_operations: Vec<SubOperation>,
+}
+
+/// One operation of a composite.
+#[derive(Debug)]
+pub struct SubOperation {
+    /// Its name and type.
+    pub label: Arc<Label>,
+    /// Its outcome, which has no sub-operations.
+    pub outcome: Outcome,
+}
+
+/// Name and type of an operation of a composite.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The name, as in the track.
+    pub operation: String,
+    /// The type, such as `search`.
+    pub operation_type: String,
+}
+
+impl Outcome {
+    /// The same outcome with no work done.
+    pub fn without_work(mut self) -> Self {
+        self.result.accepted = 0;
+        self
+    }
+
+    /// The outcome of an operation whose request could not be made.
+    pub fn unsent(reason: String) -> Self {
+        Self { result: ReplyOutcome::failure(ErrorClass::Protocol, 0, "", reason), ..Self::nothing() }
+    }
+
+    /// The outcome of an operation that sends nothing: a success without work.
+    pub fn nothing() -> Self {
+        let now = Instant::now();
+        let result = ReplyOutcome::success(0, -1);
+        Self {
+            first_sent: now,
+            sent: now,
+            done: now,
+            free: now,
+            result,
+            status: 0,
+            retries: 0,
+            traffic: Traffic::default(),
+            sub_operations: Vec::new(),
+        }
+    }
+
+    /// The outcome of this step and the next of the same operation. `after` decides whether it succeeded: the earlier
+    /// replies of a poll are not failures.
+    pub fn join(self, after: Self) -> Self {
+        let mut result = after.result;
+        result.accepted += self.result.accepted;
+        result.rejected += self.result.rejected;
+        let mut sub_operations = self.sub_operations;
+        sub_operations.extend(after.sub_operations);
+        Self {
+            first_sent: self.first_sent,
+            sent: self.sent,
+            result,
+            traffic: self.traffic + after.traffic,
+            sub_operations,
+            ..after
+        }
+    }
+}
