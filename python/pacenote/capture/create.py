@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.capture.dump import Journal, Progress, dump, writing
+from pacenote.capture.dump import Journal, dump, writing
 from pacenote.capture.readers import choose
 from pacenote.capture.sources import Source, data_streams, indices, path_of, remarks
 from pacenote.capture.track_files import track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
+from pacenote.model.progress import ProgressCallback
 from pacenote.net.rest import RestClient
 
 
@@ -33,7 +34,7 @@ class TrackWanted:
 
 
 def create_track(
-    wanted: TrackWanted, rest: RestClient, progress: Progress, warn: Callable[[str], None]
+    wanted: TrackWanted, rest: RestClient, progress: ProgressCallback, warn: Callable[[str], None]
 ) -> Path:
     """Makes a track and returns its folder. A run that was cut is gone on with.
 

@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,9 +17,7 @@ from pacenote.capture.raw_documents import line_of
 from pacenote.capture.readers import Expired, Hit, Position, Reading
 from pacenote.capture.sources import Source
 from pacenote.errors import EngineError, StoreError
-
-Progress = Callable[[str, int, int], None]
-"""Told (label, done, total); total 0 when it is not known."""
+from pacenote.model.progress import ProgressCallback
 
 JOURNAL = ".create-track.json"
 """How far a run has come; gone when the track is whole."""
@@ -113,7 +111,9 @@ class writing:  # noqa: N801  # reads as a word in a `with`
             ) from error
 
 
-def dump(source: Source, reading: Reading, folder: Path, journal: Journal, progress: Progress) -> Dumped:
+def dump(
+    source: Source, reading: Reading, folder: Path, journal: Journal, progress: ProgressCallback
+) -> Dumped:
     """Writes the documents of a source, or what is missing of them.
 
     Raises EngineError when they cannot be read, StoreError when they cannot be written; what is there is
@@ -131,7 +131,9 @@ def dump(source: Source, reading: Reading, folder: Path, journal: Journal, progr
     return Dumped(packed.name, state.documents, file.stat().st_size, packed.stat().st_size)
 
 
-def _documents(source: Source, reading: Reading, file: Path, journal: Journal, progress: Progress) -> _State:
+def _documents(
+    source: Source, reading: Reading, file: Path, journal: Journal, progress: ProgressCallback
+) -> _State:
     label = f"reading {source.name}"
     state = journal.state(source)
     if not reading.resumable or _length(file) < state.bytes:
@@ -159,7 +161,7 @@ def _append(
     reading: Reading,
     file: Path,
     kept: tuple[Journal, _State],
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> _State:
     journal, state = kept
     with writing(file):
@@ -195,7 +197,7 @@ def _write(source: Source, hits: Sequence[Hit], out: IO[bytes]) -> int:
     return written
 
 
-def _pack(file: Path, progress: Progress) -> Path:
+def _pack(file: Path, progress: ProgressCallback) -> Path:
     """Packs a file with bzip2 on all cores; the archive gets its name when it is whole."""
     target = file.with_name(f"{file.name}.bz2")
     total, done = file.stat().st_size, 0

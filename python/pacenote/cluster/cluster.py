@@ -9,7 +9,7 @@ from typing import Protocol
 from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, Tls
-from pacenote.model.progress import Progress, silent
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import Host, parse_hosts
 from pacenote.net.http_pool import Access, proxy_for
 from pacenote.net.rest import RestClient
@@ -174,6 +174,6 @@ def existing_cluster(
     return cluster
 
 
-def embedded_cluster(request: EmbeddedRequest, progress: Progress = silent) -> EmbeddedCluster:
+def embedded_cluster(request: EmbeddedRequest, progress: ProgressCallback = no_progress) -> EmbeddedCluster:
     """Start an engine for a race; see `start_engine`. The caller must stop it, best with `with`."""
     return EmbeddedCluster(start_engine(request, progress))

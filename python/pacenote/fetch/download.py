@@ -14,9 +14,7 @@ from pacenote.fetch.partial import Partial
 from pacenote.fetch.server import Again, Refused, Server, Version
 from pacenote.fetch.space import check_space
 from pacenote.fetch.transfer import Meter, Transfer, Tuning, WrongSize
-
-Progress = Callable[[str, int, int], None]
-"""Told (label, done, total) in bytes; total 0 when it is not known."""
+from pacenote.model.progress import ProgressCallback
 
 _CHUNK = 1 << 20
 _DENIED = (401, 403)
@@ -43,7 +41,7 @@ class Wanted:
     crc32c: Callable[[Path], int] | None = None
 
 
-def download(wanted: Wanted, progress: Progress, tuning: Tuning = Tuning()) -> Address:
+def download(wanted: Wanted, progress: ProgressCallback, tuning: Tuning = Tuning()) -> Address:
     """Downloads a file and returns the address it came from.
 
     What an earlier download left is continued if it still is the same version. The file gets its name when it
@@ -66,7 +64,7 @@ def download(wanted: Wanted, progress: Progress, tuning: Tuning = Tuning()) -> A
     )
 
 
-def _from(address: Address, wanted: Wanted, progress: Progress, tuning: Tuning) -> None:
+def _from(address: Address, wanted: Wanted, progress: ProgressCallback, tuning: Tuning) -> None:
     try:
         _transferred(address, wanted, progress, tuning)
     except Refused as failure:
@@ -76,7 +74,7 @@ def _from(address: Address, wanted: Wanted, progress: Progress, tuning: Tuning) 
         _transferred(signed(address), wanted, progress, tuning)
 
 
-def _transferred(address: Address, wanted: Wanted, progress: Progress, tuning: Tuning) -> None:
+def _transferred(address: Address, wanted: Wanted, progress: ProgressCallback, tuning: Tuning) -> None:
     target = wanted.target
     target.parent.mkdir(parents=True, exist_ok=True)
     label = f"downloading {target.name}"

@@ -1,12 +1,12 @@
-"""How long work tells what it is doing: one callback, given by whoever owns the screen."""
+"""How a long job reports its progress: one callback, given by the caller that owns the screen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-Progress = Callable[[str, int, int], None]
-"""Called with a label, what is done and what there is in total (same unit; a total of 0 is unknown)."""
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with a label, the work done and the total, both in one unit; a total of 0 is not known."""
 
 
-def silent(label: str, done: int, total: int) -> None:
-    """Take progress and show nothing: the default where nobody watches."""
+def no_progress(label: str, done: int, total: int) -> None:
+    """Discards progress: the default where it is not shown."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
+from pacenote.model.progress import ProgressCallback
 from pacenote.plugins.failures import describe
 
 Work = tuple[Callable[..., Any], dict[str, Any]]
@@ -27,9 +28,7 @@ Work = tuple[Callable[..., Any], dict[str, Any]]
 _PATIENCE_S = 0.5
 
 
-def run_in_parallel(
-    name: str, work: Sequence[Work], root: Path, progress: Callable[[str, int, int], object]
-) -> None:
+def run_in_parallel(name: str, work: Sequence[Work], root: Path, progress: ProgressCallback) -> None:
     """Calls all functions; `name` is what asked for them, `progress` is told how many have ended.
 
     Raises `TrackError` with file and line of the first that raises; the others are ended.

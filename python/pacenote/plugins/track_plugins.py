@@ -15,6 +15,7 @@ from pacenote.model.field_reader import Reader
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.problems import Problems
+from pacenote.model.progress import ProgressCallback
 from pacenote.operations.types.bulk import select_documents
 from pacenote.plugins.failures import describe
 from pacenote.plugins.load import Loaded, loaded
@@ -27,9 +28,6 @@ from pacenote.plugins.registry import Registry
 from pacenote.plugins.tools import Tools, use
 
 Selected = Sequence[tuple[model.Corpus, model.Documents]]
-
-Progress = Callable[[str, int, int], object]
-"""Told (label, done, total)."""
 
 _BULK_SOURCE = "BulkIndexParamSource"
 
@@ -94,7 +92,7 @@ class TrackPlugins:
             except BaseException as error:
                 raise self._failed("validator", validator, error) from error
 
-    def prepare(self, data_root: Path, tools: Tools, progress: Progress) -> None:
+    def prepare(self, data_root: Path, tools: Tools, progress: ProgressCallback) -> None:
         """Lets the track processors prepare data below a folder.
 
         Raises `TrackError` with file and line of the processor, or of the function it asked for, that raises.

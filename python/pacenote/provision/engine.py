@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.model.progress import Progress, silent
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision import registry, resources
 from pacenote.provision.cars import Car, compose_car
 from pacenote.provision.cleanup import remove_leftovers
@@ -64,7 +64,7 @@ def check_request(request: EmbeddedRequest) -> None:
     _known_lock(request, distribution, place)
 
 
-def start_engine(request: EmbeddedRequest, progress: Progress = silent) -> Node:
+def start_engine(request: EmbeddedRequest, progress: ProgressCallback = no_progress) -> Node:
     """Start an engine: fetched, assembled, started, healthy. The caller must stop it, best with `with`.
 
     Also ends nodes that dead owners left behind. Raises EngineError saying what is missing and what to do.
@@ -88,7 +88,7 @@ def start_engine(request: EmbeddedRequest, progress: Progress = silent) -> Node:
     return start_node(spec, install, place, request.artifacts / LOG_NAME, progress)
 
 
-def install_engine(request: EmbeddedRequest, progress: Progress = silent) -> Install:
+def install_engine(request: EmbeddedRequest, progress: ProgressCallback = no_progress) -> Install:
     """Have an engine ready to start without starting it (`pacenote download` and `install`)."""
     return _install(request, find_place(request.home), progress)
 
@@ -97,7 +97,7 @@ def _version(request: EmbeddedRequest, distribution: Distribution) -> str:
     return request.version or distribution.default_version
 
 
-def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Install:
+def _install(request: EmbeddedRequest, place: Place, progress: ProgressCallback) -> Install:
     remove_leftovers(place)
     distribution = find_distribution(request.distribution, request.version)
     java = _java(request, distribution, place, progress)
@@ -114,7 +114,9 @@ def _install(request: EmbeddedRequest, place: Place, progress: Progress) -> Inst
     return Install(distribution, folder, reachable_java(java, place))
 
 
-def _java(request: EmbeddedRequest, distribution: Distribution, place: Place, progress: Progress) -> Java:
+def _java(
+    request: EmbeddedRequest, distribution: Distribution, place: Place, progress: ProgressCallback
+) -> Java:
     """The Java for an engine: chosen, here already, or fetched."""
     needs = distribution.java_range(_version(request, distribution))
     try:
@@ -180,6 +182,6 @@ def absent_modules(distribution: Distribution, lock: Lock) -> tuple[str, ...]:
     return tuple(each.folder for each in distribution.recipes(lock.version) if each.folder not in present)
 
 
-def _new_lock(distribution: Distribution, version: str, source: Source, progress: Progress) -> Lock:
+def _new_lock(distribution: Distribution, version: str, source: Source, progress: ProgressCallback) -> Lock:
     progress(f"{distribution.name} {version} is new here: its parts are looked up once", 0, 0)
     return make_lock(distribution, version, source, progress)

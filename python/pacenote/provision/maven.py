@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pacenote.errors import EngineError
-from pacenote.model.progress import Progress, silent
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import Access, open_pool, plain_reason, split_url
 from pacenote.provision.files import disk_error, make_public_dir
 from pacenote.units import format_count
@@ -73,7 +73,7 @@ class _Again(Exception):
 class _Meter:
     """Bytes so far over all threads, told to one callback, one call at a time."""
 
-    def __init__(self, progress: Progress, total: int, label: str) -> None:
+    def __init__(self, progress: ProgressCallback, total: int, label: str) -> None:
         self._progress = progress
         self._total = total
         self._label = label
@@ -250,13 +250,13 @@ def fetch(
     cache_dir: Path,
     *,
     mirror: str | None = None,
-    progress: Progress = silent,
+    progress: ProgressCallback = no_progress,
     retry: Retry = Retry(),
 ) -> tuple[Artifact, ...]:
     """Have all artifacts in the cache, downloading what is missing; returns them with sha256 and size known.
 
     A file already there with the right size is taken as it is: it was verified before it got its name.
-    Progress is in bytes. Raises EngineError naming the artifact that cannot be had.
+    ProgressCallback is in bytes. Raises EngineError naming the artifact that cannot be had.
     """
     # Asked for twice is fetched and counted once: modules share jars.
     missing = missing_artifacts(artifacts, cache_dir)

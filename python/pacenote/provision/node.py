@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from pacenote.errors import EngineError, UsageError
-from pacenote.model.progress import Progress, silent
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import Host
 from pacenote.net.rest import RestClient
 from pacenote.provision import engine_log, registry, resources
@@ -217,7 +217,7 @@ class Node:
         finally:
             os.close(output)
 
-    def _start(self, install: Install, progress: Progress) -> None:
+    def _start(self, install: Install, progress: ProgressCallback) -> None:
         self._held = registry.hold(self._place, self._entry)
         registry.note(self._place, self._entry)
         for attempt in range(1, PORT_TRIES + 1):
@@ -236,7 +236,7 @@ class Node:
                 raise trouble
             self._end_process()
 
-    def _await_health(self, begun: float, progress: Progress) -> EngineError | None:
+    def _await_health(self, begun: float, progress: ProgressCallback) -> EngineError | None:
         client = RestClient([self.host], timeout=HEALTH_SECONDS)
         limit = self.spec.start_timeout
         status = "it does not answer"
@@ -259,7 +259,7 @@ class Node:
 
 
 def start_node(
-    spec: NodeSpec, install: Install, place: Place, log_file: Path, progress: Progress = silent
+    spec: NodeSpec, install: Install, place: Place, log_file: Path, progress: ProgressCallback = no_progress
 ) -> Node:
     """Start a node and wait until it is healthy. Its output goes to `log_file`, its GC log beside it on stop.
 

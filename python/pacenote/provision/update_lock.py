@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import EngineError, UsageError
-from pacenote.model.progress import Progress, silent
+from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.distribution import Distribution, ModuleRecipe, Root
 from pacenote.provision.distributions import find_distribution
 from pacenote.provision.engine_lock import Lock, Module, save_lock
@@ -31,7 +31,9 @@ class Source:
     mirror: str | None = None
 
 
-def make_lock(distribution: Distribution, version: str, source: Source, progress: Progress = silent) -> Lock:
+def make_lock(
+    distribution: Distribution, version: str, source: Source, progress: ProgressCallback = no_progress
+) -> Lock:
     """Resolve and fetch everything `version` is made of. Takes half a minute with a cold cache.
 
     Modules that this version does not have in the repository are left out, unless the engine cannot run

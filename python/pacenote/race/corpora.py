@@ -12,13 +12,14 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.address import addresses
 from pacenote.fetch.download import NotAvailable, Wanted, download
+from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_record import CorpusUsed, Origin
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.plan.corpora import Selected, needed_documents, no_documents
 from pacenote.race.corpus_selection import base_of, full_file, generated_counts, is_excerpt
 from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
-from pacenote.race.generated_corpora import Progress, alone_in, core_call, folder_name, generated_corpus
+from pacenote.race.generated_corpora import alone_in, core_call, folder_name, generated_corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def prepare(
     track: Track,
     challenge: Challenge,
     request: RaceRequest,
-    progress: Progress,
+    progress: ProgressCallback,
     sourced: Callable[[Task], Selected] = no_documents,
 ) -> PreparedCorpora:
     """Prepares the data that a challenge indexes, and nothing else; `sourced` says what parameter sources in
@@ -84,7 +85,7 @@ def crc32c(file: Path) -> int:
 class _Preparation:
     """Finds and makes data for one race."""
 
-    def __init__(self, track: Track, request: RaceRequest, progress: Progress) -> None:
+    def __init__(self, track: Track, request: RaceRequest, progress: ProgressCallback) -> None:
         self._folders = (Path(track.root),) if request.track_path else ()
         self._home = request.dataset_cache or request.home / "corpora"
         self._request = request

@@ -18,8 +18,9 @@ from typing import IO, cast
 from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.space import check_space
+from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVES, Corpus, Documents
-from pacenote.race.generated_corpora import Progress, alone_in, core_call, not_written
+from pacenote.race.generated_corpora import alone_in, core_call, not_written
 
 AS_IS_HINT = "--corpus=as-is uses the file as it is; otherwise replace it"
 
@@ -52,7 +53,7 @@ class Shelf:
 
 
 def open_data(
-    path: Path, documents: Documents, shelf: Shelf, progress: Progress, *, checked: bool
+    path: Path, documents: Documents, shelf: Shelf, progress: ProgressCallback, *, checked: bool
 ) -> DataFile:
     """The data file at `path`, unpacked if it is an archive, and counted.
 
@@ -75,7 +76,7 @@ def open_data(
     return DataFile(path, count)
 
 
-def first_documents(path: Path, documents: Documents, shelf: Shelf, progress: Progress) -> Path:
+def first_documents(path: Path, documents: Documents, shelf: Shelf, progress: ProgressCallback) -> Path:
     """A file with the first documents of the one at `path`, which may be packed: as many as test mode wants.
 
     Made once, below our own folder. Raises CorpusError.
@@ -155,7 +156,7 @@ def _mark(path: Path) -> str:
 
 
 def _unpack(
-    archive: Path, documents: Documents, shelf: Shelf, progress: Progress, most: int | None = None
+    archive: Path, documents: Documents, shelf: Shelf, progress: ProgressCallback, most: int | None = None
 ) -> Path:
     """Unpacks an archive unless it was before; what comes out may have `most` bytes."""
     # A file of the user's own is unpacked into our folder, under a name of its own: it may have namesakes.

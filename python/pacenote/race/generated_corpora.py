@@ -13,9 +13,7 @@ from typing import Any, TypeVar
 
 from pacenote import _core
 from pacenote.errors import CorpusError
-
-Progress = Callable[[str, int, int], None]
-"""Told (label, done, total); total 0 when it is not known."""
+from pacenote.model.progress import ProgressCallback
 
 MANIFEST = "generated.json"
 """Says which generator made a folder of data, and what is in it. Written last: a folder without it is not
@@ -29,7 +27,7 @@ T = TypeVar("T")
 
 
 def generated_corpus(
-    name: str, files: Mapping[str, int], seed: int, folder: Path, progress: Progress
+    name: str, files: Mapping[str, int], seed: int, folder: Path, progress: ProgressCallback
 ) -> Mapping[str, int]:
     """Documents by file name of a generated corpus; made now unless it is there. Raises CorpusError.
 
@@ -46,7 +44,7 @@ def generated_corpus(
         return _read(folder, wanted) or _make(wanted, folder, progress)
 
 
-def generate(name: str, documents: int, seed: int, folder: Path, progress: Progress) -> None:
+def generate(name: str, documents: int, seed: int, folder: Path, progress: ProgressCallback) -> None:
     """Writes a generated corpus into a folder (`pacenote generate`). Raises CorpusError."""
     known = _core.generators()
     if name not in known:
@@ -60,7 +58,7 @@ def folder_name(files: Mapping[str, int], seed: int) -> str:
     return f"generated-{sum(files.values())}-seed-{seed}-{mark}"
 
 
-def _make(wanted: Mapping[str, Any], folder: Path, progress: Progress) -> Mapping[str, int]:
+def _make(wanted: Mapping[str, Any], folder: Path, progress: ProgressCallback) -> Mapping[str, int]:
     name, seed = wanted["generator"], wanted["seed"]
     documents = sum(count for _, count in wanted["counts"])
     label = f"generating {documents:,} documents of {name}"

@@ -17,6 +17,7 @@ from pacenote.fetch.address import resolve
 from pacenote.fetch.download import Wanted, download
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
+from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Task, Track
 from pacenote.model.work import Lane, Supplied
@@ -24,7 +25,7 @@ from pacenote.operations.base import Context
 from pacenote.plan.corpora import Selected, no_documents
 from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Plan, PlannedTask, Scheduled
 from pacenote.race.corpora import PreparedCorpora
-from pacenote.race.generated_corpora import Progress, core_call
+from pacenote.race.generated_corpora import core_call
 from pacenote.track.dependencies import install_dependencies
 from pacenote.track.prepare import Prepared
 
@@ -92,7 +93,7 @@ def sourced_by(plugins: TrackPlugins | None, track: Track) -> Callable[[Task], S
     return no_documents if plugins is None else lambda task: plugins.needed(task, track)
 
 
-def prepare_data(plugins: TrackPlugins | None, request: RaceRequest, progress: Progress) -> None:
+def prepare_data(plugins: TrackPlugins | None, request: RaceRequest, progress: ProgressCallback) -> None:
     """Lets plug-ins make or fetch data of their own. Raises TrackError and CorpusError."""
     if plugins is not None:
         plugins.prepare(data_root(request), _tools(request, progress), progress)
@@ -173,7 +174,7 @@ def data_root(request: RaceRequest) -> Path:
     return request.dataset_cache or request.home / "corpora"
 
 
-def _tools(request: RaceRequest, progress: Progress) -> Tools:
+def _tools(request: RaceRequest, progress: ProgressCallback) -> Tools:
     def fetch(url: str, path: str, size: int | None) -> None:
         if request.offline:
             raise OSError(f"{path} is not there, and --offline forbids downloading it")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
 from pacenote.provision.engine import EmbeddedRequest, install_engine
 from pacenote.race.corpora import prepare
-from pacenote.race.generated_corpora import Progress
 from pacenote.track.prepare import prepare_track
 
 
-def prefetch_engine(request: RaceRequest, progress: Progress) -> Path:
+def prefetch_engine(request: RaceRequest, progress: ProgressCallback) -> Path:
     """The folder of the engine, ready to be started. Raises UsageError and EngineError."""
     wanted = EmbeddedRequest(
         home=request.home,
@@ -26,7 +26,7 @@ def prefetch_engine(request: RaceRequest, progress: Progress) -> Path:
     return install_engine(wanted, progress).folder
 
 
-def prefetch_corpora(request: RaceRequest, progress: Progress) -> Mapping[str, list[Path]]:
+def prefetch_corpora(request: RaceRequest, progress: ProgressCallback) -> Mapping[str, list[Path]]:
     """The data files of a track's challenge by corpus, unpacked and checked.
 
     Raises TrackError, UsageError and CorpusError as a race does.
