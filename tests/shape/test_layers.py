@@ -45,7 +45,8 @@ MAY_IMPORT: Mapping[str, set[str]] = {
 
 RUST_MAY_DEPEND: Mapping[str, set[str]] = {
     "plan": set(),
-    "record": set(),
+    "stats": set(),
+    "record": {"stats"},
     "corpus": set(),
     "driver": {"plan", "record", "corpus"},
     "python": {"plan", "record", "corpus", "driver"},
@@ -55,7 +56,7 @@ RUST_MAY_DEPEND: Mapping[str, set[str]] = {
 WORLDLY = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
 """Async, network and Python: not for the pure crates."""
 
-PURE = ("plan", "record", "corpus")
+PURE = ("plan", "record", "corpus", "stats")
 
 
 def part_of(path: Path) -> str:
@@ -87,7 +88,7 @@ def dependencies() -> dict[str, set[str]]:
         tables = tomllib.loads(manifest.read_text())
         assert "target" not in tables, "dependencies by platform are not looked at yet"
         found[manifest.parent.name] = {name.removeprefix("pacenote-") for name in tables["dependencies"]}
-    assert set(found) >= {"plan", "record", "corpus", "driver", "python"}
+    assert set(found) >= {"plan", "stats", "record", "corpus", "driver", "python"}
     return found
 
 

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
-use crate::RecordError;
+use crate::error::RecordError;
 
 /// Longest value that is told apart, in nanoseconds; longer ones count as this.
 const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;

@@ -1,6 +1,6 @@
 //! One second of one task, as one thread saw it.
 
-use crate::RecordError;
+use crate::error::RecordError;
 use crate::histogram::Latencies;
 use crate::sample::{Sample, SampleType};
 

@@ -8,9 +8,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, Measure, MeasuredWindow, Outgoing, Recorder,
-    Sample, SampleType, State, TaskEnded, TaskInfo, TaskResult, recover_series,
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, MeasuredWindow, Outgoing, Recorder,
+    Sample, SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
 };
+use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
 
@@ -508,7 +509,7 @@ fn a_task_that_slows_down_says_when() {
     }
     recorder.end(ended(EndedBy::Time, 0));
     let steady = race.result().steady;
-    assert_eq!((steady.state, steady.by), (State::Slowing, Some(Measure::ServiceTime)));
+    assert_eq!((steady.state, steady.by), (SteadyState::Slowing, Some(SteadinessMetric::ServiceTime)));
     let [change] = steady.changes[..] else { panic!("{steady:?}") };
     assert!((change.from_s - 40.0).abs() < 1e-9 && (change.share - 0.25).abs() < 0.01, "{change:?}");
     assert_eq!(steady.since_s, Some(40.0));

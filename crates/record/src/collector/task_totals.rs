@@ -1,18 +1,19 @@
 //! A task's totals over all threads, and what follows from them.
 
-use crate::RecordError;
+use pacenote_stats::{Steadiness, TaskSecond, rank};
+
 use crate::buffers::Missing;
-use crate::collector::TaskInfo;
-use crate::errors::{ErrorGroup, ErrorTally};
+use crate::catalog::TaskInfo;
+use crate::collector::accounting::Ledger;
+use crate::delivery::TaskEnded;
+use crate::error::RecordError;
+use crate::failure::ErrorTally;
 use crate::histogram::Latencies;
-use crate::ledger::Ledger;
-use crate::recorder::TaskEnded;
-use crate::sample::{ErrorClass, SampleType};
-use crate::steady::{Second, Steadiness};
-use crate::summary::{
-    Accounting, Distribution, EndedBy, ErrorSummary, SamplesKept, TaskProgress, TaskResult, Throughput, Work,
-    ms, seconds,
+use crate::result::{
+    Accounting, Distribution, EndedBy, SamplesKept, TaskProgress, TaskResult, Throughput, Work,
+    error_summaries, ms, seconds,
 };
+use crate::sample::SampleType;
 use crate::window::{Counts, Window};
 
 /// Everything recorded of one task.
@@ -22,7 +23,7 @@ pub struct Totals {
     /// One per sample type, by its index.
     whole: [Window; 2],
     /// By second since the task began.
-    seconds: Vec<Second>,
+    seconds: Vec<TaskSecond>,
     errors: ErrorTally,
     kept: u64,
     missing: Missing,
@@ -87,20 +88,20 @@ impl Totals {
     pub fn add_medians(&mut self, window: &Window) {
         let median = |latencies: &Latencies| {
             let count = latencies.count();
-            (count > 0).then(|| ms(latencies.at_rank(crate::interval::rank(count, 0.5))))
+            (count > 0).then(|| ms(latencies.at_rank(rank(count, 0.5))))
         };
         let count = window.service.count();
         let (service_ms, latency_ms) = (median(&window.service), window.latency.as_ref().and_then(median));
         let second = self.second(window.second);
         if count > second.timed {
-            *second = Second { timed: count, service_ms, latency_ms, ..*second };
+            *second = TaskSecond { timed: count, service_ms, latency_ms, ..*second };
         }
     }
 
-    fn second(&mut self, second: u64) -> &mut Second {
+    fn second(&mut self, second: u64) -> &mut TaskSecond {
         let place = place(second);
         if place >= self.seconds.len() {
-            self.seconds.resize_with(place + 1, Second::default);
+            self.seconds.resize_with(place + 1, TaskSecond::default);
         }
         &mut self.seconds[place]
     }
@@ -223,7 +224,7 @@ impl Totals {
 
     /// Judges the whole seconds of a window.
     fn steadiness(&self, (begin_ns, end_ns): (u64, u64)) -> Steadiness {
-        let window = (place(begin_ns.div_ceil(SECOND)), place(end_ns / SECOND));
+        let window = place(begin_ns.div_ceil(SECOND))..place(end_ns / SECOND);
         Steadiness::of(&self.seconds, window, self.info.paced)
     }
 
@@ -290,7 +291,7 @@ impl Totals {
         let service = &self.complete.service;
         let at = |q| {
             (fresh && service.count() > 0)
-                .then(|| ms(service.at_rank(crate::interval::rank(service.count(), q))))
+                .then(|| ms(service.at_rank(rank(service.count(), q))))
         };
         TaskProgress {
             task: self.info.task.clone(),
@@ -314,17 +315,4 @@ const SECOND: u64 = 1_000_000_000;
 /// A second as a place in memory.
 fn place(second: u64) -> usize {
     usize::try_from(second).unwrap_or(usize::MAX)
-}
-
-/// Failures as they are written to `race.json`.
-pub fn error_summaries(errors: &ErrorTally) -> Vec<ErrorSummary> {
-    let summary = |(class, status, kind, group): (ErrorClass, u16, &str, &ErrorGroup)| ErrorSummary {
-        error_class: class.name().to_owned(),
-        reason: if kind.is_empty() { group.example.clone() } else { format!("{kind}: {}", group.example) },
-        status: (status != 0).then_some(status),
-        count: group.count,
-        first_s: seconds(group.first_ns),
-        last_s: seconds(group.last_ns),
-    };
-    errors.groups().into_iter().map(summary).collect()
 }

@@ -1,10 +1,11 @@
 //! The result of a task, as it is written to `race.json`, and its progress while it runs.
 
+use pacenote_stats::{RankInterval, Steadiness, is_supported, rank, rank_interval};
 use serde::Serialize;
 
+use crate::failure::{ErrorGroup, ErrorTally};
 use crate::histogram::Latencies;
-use crate::interval;
-use crate::steady::Steadiness;
+use crate::sample::ErrorClass;
 
 /// The percentiles every distribution carries.
 const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
@@ -153,7 +154,7 @@ pub struct Percentile {
     pub low_ms: Option<f64>,
     /// Upper bound, likewise.
     pub high_ms: Option<f64>,
-    /// Whether enough values carry it; see [`crate::interval`].
+    /// Whether enough values carry it; see [`pacenote_stats::is_supported`].
     pub supported: bool,
 }
 
@@ -273,13 +274,14 @@ impl Percentile {
         let count = latencies.count();
         let at = |rank| ms(latencies.at_rank(rank));
         // The largest value is what it is; it estimates no percentile of anything.
-        let (low, high) = if q < 1.0 { interval::ranks(count, q) } else { (None, None) };
+        let unbounded = RankInterval { low: None, high: None };
+        let RankInterval { low, high } = if q < 1.0 { rank_interval(count, q) } else { unbounded };
         Self {
             q: q * 100.0,
-            ms: at(interval::rank(count, q)),
+            ms: at(rank(count, q)),
             low_ms: low.map(at),
             high_ms: high.map(at),
-            supported: interval::supported(count, q),
+            supported: is_supported(count, q),
         }
     }
 }
@@ -294,4 +296,17 @@ pub fn ms(ns: u64) -> f64 {
 #[must_use]
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+/// Failures as they are written to `race.json`.
+pub fn error_summaries(errors: &ErrorTally) -> Vec<ErrorSummary> {
+    let summary = |(class, status, kind, group): (ErrorClass, u16, &str, &ErrorGroup)| ErrorSummary {
+        error_class: class.name().to_owned(),
+        reason: if kind.is_empty() { group.example.clone() } else { format!("{kind}: {}", group.example) },
+        status: (status != 0).then_some(status),
+        count: group.count,
+        first_s: seconds(group.first_ns),
+        last_s: seconds(group.last_ns),
+    };
+    errors.groups().into_iter().map(summary).collect()
 }

@@ -1,6 +1,6 @@
 //! How often the steady-state check is right, on series whose truth is known: `docs/measuring.md` quotes its outcome.
 //!
-//! `cargo run --release -p pacenote-record --example steady`
+//! `cargo run --release -p pacenote-stats --example steady`
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 #![allow(
@@ -9,7 +9,7 @@
     reason = "small numbers that are made here"
 )]
 
-use pacenote_record::{Second, State, Steadiness};
+use pacenote_stats::{TaskSecond, SteadyState, Steadiness};
 
 /// Series of each kind.
 const SERIES: u32 = 1000;
@@ -83,15 +83,15 @@ fn labels(count: usize, (kind, deviation): (Noise, f64), shape: Shape, pause: bo
     let (mut seen, mut since) = ([0.0; 5], Vec::new());
     for _ in 0..SERIES {
         let noise = noise(kind, count, &mut random);
-        let mut seconds: Vec<Second> = (0..count)
+        let mut seconds: Vec<TaskSecond> = (0..count)
             .map(|second| {
                 let level = shape(second as f64 / count as f64) * (deviation * noise[second]).exp();
                 let time = 10.0 / level;
-                Second {
+                TaskSecond {
                     operations: 1000,
                     work: (10_000.0 * level) as u64,
                     service_ms: Some(time),
-                    ..Second::default()
+                    ..TaskSecond::default()
                 }
             })
             .collect();
@@ -100,18 +100,18 @@ fn labels(count: usize, (kind, deviation): (Noise, f64), shape: Shape, pause: bo
             for (place, length) in [(0.21, 1), (0.43, 1), (0.67, 2), (0.89, 1)] {
                 let first = (place * count as f64) as usize;
                 for second in &mut seconds[first..first + length] {
-                    *second = Second { work: second.work / 5, service_ms: Some(50.0), ..*second };
+                    *second = TaskSecond { work: second.work / 5, service_ms: Some(50.0), ..*second };
                 }
             }
         }
-        let found = Steadiness::of(&seconds, (0, count), false);
+        let found = Steadiness::of(&seconds, 0..count, false);
         since.extend(found.since_s);
         match found.state {
-            State::Steady => seen[0] += 1.0,
-            State::Warming => seen[1] += 1.0,
-            State::Slowing => seen[2] += 1.0,
-            State::NotSteady => seen[3] += 1.0,
-            State::Unknown => seen[4] += 1.0,
+            SteadyState::Steady => seen[0] += 1.0,
+            SteadyState::Warming => seen[1] += 1.0,
+            SteadyState::Slowing => seen[2] += 1.0,
+            SteadyState::NotSteady => seen[3] += 1.0,
+            SteadyState::Unknown => seen[4] += 1.0,
         }
     }
     since.sort_by(f64::total_cmp);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use pacenote_record::{Measure, Second, State, Steadiness};
+use pacenote_stats::{SteadinessMetric, TaskSecond, SteadyState, Steadiness};
 
 /// Random numbers of one seed (`SplitMix64`).
 struct Random(u64);
@@ -27,25 +27,25 @@ type Shape = fn(f64) -> f64;
 
 /// A task without a schedule whose level follows `shape` (by the share of it that is over), with noise of a standard
 /// deviation, of which `common` is that of the second before.
-fn task(count: usize, shape: Shape, (deviation, common): (f64, f64), seed: u64) -> Vec<Second> {
+fn task(count: usize, shape: Shape, (deviation, common): (f64, f64), seed: u64) -> Vec<TaskSecond> {
     let mut random = Random(seed);
     let mut noise = random.normal();
     let second = |number: usize| {
         noise = common * noise + (1.0 - common * common).sqrt() * random.normal();
         let level = shape(number as f64 / count as f64) * (deviation * noise).exp();
-        Second {
+        TaskSecond {
             operations: 1000,
             work: format!("{:.0}", 10_000.0 * level).parse().unwrap(),
             timed: 1000,
             service_ms: Some(10.0 / level),
-            ..Second::default()
+            ..TaskSecond::default()
         }
     };
     (0..count).map(second).collect()
 }
 
-fn judged(seconds: &[Second]) -> Steadiness {
-    Steadiness::of(seconds, (0, seconds.len()), false)
+fn judged(seconds: &[TaskSecond]) -> Steadiness {
+    Steadiness::of(seconds, 0..seconds.len(), false)
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn noise_in_which_neighbours_agree_is_seldom_taken_for_a_change() {
     for count in [60, 120, 300, 600] {
         let wrong = (0..200)
             .map(|seed| judged(&task(count, |_| 1.0, (0.05, 0.6), seed)).state)
-            .filter(|state| !matches!(state, State::Steady | State::Unknown))
+            .filter(|state| !matches!(state, SteadyState::Steady | SteadyState::Unknown))
             .count();
         assert!(wrong <= 10, "{wrong} of 200 at {count} s");
     }
@@ -61,22 +61,22 @@ fn noise_in_which_neighbours_agree_is_seldom_taken_for_a_change() {
 
 #[test]
 fn shapes_are_called_what_they_are() {
-    let shapes: [(Shape, State); 7] = [
-        (|_| 1.0, State::Steady),
-        (|over| 1.0 - 0.2 * (1.0 - 4.0 * over).max(0.0), State::Warming),
-        (|over| 1.0 - 0.1 * over, State::Slowing),
-        (|over| if over < 0.5 { 1.0 } else { 1.15 }, State::Warming),
-        (|over| if over < 0.7 { 1.0 } else { 0.88 }, State::Slowing),
-        (|over| if over % 0.5 < 0.25 { 1.0 } else { 0.8 }, State::NotSteady),
+    let shapes: [(Shape, SteadyState); 7] = [
+        (|_| 1.0, SteadyState::Steady),
+        (|over| 1.0 - 0.2 * (1.0 - 4.0 * over).max(0.0), SteadyState::Warming),
+        (|over| 1.0 - 0.1 * over, SteadyState::Slowing),
+        (|over| if over < 0.5 { 1.0 } else { 1.15 }, SteadyState::Warming),
+        (|over| if over < 0.7 { 1.0 } else { 0.88 }, SteadyState::Slowing),
+        (|over| if over % 0.5 < 0.25 { 1.0 } else { 0.8 }, SteadyState::NotSteady),
         // Too little to matter, however surely it is there.
-        (|over| 1.0 - 0.02 * over, State::Steady),
+        (|over| 1.0 - 0.02 * over, SteadyState::Steady),
     ];
     for (number, (shape, state)) in shapes.into_iter().enumerate() {
         for count in [120, 600, 5000] {
             let found = judged(&task(count, shape, (0.02, 0.3), 7));
             assert_eq!(found.state, state, "shape {number}, {count} s: {found:?}");
-            assert_eq!(found.by, Some(Measure::Throughput));
-            assert_eq!(found.changes.is_empty(), state == State::Steady);
+            assert_eq!(found.by, Some(SteadinessMetric::Throughput));
+            assert_eq!(found.changes.is_empty(), state == SteadyState::Steady);
         }
     }
 }
@@ -85,53 +85,53 @@ fn shapes_are_called_what_they_are() {
 fn a_pause_is_no_change() {
     let mut seconds = task(120, |_| 1.0, (0.02, 0.0), 1);
     for paused in [20, 21, 64, 99] {
-        seconds[paused] = Second { work: 100, service_ms: Some(300.0), ..seconds[paused] };
+        seconds[paused] = TaskSecond { work: 100, service_ms: Some(300.0), ..seconds[paused] };
     }
-    assert_eq!(judged(&seconds).state, State::Steady);
+    assert_eq!(judged(&seconds).state, SteadyState::Steady);
 }
 
 #[test]
 fn what_it_settled_at_and_when_is_told() {
     let seconds = task(200, |over| if over < 0.2 { 0.8 } else { 1.0 }, (0.01, 0.0), 3);
     let found = judged(&seconds);
-    assert_eq!((found.state, found.since_s), (State::Warming, Some(40.0)));
+    assert_eq!((found.state, found.since_s), (SteadyState::Warming, Some(40.0)));
     let change = found.changes[0];
     assert!((change.share - 0.25).abs() < 0.02 && (change.before - 8000.0).abs() < 100.0, "{change:?}");
     // With the first half declared as warm-up the rest is steady, and had been since the change.
-    let found = Steadiness::of(&seconds, (100, 200), false);
-    assert_eq!((found.state, found.since_s, found.changes.len()), (State::Steady, Some(40.0), 0));
+    let found = Steadiness::of(&seconds, 100..200, false);
+    assert_eq!((found.state, found.since_s, found.changes.len()), (SteadyState::Steady, Some(40.0), 0));
     // A warm-up that was declared too short shows.
-    let found = Steadiness::of(&seconds, (20, 200), false);
-    assert_eq!((found.state, found.changes[0].from_s), (State::Warming, 40.0));
+    let found = Steadiness::of(&seconds, 20..200, false);
+    assert_eq!((found.state, found.changes[0].from_s), (SteadyState::Warming, 40.0));
 }
 
 #[test]
 fn too_little_is_not_called_steady() {
     let flat = |count, deviation| task(count, |_| 1.0, (deviation, 0.0), 5);
-    assert_eq!(judged(&flat(19, 0.01)).state, State::Unknown);
-    assert_eq!(judged(&flat(20, 0.01)).state, State::Steady);
-    assert_eq!(judged(&flat(30, 0.5)).state, State::Unknown, "so much noise hides everything");
+    assert_eq!(judged(&flat(19, 0.01)).state, SteadyState::Unknown);
+    assert_eq!(judged(&flat(20, 0.01)).state, SteadyState::Steady);
+    assert_eq!(judged(&flat(30, 0.5)).state, SteadyState::Unknown, "so much noise hides everything");
     let mut rare = flat(600, 0.01);
     for (number, second) in rare.iter_mut().enumerate() {
-        *second = Second { operations: u64::from(number % 10 == 0), ..*second };
+        *second = TaskSecond { operations: u64::from(number % 10 == 0), ..*second };
     }
-    assert_eq!(judged(&rare).state, State::Unknown, "60 operations in ten minutes");
-    assert_eq!(judged(&[]).state, State::Unknown);
-    assert_eq!(judged(&vec![Second::default(); 100]).state, State::Unknown);
+    assert_eq!(judged(&rare).state, SteadyState::Unknown, "60 operations in ten minutes");
+    assert_eq!(judged(&[]).state, SteadyState::Unknown);
+    assert_eq!(judged(&vec![TaskSecond::default(); 100]).state, SteadyState::Unknown);
 }
 
 #[test]
 fn with_a_schedule_times_decide() {
-    let growing = |number: usize| Second {
+    let growing = |number: usize| TaskSecond {
         operations: 100,
         work: 100,
         timed: 100,
         service_ms: Some(5.0),
         latency_ms: Some(5.0 + number as f64),
-        ..Second::default()
+        ..TaskSecond::default()
     };
-    let seconds: Vec<Second> = (0..100).map(growing).collect();
-    let found = Steadiness::of(&seconds, (0, 100), true);
-    assert_eq!((found.state, found.by), (State::Slowing, Some(Measure::Latency)));
-    assert_eq!(Steadiness::of(&seconds, (0, 100), false).state, State::Steady);
+    let seconds: Vec<TaskSecond> = (0..100).map(growing).collect();
+    let found = Steadiness::of(&seconds, 0..100, true);
+    assert_eq!((found.state, found.by), (SteadyState::Slowing, Some(SteadinessMetric::Latency)));
+    assert_eq!(Steadiness::of(&seconds, 0..100, false).state, SteadyState::Steady);
 }

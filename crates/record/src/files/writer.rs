@@ -9,13 +9,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::RecordError;
 use crate::buffers::Spare;
-use crate::collector::Names;
-use crate::parts::PartInfo;
+use crate::catalog::{Names, PartInfo};
+use crate::error::RecordError;
+use crate::files::samples::SamplesFile;
+use crate::files::series::SeriesFile;
 use crate::sample::Sample;
-use crate::samples_file::SamplesFile;
-use crate::series_file::SeriesFile;
 
 /// Bytes of rows that may wait for the disk: with a row of 10 kB a second, those of more than an hour.
 const MOST_WAITING: usize = 48 << 20;

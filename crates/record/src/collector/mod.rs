@@ -1,50 +1,28 @@
 //! Merges what recorders deliver, hands it on to be written and finishes tasks.
 
+pub mod accounting;
+mod sub_operation_totals;
+mod task_totals;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::RecordError;
 use crate::buffers::Spare;
-use crate::ledger::Rows;
-use crate::parts::{PartInfo, PartTotals};
-use crate::recorder::Delivery;
+use crate::catalog::{Names, TaskInfo};
+use crate::collector::accounting::Rows;
+use crate::collector::sub_operation_totals::PartTotals;
+use crate::collector::task_totals::Totals;
+use crate::delivery::Delivery;
+use crate::error::RecordError;
+use crate::files::series::line;
+use crate::files::writer::Writer;
+use crate::result::{EndedBy, SamplesKept, TaskProgress, TaskResult};
 use crate::sample::Sample;
-use crate::series_file::line;
-use crate::summary::{EndedBy, SamplesKept, TaskProgress, TaskResult};
-use crate::totals::Totals;
 use crate::window::Window;
-use crate::writer::Writer;
 
 /// Seconds a window waits for the parts of slower threads before it is written. Parts that come later make a row of
 /// their own; rows of one second add up.
 const PATIENCE: u64 = 2;
-
-/// What the collector has to know of a task.
-#[derive(Debug, Clone)]
-pub struct TaskInfo {
-    /// Name of the task.
-    pub task: String,
-    /// Name of the operation.
-    pub operation: String,
-    /// Type of the operation.
-    pub operation_type: String,
-    /// Unit of its work.
-    pub unit: String,
-    /// Clients of the task.
-    pub clients: u32,
-    /// Whether it has a schedule.
-    pub paced: bool,
-    /// Whether its clients share their schedule.
-    pub open_loop: bool,
-    /// Length of the warm-up of a time-based task, `None` when operations are counted instead.
-    pub warmup_ns: Option<u64>,
-    /// Planned end of a time-based task.
-    pub end_ns: Option<u64>,
-    /// Time between two operations of an even schedule, `None` for any other.
-    pub interval_ns: Option<u64>,
-    /// Operations of all clients, where that is known.
-    pub operations: Option<u64>,
-}
 
 /// A task that has ended.
 #[derive(Debug)]
@@ -66,30 +44,6 @@ pub struct Collector {
     /// Samples of finished tasks that are to be in the file.
     kept: u64,
     contradictions: Vec<String>,
-}
-
-/// What tasks and parts are called, by their numbers.
-#[derive(Debug, Clone)]
-pub struct Names {
-    /// By position in the plan.
-    pub tasks: Vec<TaskInfo>,
-    /// By number, from 1.
-    pub parts: Vec<PartInfo>,
-}
-
-impl Names {
-    /// Task, operation and whether it is a part, of what has these numbers.
-    pub fn of(&self, task: u32, part: u32) -> (&str, &str, bool) {
-        let info = &self.tasks[task as usize];
-        match self.part(part) {
-            Some(part) => (&info.task, &part.operation, true),
-            None => (&info.task, &info.operation, false),
-        }
-    }
-
-    fn part(&self, number: u32) -> Option<&PartInfo> {
-        self.parts.get((number as usize).checked_sub(1)?)
-    }
 }
 
 #[derive(Debug)]

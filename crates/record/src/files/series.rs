@@ -13,8 +13,8 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::RecordError;
-use crate::columns::{self, Group, write};
+use crate::error::RecordError;
+use crate::files::columns::{self, Group, write};
 use crate::histogram::Latencies;
 use crate::window::Window;
 

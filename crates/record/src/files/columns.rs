@@ -22,7 +22,7 @@ use parquet::file::writer::{
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescPtr;
 
-use crate::RecordError;
+use crate::error::RecordError;
 
 /// The program, as every file of ours names it.
 pub const CREATED_BY: &str = "pacenote";

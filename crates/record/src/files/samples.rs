@@ -20,9 +20,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use serde::{Deserialize, Serialize};
 
-use crate::RecordError;
-use crate::collector::Names;
-use crate::columns::{self, Group, plain, write, write_few};
+use crate::error::RecordError;
+use crate::catalog::Names;
+use crate::files::columns::{self, Group, plain, write, write_few};
 use crate::sample::Sample;
 
 const PARQUET: &str = "samples.parquet";

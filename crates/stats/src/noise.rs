@@ -1,0 +1,57 @@
+//! The noise of a series whose neighbouring values are not independent, and its outliers.
+
+use crate::quantile::median;
+use crate::segments::MIN_SEGMENT;
+
+/// Neighbours are never assumed to share more than this of their noise.
+const MAX_AUTOCORRELATION: f64 = 0.8;
+/// Number of blocks whose means are compared to see the noise of slow waves.
+const BLOCKS: usize = 12;
+/// The noise is never assumed to be below this share: recorded times have three digits.
+const MIN_DEVIATION: f64 = 0.002;
+/// Deviations beyond this many typical ones are outliers.
+const OUTLIER: f64 = 3.0;
+/// Standard deviation of a normal distribution / its median absolute deviation.
+const NORMAL: f64 = 1.4826;
+
+/// The values, with each outlier replaced by the median of the two values on either side and itself (a Hampel filter).
+pub fn without_outliers(values: &[f64]) -> Vec<f64> {
+    let around = |index: usize| &values[index.saturating_sub(2)..(index + 3).min(values.len())];
+    let medians: Vec<f64> =
+        (0..values.len()).map(|index| median(around(index).to_vec()).unwrap_or_default()).collect();
+    let deviations = values.iter().zip(&medians).map(|(value, median)| (value - median).abs());
+    let typical = NORMAL * median(deviations.collect()).unwrap_or_default();
+    let limit = OUTLIER * typical.max(MIN_DEVIATION);
+    let filtered =
+        |(value, median): (&f64, &f64)| if (value - median).abs() > limit { *median } else { *value };
+    values.iter().zip(&medians).map(filtered).collect()
+}
+
+/// The long-run variance: what a sum of many values has per value, with what neighbours have in common.
+///
+/// The larger of two estimates. One fits a first-order autoregressive process to squared differences of values one and
+/// two positions apart. The other compares means of neighbouring blocks, which sees slower waves. Both leave out large
+/// differences: there the level changed.
+pub fn long_run_variance(values: &[f64]) -> f64 {
+    let squared_differences = |lag: usize| {
+        let squares = values.windows(lag + 1).map(|pair| (pair[lag] - pair[0]).powi(2));
+        trimmed_mean(&squares.collect::<Vec<_>>())
+    };
+    let (one, two) = (squared_differences(1), squared_differences(2));
+    let correlation = if one > 0.0 { (two / one - 1.0).clamp(0.0, MAX_AUTOCORRELATION) } else { 0.0 };
+    let autoregressive = one * (1.0 + correlation) / (2.0 * (1.0 - correlation).powi(2));
+    let mean = |block: &[f64]| block.iter().sum::<f64>() / block.len() as f64;
+    let block = (values.len() / BLOCKS).max(MIN_SEGMENT);
+    let blocks = values.windows(2 * block).map(|pair| (mean(&pair[block..]) - mean(&pair[..block])).powi(2));
+    let waves = median(blocks.collect()).unwrap_or_default() * NORMAL.powi(2) * block as f64 / 2.0;
+    autoregressive.max(waves).max(MIN_DEVIATION.powi(2))
+}
+
+/// The mean of squared deviations without those of outliers.
+fn trimmed_mean(squares: &[f64]) -> f64 {
+    let Some(typical) = median(squares.to_vec()) else { return 0.0 };
+    let limit = typical * (NORMAL * OUTLIER).powi(2);
+    let usual = squares.iter().filter(|square| **square <= limit);
+    let (sum, count) = usual.fold((0.0, 0.0), |(sum, count), square| (sum + square, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}

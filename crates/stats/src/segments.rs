@@ -1,0 +1,140 @@
+//! Change points of a series: the levels that explain it best, or a straight line.
+//!
+//! The levels are found exactly, by optimal partitioning (Jackson et al., 2005): the segmentation with the smallest
+//! squared error, where every change of level costs a fixed penalty. A straight line competes with them at the cost of
+//! one change.
+
+/// Values in the shortest segment.
+pub const MIN_SEGMENT: usize = 5;
+
+/// What explains a series best.
+pub enum Fit {
+    /// A drift.
+    Line(Line),
+    /// One level, or several.
+    Levels(Vec<Segment>),
+}
+
+/// A straight line, by its values before the first and after the last value of the series.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// Value at the beginning of the series.
+    pub from: f64,
+    /// Value at its end.
+    pub to: f64,
+}
+
+/// A stretch of the series with one level.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Index of its first value.
+    pub first: usize,
+    /// Mean of its values.
+    pub level: f64,
+}
+
+impl Fit {
+    /// Fits levels and a line; `penalty` is the squared error that a change must save.
+    pub fn of(values: &[f64], penalty: f64) -> Self {
+        let sums = PrefixSums::of(values);
+        let partition = sums.partition(penalty);
+        let line = sums.line();
+        if partition.segments.len() > 1 && line.cost + penalty < partition.cost {
+            Self::Line(line.line)
+        } else {
+            Self::Levels(partition.segments)
+        }
+    }
+}
+
+/// The best segmentation.
+struct Partition {
+    segments: Vec<Segment>,
+    /// Its squared error and the penalties.
+    cost: f64,
+}
+
+/// The best straight line.
+struct LineFit {
+    line: Line,
+    /// Its squared error.
+    cost: f64,
+}
+
+/// Sums up to every position, for the squared error of any segment in constant time.
+struct PrefixSums {
+    values: Vec<f64>,
+    squares: Vec<f64>,
+    /// Values times their positions.
+    weighted: Vec<f64>,
+}
+
+impl PrefixSums {
+    fn of(values: &[f64]) -> Self {
+        let running = |value: &dyn Fn(usize) -> f64| {
+            let mut sum = 0.0;
+            let mut sums = vec![0.0];
+            sums.extend((0..values.len()).map(|index| {
+                sum += value(index);
+                sum
+            }));
+            sums
+        };
+        Self {
+            values: running(&|index| values[index]),
+            squares: running(&|index| values[index].powi(2)),
+            weighted: running(&|index| index as f64 * values[index]),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.values.len() - 1
+    }
+
+    fn mean(&self, from: usize, to: usize) -> f64 {
+        (self.values[to] - self.values[from]) / (to - from) as f64
+    }
+
+    /// Squared error of one level over `from..to`.
+    fn error(&self, from: usize, to: usize) -> f64 {
+        let sum = self.values[to] - self.values[from];
+        (self.squares[to] - self.squares[from] - sum * sum / (to - from) as f64).max(0.0)
+    }
+
+    fn partition(&self, penalty: f64) -> Partition {
+        let count = self.len();
+        // Best cost of the first `end` values, and where their last segment begins.
+        let mut best = vec![(f64::INFINITY, 0); count + 1];
+        best[0] = (-penalty, 0);
+        for end in MIN_SEGMENT..=count {
+            for first in (0..=end - MIN_SEGMENT).filter(|first| *first == 0 || *first >= MIN_SEGMENT) {
+                let cost = best[first].0 + penalty + self.error(first, end);
+                if cost < best[end].0 {
+                    best[end] = (cost, first);
+                }
+            }
+        }
+        let (mut segments, mut end) = (Vec::new(), count);
+        while end > 0 {
+            let first = best[end].1;
+            segments.push(Segment { first, level: self.mean(first, end) });
+            end = first;
+        }
+        segments.reverse();
+        Partition { segments, cost: best[count].0 }
+    }
+
+    /// The straight line with the smallest squared error.
+    fn line(&self) -> LineFit {
+        let count = self.len();
+        let n = count as f64;
+        let (middle, mean) = ((n - 1.0) / 2.0, self.mean(0, count));
+        let covariance = self.weighted[count] - middle * self.values[count];
+        let spread = n * (n * n - 1.0) / 12.0;
+        let slope = covariance / spread;
+        let cost = (self.error(0, count) - slope * covariance).max(0.0);
+        // From the beginning of the first bin to the end of the last, not between their middles.
+        let line = Line { from: mean - slope * n / 2.0, to: mean + slope * n / 2.0 };
+        LineFit { line, cost }
+    }
+}

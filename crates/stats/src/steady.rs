@@ -1,0 +1,334 @@
+//! Whether a task was steady: changes of level, and drift, in its per-second values.
+//!
+//! 1. Seconds are put into at most 120 bins, each wide enough for some operations, so that effort and memory do not
+//!    grow with the task and what is shorter than a fiftieth of it does not count as a change.
+//! 2. Logarithms are taken, so that changes are shares, and outliers of one or two bins are replaced by the median
+//!    around them: a garbage collection is not a change of level.
+//! 3. The noise is estimated from differences of neighbours, which neither a change nor a drift disturbs much, with
+//!    what neighbouring values have in common: they are not independent, and treating them so finds changes in noise.
+//! 4. The levels that explain the values best are found exactly; each further level costs [`PENALTY`]. A straight line
+//!    competes with them at the cost of one.
+//! 5. What is left is compared with [`MIN_EFFECT`], the smallest change that matters. Where the noise would have hidden
+//!    a change of [`MAX_HIDDEN`], the label is [`SteadyState::Unknown`].
+//!
+//! The constants come from a simulation, `examples/steady.rs`; `docs/measuring.md` has its outcome.
+
+use serde::Serialize;
+
+use crate::noise::{long_run_variance, without_outliers};
+use crate::quantile::median;
+use crate::segments::{Fit, Line, Segment};
+
+/// With fewer whole seconds, or fewer bins, the label is unknown.
+const MIN_SECONDS: usize = 20;
+/// Most bins.
+const MAX_BINS: usize = 120;
+/// Operations that a bin should have, on average.
+const OPERATIONS_PER_BIN: u64 = 5;
+/// The smallest change that matters: a share of the level.
+const MIN_EFFECT: f64 = 0.05;
+/// When the noise would hide a lasting change of this share, the label is unknown.
+const MAX_HIDDEN: f64 = 0.20;
+/// The last level is what a task settled at if it holds for this share of the window.
+const SETTLED: f64 = 0.25;
+/// The cost of a change, in units of the noise and of the logarithm of the number of bins.
+const PENALTY: f64 = 4.0;
+
+/// What a task's per-second values say about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteadyState {
+    /// No change that matters.
+    Steady,
+    /// It became faster.
+    Warming,
+    /// It became slower.
+    Slowing,
+    /// It became faster and slower.
+    NotSteady,
+    /// Too short, too few operations or too much noise to tell.
+    Unknown,
+}
+
+/// Whether a task was steady; the module documentation says how it is found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Steadiness {
+    /// The label.
+    pub state: SteadyState,
+    /// From when on nothing that matters changed any more, seconds since the task began; `null` if it never settled.
+    pub since_s: Option<f64>,
+    /// What changed, in order of time; empty for a steady task.
+    pub changes: Vec<LevelChange>,
+    /// The metric that decided: the one that changed, or else the first that could be judged.
+    pub by: Option<SteadinessMetric>,
+    /// The smallest share by which its level could have changed for good, halfway, and been noticed.
+    pub smallest_share: Option<f64>,
+}
+
+/// A change of level, or a drift.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LevelChange {
+    /// When it began, seconds since the task began.
+    pub from_s: f64,
+    /// When it ended, seconds since the task began; equals `from_s` for a change of level.
+    pub to_s: f64,
+    /// The level before, in the unit of the metric.
+    pub before: f64,
+    /// The level after, in the unit of the metric.
+    pub after: f64,
+    /// `after / before - 1`.
+    pub share: f64,
+}
+
+/// A per-second value by which steadiness is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteadinessMetric {
+    /// Work per second, in the task's unit.
+    Throughput,
+    /// Median service time, milliseconds.
+    ServiceTime,
+    /// Median latency, milliseconds.
+    Latency,
+}
+
+/// One second of a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TaskSecond {
+    /// Operations that ended in it, warm-up included.
+    pub operations: u64,
+    /// Work done in it, in the task's unit, warm-up included.
+    pub work: u64,
+    /// The part of `work` that was done in the measured window.
+    pub window_work: u64,
+    /// Operations that succeeded: the medians are theirs.
+    pub timed: u64,
+    /// Median service time in milliseconds, `None` when nothing succeeded.
+    pub service_ms: Option<f64>,
+    /// Median latency in milliseconds of a task with a schedule, `None` when nothing succeeded.
+    pub latency_ms: Option<f64>,
+}
+
+impl Steadiness {
+    /// The label when there is too little to judge.
+    fn unknown() -> Self {
+        Self { state: SteadyState::Unknown, since_s: None, changes: Vec::new(), by: None, smallest_share: None }
+    }
+
+    /// Judges a task by its seconds; those whose indexes are in `window` are measured and whole.
+    ///
+    /// With a schedule, throughput is what the schedule says, so times decide; without one, work per second decides
+    /// too. The metrics are judged in turn, and the first that is not steady decides.
+    #[must_use]
+    pub fn of(seconds: &[TaskSecond], window: std::ops::Range<usize>, paced: bool) -> Self {
+        let metrics: &[SteadinessMetric] = if paced {
+            &[SteadinessMetric::ServiceTime, SteadinessMetric::Latency]
+        } else {
+            &[SteadinessMetric::Throughput, SteadinessMetric::ServiceTime]
+        };
+        let (begin, end) = (window.start, window.end.min(seconds.len()));
+        let judgments = metrics
+            .iter()
+            .filter_map(|metric| Judgment::of(seconds.get(begin..end)?, begin, *metric));
+        let Some(Judgment { metric, trend, smallest }) = first_that_changes(judgments) else {
+            return Self::unknown();
+        };
+        let mut since_s = trend.since.map(|since| since as f64);
+        if trend.state == SteadyState::Steady && begin > 0 {
+            // How long it had been steady before the window.
+            let whole = seconds.get(..end).and_then(|whole| Judgment::of(whole, 0, metric));
+            since_s =
+                since_s.zip(whole.and_then(|whole| whole.trend.since)).map(|(now, all)| now.min(all as f64));
+        }
+        Self {
+            state: trend.state,
+            since_s,
+            changes: trend.changes,
+            by: Some(metric),
+            smallest_share: Some(smallest.exp_m1()),
+        }
+    }
+}
+
+/// The first judgment that is not steady; otherwise the first that is known.
+fn first_that_changes(judgments: impl Iterator<Item = Judgment>) -> Option<Judgment> {
+    let mut best: Option<Judgment> = None;
+    for judgment in judgments {
+        if !matches!(judgment.trend.state, SteadyState::Steady | SteadyState::Unknown) {
+            return Some(judgment);
+        }
+        if best.as_ref().is_none_or(|best| best.trend.state == SteadyState::Unknown) {
+            best = Some(judgment);
+        }
+    }
+    best
+}
+
+/// What one metric says.
+struct Judgment {
+    metric: SteadinessMetric,
+    trend: Trend,
+    /// Logarithm of the smallest change that would have been noticed.
+    smallest: f64,
+}
+
+/// How a series went.
+struct Trend {
+    state: SteadyState,
+    /// From where on it was steady: a bin, later a second.
+    since: Option<usize>,
+    changes: Vec<LevelChange>,
+}
+
+impl Judgment {
+    /// Judges one metric; `None` when there is too little to tell. `offset` is the index of the first second.
+    fn of(seconds: &[TaskSecond], offset: usize, metric: SteadinessMetric) -> Option<Self> {
+        let Bins { width, bins } = Bins::of(seconds, metric)?;
+        let typical = median(bins.iter().map(|bin| bin.value).collect())?;
+        let logs: Vec<f64> = bins.iter().map(|bin| bin.value.max(typical / 100.0).ln()).collect();
+        if typical <= 0.0 {
+            return None;
+        }
+        let filtered = without_outliers(&logs);
+        let count = filtered.len() as f64;
+        let penalty = long_run_variance(&filtered) * PENALTY * count.ln();
+        // The smallest change of level halfway that is worth its penalty.
+        let smallest = 2.0 * (penalty / count).sqrt();
+        let second = |bin: usize| offset + bins[bin].first;
+        let direction = if metric == SteadinessMetric::Throughput { 1.0 } else { -1.0 };
+        let trend = match Fit::of(&filtered, penalty) {
+            Fit::Line(line) => {
+                let end = offset + bins.last()?.first + width;
+                Trend::drift(line, direction, second(0)..end)
+            }
+            Fit::Levels(levels) => Trend::steps(&levels, direction, logs.len(), &second),
+        };
+        let trend = match trend.state {
+            SteadyState::Steady if smallest > MAX_HIDDEN.ln_1p() => {
+                Trend { state: SteadyState::Unknown, since: None, ..trend }
+            }
+            _ => Trend { since: trend.since.map(second), ..trend },
+        };
+        Some(Self { metric, trend, smallest })
+    }
+}
+
+impl Trend {
+    fn steady() -> Self {
+        Self { state: SteadyState::Steady, since: Some(0), changes: Vec::new() }
+    }
+
+    /// The trend of logarithms on a line over these seconds; `direction` is 1 where larger values are faster, else -1.
+    fn drift(line: Line, direction: f64, seconds: std::ops::Range<usize>) -> Self {
+        let rise = (line.to - line.from) * direction;
+        if rise.abs() < MIN_EFFECT.ln_1p() {
+            return Self::steady();
+        }
+        let state = if rise > 0.0 { SteadyState::Warming } else { SteadyState::Slowing };
+        let change = LevelChange {
+            to_s: seconds.end as f64,
+            ..LevelChange::at(seconds.start as f64, line.from.exp(), line.to.exp())
+        };
+        Self { state, since: None, changes: vec![change] }
+    }
+
+    /// The trend of logarithms with these levels; `second` is the second in which a bin begins.
+    fn steps(levels: &[Segment], direction: f64, bins: usize, second: &dyn Fn(usize) -> usize) -> Self {
+        let Swings { rise, fall } = Swings::of(levels.iter().map(|segment| segment.level * direction));
+        let state = match (rise >= MIN_EFFECT.ln_1p(), fall >= MIN_EFFECT.ln_1p()) {
+            (false, false) => return Self::steady(),
+            (true, false) => SteadyState::Warming,
+            (false, true) => SteadyState::Slowing,
+            (true, true) => SteadyState::NotSteady,
+        };
+        let settled = settled_at(levels);
+        let since = ((bins - settled) as f64 >= SETTLED * bins as f64).then_some(settled);
+        let changes = levels.windows(2).map(|pair| {
+            LevelChange::at(second(pair[1].first) as f64, pair[0].level.exp(), pair[1].level.exp())
+        });
+        Self { state, since, changes: changes.collect() }
+    }
+}
+
+impl LevelChange {
+    fn at(second: f64, before: f64, after: f64) -> Self {
+        Self { from_s: second, to_s: second, before, after, share: after / before - 1.0 }
+    }
+}
+
+/// The values of a metric in bins of equal width.
+struct Bins {
+    /// Seconds of a bin.
+    width: usize,
+    /// Those with a value.
+    bins: Vec<Bin>,
+}
+
+struct Bin {
+    /// Index of its first second.
+    first: usize,
+    value: f64,
+}
+
+impl Bins {
+    /// Bins the seconds; `None` when they are too few.
+    fn of(seconds: &[TaskSecond], metric: SteadinessMetric) -> Option<Self> {
+        let operations: u64 = seconds.iter().map(|second| second.operations).sum();
+        let count = seconds.len();
+        if count < MIN_SECONDS {
+            return None;
+        }
+        let for_operations = (count as u64 * OPERATIONS_PER_BIN).div_ceil(operations.max(1));
+        let width = count.div_ceil(MAX_BINS).max(usize::try_from(for_operations).unwrap_or(usize::MAX));
+        // The remainder is shorter than a bin. It is left out at the end, where it cannot be warm-up.
+        let bins = seconds.chunks_exact(width).enumerate().filter_map(|(bin, chunk)| {
+            let times =
+                |value: fn(&TaskSecond) -> Option<f64>| median(chunk.iter().filter_map(value).collect());
+            let value = match metric {
+                SteadinessMetric::Throughput => {
+                    Some(chunk.iter().map(|second| second.work).sum::<u64>() as f64 / width as f64)
+                }
+                SteadinessMetric::ServiceTime => times(|second| second.service_ms),
+                SteadinessMetric::Latency => times(|second| second.latency_ms),
+            };
+            Some(Bin { first: bin * width, value: value? })
+        });
+        let bins: Vec<Bin> = bins.collect();
+        (bins.len() >= MIN_SECONDS).then_some(Self { width, bins })
+    }
+}
+
+/// The largest rise and the largest fall between any two levels, in order of time.
+struct Swings {
+    rise: f64,
+    fall: f64,
+}
+
+impl Swings {
+    fn of(levels: impl Iterator<Item = f64>) -> Self {
+        let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut swings = Self { rise: 0.0, fall: 0.0 };
+        for level in levels {
+            lowest = lowest.min(level);
+            highest = highest.max(level);
+            swings.rise = swings.rise.max(level - lowest);
+            swings.fall = swings.fall.max(highest - level);
+        }
+        swings
+    }
+}
+
+/// The first bin of the last levels that differ by less than what matters.
+fn settled_at(levels: &[Segment]) -> usize {
+    let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
+    let mut first = 0;
+    for segment in levels.iter().rev() {
+        lowest = lowest.min(segment.level);
+        highest = highest.max(segment.level);
+        if highest - lowest >= MIN_EFFECT.ln_1p() {
+            break;
+        }
+        first = segment.first;
+    }
+    first
+}
