@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, MeasuredWindow, Outgoing, Recorder,
-    Sample, SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
+    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, MeasuredWindow, Outgoing, Recorder, Sample,
+    SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};

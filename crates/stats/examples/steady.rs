@@ -9,7 +9,7 @@
     reason = "small numbers that are made here"
 )]
 
-use pacenote_stats::{TaskSecond, SteadyState, Steadiness};
+use pacenote_stats::{Steadiness, SteadyState, TaskSecond};
 
 /// Series of each kind.
 const SERIES: u32 = 1000;

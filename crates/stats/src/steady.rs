@@ -112,7 +112,13 @@ pub struct TaskSecond {
 impl Steadiness {
     /// The label when there is too little to judge.
     fn unknown() -> Self {
-        Self { state: SteadyState::Unknown, since_s: None, changes: Vec::new(), by: None, smallest_share: None }
+        Self {
+            state: SteadyState::Unknown,
+            since_s: None,
+            changes: Vec::new(),
+            by: None,
+            smallest_share: None,
+        }
     }
 
     /// Judges a task by its seconds; those whose indexes are in `window` are measured and whole.
@@ -127,9 +133,8 @@ impl Steadiness {
             &[SteadinessMetric::Throughput, SteadinessMetric::ServiceTime]
         };
         let (begin, end) = (window.start, window.end.min(seconds.len()));
-        let judgments = metrics
-            .iter()
-            .filter_map(|metric| Judgment::of(seconds.get(begin..end)?, begin, *metric));
+        let judgments =
+            metrics.iter().filter_map(|metric| Judgment::of(seconds.get(begin..end)?, begin, *metric));
         let Some(Judgment { metric, trend, smallest }) = first_that_changes(judgments) else {
             return Self::unknown();
         };

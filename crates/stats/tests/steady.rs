@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use pacenote_stats::{SteadinessMetric, TaskSecond, SteadyState, Steadiness};
+use pacenote_stats::{Steadiness, SteadinessMetric, SteadyState, TaskSecond};
 
 /// Random numbers of one seed (`SplitMix64`).
 struct Random(u64);

@@ -289,10 +289,7 @@ impl Totals {
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
         let fresh = self.complete.second + 3 > elapsed_ns / SECOND && !self.complete.is_empty();
         let service = &self.complete.service;
-        let at = |q| {
-            (fresh && service.count() > 0)
-                .then(|| ms(service.at_rank(rank(service.count(), q))))
-        };
+        let at = |q| (fresh && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
         TaskProgress {
             task: self.info.task.clone(),
             unit: self.info.unit.clone(),

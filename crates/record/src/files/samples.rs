@@ -20,8 +20,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use serde::{Deserialize, Serialize};
 
-use crate::error::RecordError;
 use crate::catalog::Names;
+use crate::error::RecordError;
 use crate::files::columns::{self, Group, plain, write, write_few};
 use crate::sample::Sample;
 
