@@ -13,7 +13,7 @@ from outcome import BenchmarkError
 
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.work import ActionLine, Bulk, BulkFile, Calls, Request
-from pacenote.operations.base import Engine
+from pacenote.operations.base import EngineInfo
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, PlannedTask
 from pacenote.race.corpora import prepare
@@ -39,7 +39,7 @@ def plan_of(home: Path, documents: int) -> Plan:
     track = load_track(find_track("http_logs"), params, RenderOptions(now=time.time()))
     corpora = prepare(track, track.challenge(CHALLENGE), request, lambda _label, _done, _total: None)
     settings = PlanSettings(race_id="bulks", seed=request.seed, hosts=(), on_error=OnError.CONTINUE)
-    return build_plan(track, CHALLENGE, settings, PlanContext(corpora.data_file, Engine()))
+    return build_plan(track, CHALLENGE, settings, PlanContext(corpora.data_file, EngineInfo()))
 
 
 def before_bulks(plan: Plan) -> Iterator[Request]:

@@ -11,7 +11,7 @@ import pytest
 from pacenote.cli.client_options import VARIABLE, GivenOptions, client_options
 from pacenote.cli.values import hosts
 from pacenote.errors import UsageError
-from pacenote.model.client_options import ClientOptions, Tls
+from pacenote.model.client_options import ClientOptions, TlsOptions
 from support.records import record
 
 
@@ -38,10 +38,10 @@ def test_everything_about_tls(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = one("use_ssl:true,ca_certs:ca.pem,client_cert:/c.pem,client_key:'/k,.pem'")
     assert given.use_ssl is True
-    assert given.tls == Tls(str(tmp_path / "ca.pem"), "/c.pem", "/k,.pem")
-    assert one("verify_certs:false").tls == Tls(verify=False, verify_host=False)
-    assert one("ssl_assert_hostname:false").tls == Tls(verify_host=False)
-    assert one("ssl_assert_hostname:es.example").tls == Tls(server_name="es.example")
+    assert given.tls == TlsOptions(str(tmp_path / "ca.pem"), "/c.pem", "/k,.pem")
+    assert one("verify_certs:false").tls == TlsOptions(verify=False, verify_host=False)
+    assert one("ssl_assert_hostname:false").tls == TlsOptions(verify_host=False)
+    assert one("ssl_assert_hostname:es.example").tls == TlsOptions(server_name="es.example")
     assert one('{"use_ssl": "False", "ssl_assert_hostname": true}') == ClientOptions(use_ssl=False)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import Progress, TaskProgress
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, record, task
@@ -32,13 +32,13 @@ def test_defaults(run, fake_race, home):
     assert (request.car, request.runtime_jdk, request.target_hosts) == (("defaults",), None, ())
     assert (request.client.timeout_s, request.max_error_rate, request.seed) == (60.0, 0.01, 42)
     assert (request.on_error, request.corpus, request.driver_threads) == ("continue", None, 0)
-    assert (request.pacing, request.track_request().pacing) == (Pacing(), Pacing())
+    assert (request.pacing, request.track_request().pacing) == (PacingOptions(), PacingOptions())
     assert len(request.race_id) == 36
 
 
 def test_pacing(run, fake_race):
     arguments = ("--open-loop", "--max-connections=64", "--arrivals=poisson", "--spin=50")
-    pacing = Pacing(open_loop=True, max_connections=64, arrivals="poisson", spin_us=50)
+    pacing = PacingOptions(open_loop=True, max_connections=64, arrivals="poisson", spin_us=50)
     request = request_of(run, fake_race, *arguments)
     assert (request.pacing, request.track_request().pacing) == (pacing, pacing)
 

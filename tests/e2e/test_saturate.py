@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.saturation import Saturation
+from pacenote.model.saturation import SaturationResult
 
 pytestmark = pytest.mark.engine
 
@@ -93,9 +93,9 @@ def saturate(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
 
 
-def found(home: Path) -> Saturation:
+def found(home: Path) -> SaturationResult:
     (file,) = home.glob("races/*/saturation.json")
-    return Saturation.from_document(json.loads(file.read_text()))
+    return SaturationResult.from_document(json.loads(file.read_text()))
 
 
 def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(

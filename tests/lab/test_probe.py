@@ -7,7 +7,7 @@ import pytest
 from pacenote.errors import UsageError
 from pacenote.lab.probe import judged, lowest_rate, window_s
 from pacenote.model.result import Accounting, Throughput, Work
-from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_limits
+from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from support.records import paced, times
 
 OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
@@ -116,7 +116,7 @@ def test_a_slow_rate_is_measured_until_its_percentile_is_supported():
 
 def test_below_the_lowest_rate_the_longest_probe_lacks_samples():
     for text in ("p50:1ms", "p99:1ms", "p99.9:1ms", "p99.99:1ms"):
-        objective = Objective(parse_limits(text), 0.01)
+        objective = Objective(parse_latency_limits(text), 0.01)
         lowest = lowest_rate(objective, 20.0)
         assert lowest * window_s(objective, lowest, 20.0) >= objective.samples_needed()
         assert lowest / 2 * window_s(objective, lowest / 2, 20.0) < objective.samples_needed()
@@ -125,11 +125,11 @@ def test_below_the_lowest_rate_the_longest_probe_lacks_samples():
 
 
 def test_limits_are_read_with_their_units():
-    assert parse_limits("p99:100ms, p50<=2,p99.9:1s") == (
+    assert parse_latency_limits("p99:100ms, p50<=2,p99.9:1s") == (
         LatencyLimit(99.0, 100.0),
         LatencyLimit(50.0, 2.0),
         LatencyLimit(99.9, 1000.0),
     )
     for wrong in ("99:1", "p95:1ms", "p99:0", "p99"):
         with pytest.raises(UsageError):
-            parse_limits(wrong)
+            parse_latency_limits(wrong)

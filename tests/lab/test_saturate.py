@@ -13,10 +13,10 @@ import pytest
 from pacenote.errors import UsageError
 from pacenote.lab.rate_search import Range
 from pacenote.lab.saturate import SaturationRequest, saturate
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.saturation import Objective, Saturation, parse_limits
+from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
 from support.secure import Running, engine
 
 SECRET = "hunter2hunter2"
@@ -72,15 +72,19 @@ def request_(tmp_path: Path, server: Running) -> SaturationRequest:
     )
 
 
-def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], Saturation]:
+def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationResult]:
     """The folder, the record and the answer, as they are on disk."""
     folder = request.race.home / "races" / "r"
     record = json.loads((folder / "race.json").read_text())
-    return folder, record, Saturation.from_document(json.loads((folder / "saturation.json").read_text()))
+    return (
+        folder,
+        record,
+        SaturationResult.from_document(json.loads((folder / "saturation.json").read_text())),
+    )
 
 
 def test_plans_of_probes_hold_no_secret_and_arrive_as_was_asked(request_: SaturationRequest) -> None:
-    random = replace(request_, race=replace(request_.race, pacing=Pacing(arrivals="poisson")))
+    random = replace(request_, race=replace(request_.race, pacing=PacingOptions(arrivals="poisson")))
     record, found = saturate(random, Listener())
     folder, _, stored = kept(random)
     assert (isinstance(record, RaceRecord), found) == (True, stored)
@@ -101,7 +105,7 @@ def test_ctrl_c_between_two_probes_keeps_what_is_known(request_: SaturationReque
 
 def test_rates_that_cannot_support_the_objective_are_not_tried(request_: SaturationRequest) -> None:
     """36,887 samples carry p99.99; five minutes at 100 a second are 30,000."""
-    slow = replace(request_, objective=Objective(parse_limits("p99.99:1s"), 0.01))
+    slow = replace(request_, objective=Objective(parse_latency_limits("p99.99:1s"), 0.01))
     with pytest.raises(UsageError, match="too few samples"):
         saturate(replace(slow, within=Range(10.0, 0.1, 100.0)), Listener())
 

@@ -8,7 +8,7 @@ import pytest
 
 from pacenote.model.driver_health import busiest_share, clock_steps, suspect_reasons, void_reasons
 from pacenote.model.race_record import Verdict
-from pacenote.model.verdict import judge
+from pacenote.model.verdict import determine_verdict
 from support.records import record
 
 CLOCK = {
@@ -50,7 +50,7 @@ def clock(**changes: Any) -> dict[str, Any]:
 
 
 def test_figures_at_their_limits_are_good() -> None:
-    assert judge(record(driver=DRIVER)) == Verdict("valid")
+    assert determine_verdict(record(driver=DRIVER)) == Verdict("valid")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_figures_at_their_limits_are_good() -> None:
     ],
 )
 def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], reason: str) -> None:
-    assert judge(record(driver=facts)) == Verdict("suspect", (reason,))
+    assert determine_verdict(record(driver=facts)) == Verdict("suspect", (reason,))
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], r
     ],
 )
 def test_what_nobody_may_use_is_void(facts: dict[str, Any], reason: str) -> None:
-    assert judge(record(driver=facts)) == Verdict("void", (reason,))
+    assert determine_verdict(record(driver=facts)) == Verdict("void", (reason,))
 
 
 def test_a_wall_clock_that_was_set_is_told_and_decides_nothing() -> None:
     facts = clock(steps=[{"at_s": 12.5, "by_s": -3600.0}])
     assert [(step.at_s, step.by_s) for step in clock_steps(facts)] == [(12.5, -3600.0)]
-    assert judge(record(driver=facts)).state == "valid"
+    assert determine_verdict(record(driver=facts)).state == "valid"
 
 
 @pytest.mark.parametrize(

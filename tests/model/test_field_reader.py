@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import listed, near
-from pacenote.model.problems import Problems, format_path, shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted_list
+from pacenote.model.problems import Problems, format_path, preview
 
 
-def read(data: dict[str, Any], ask: Callable[[Reader], Any]) -> tuple[Any, list[str]]:
+def read(data: dict[str, Any], ask: Callable[[FieldReader], Any]) -> tuple[Any, list[str]]:
     problems = Problems()
-    value = ask(Reader(data, ("at", 0), problems))
+    value = ask(FieldReader(data, ("at", 0), problems))
     return value, [str(problem) for problem in problems]
 
 
@@ -36,7 +36,7 @@ def read(data: dict[str, Any], ask: Callable[[Reader], Any]) -> tuple[Any, list[
         ("b", lambda r: r.choice("k", ["a", "b"], "a"), "b"),
     ],
 )
-def test_values(value: Any, ask: Callable[[Reader], Any], expected: Any) -> None:
+def test_values(value: Any, ask: Callable[[FieldReader], Any], expected: Any) -> None:
     assert read({"k": value}, ask) == (expected, [])
 
 
@@ -73,19 +73,19 @@ def test_values(value: Any, ask: Callable[[Reader], Any], expected: Any) -> None
         ({}, lambda r: r.children("k"), (), "at[0].k is {}, must be a list"),
     ],
 )
-def test_problems(value: Any, ask: Callable[[Reader], Any], stand_in: Any, problem: str) -> None:
+def test_problems(value: Any, ask: Callable[[FieldReader], Any], stand_in: Any, problem: str) -> None:
     assert read({"k": value}, ask) == (stand_in, [problem])
 
 
 def test_paths_and_values_are_written_for_people() -> None:
     assert format_path(()) == "the document"
     assert format_path(("a", 0, "b-c", 1)) == "a[0].b-c[1]"
-    assert shown({"a": "é"}) == '{"a": "é"}'
-    assert len(shown("x" * 200)) == 60
+    assert preview({"a": "é"}) == '{"a": "é"}'
+    assert len(preview("x" * 200)) == 60
 
 
 def test_near_names() -> None:
-    assert near("serach", ["search", "bulk"]) == ' (did you mean "search"?)'
-    assert near("zebra", ["search"]) == ""
-    assert listed(["a", "b"]) == '"a", "b"'
-    assert listed([]) == "none"
+    assert did_you_mean("serach", ["search", "bulk"]) == ' (did you mean "search"?)'
+    assert did_you_mean("zebra", ["search"]) == ""
+    assert quoted_list(["a", "b"]) == '"a", "b"'
+    assert quoted_list([]) == "none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pacenote.model.secrets import hide, hide_secrets, is_secret, secret_values
+from pacenote.model.secrets import is_secret, redact, redact_params, secret_values
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_values_are_found_at_any_depth() -> None:
 
 def test_records_hide_within_lists() -> None:
     params = {"hosts": [{"name": "a", "secret_x": 1}, [{"my_token": "t"}]], "s3.secret_key": "k", "n": 1}
-    assert hide_secrets(params) == {
+    assert redact_params(params) == {
         "hosts": [{"name": "a", "secret_x": "<hidden>"}, [{"my_token": "<hidden>"}]],
         "s3.secret_key": "<hidden>",
         "n": 1,
@@ -61,12 +61,12 @@ def test_records_hide_within_lists() -> None:
     ],
 )
 def test_hiding(text: str, hidden: str) -> None:
-    assert hide(text, {"hunter2 x"}) == hidden
+    assert redact(text, {"hunter2 x"}) == hidden
 
 
 def test_the_longest_secret_is_hidden_first() -> None:
-    assert hide("passpass1", ["pass", "passpass1"]) == "<hidden>"
+    assert redact("passpass1", ["pass", "passpass1"]) == "<hidden>"
 
 
 def test_nothing_to_hide() -> None:
-    assert hide("text", ()) == "text"
+    assert redact("text", ()) == "text"

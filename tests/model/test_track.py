@@ -10,9 +10,9 @@ from pacenote.errors import TrackError
 from pacenote.model.track import (
     Challenge,
     Corpus,
+    CorpusGenerator,
     DataStream,
     Documents,
-    Generator,
     Index,
     Operation,
     Parallel,
@@ -55,7 +55,7 @@ def test_paths_of_ones_own(source: str, local: bool) -> None:
 def test_declared_counts() -> None:
     files = (Documents("a", document_count=1), Documents("b", document_count=3), Documents("c"))
     assert Corpus("x", files).declared_counts() == (1, 3, None)
-    assert Corpus("x", files[:2], generator=Generator("g", 100)).declared_counts() == (25, 75)
+    assert Corpus("x", files[:2], generator=CorpusGenerator("g", 100)).declared_counts() == (25, 75)
 
 
 def test_an_unknown_challenge_names_the_known_ones() -> None:

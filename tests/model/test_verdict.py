@@ -4,80 +4,97 @@ from dataclasses import replace
 
 from pacenote.model.race_record import DocumentCheck, Verdict
 from pacenote.model.result import SamplesKept
-from pacenote.model.verdict import judge
+from pacenote.model.verdict import determine_verdict
 from support.records import bulk, paced, record, task, times
 
 
 def test_a_clean_race_is_valid():
-    assert judge(record()) == Verdict("valid")
+    assert determine_verdict(record()) == Verdict("valid")
 
 
 def test_errors_above_the_limit_void_it():
     race = record(tasks=(bulk(error_rate=0.02),))
-    assert judge(race) == Verdict("void", ("task 'index-append': error rate 2 % is above the limit of 1 %",))
-    assert judge(replace(race, max_error_rate=0.02)).state == "valid"
+    assert determine_verdict(race) == Verdict(
+        "void", ("task 'index-append': error rate 2 % is above the limit of 1 %",)
+    )
+    assert determine_verdict(replace(race, max_error_rate=0.02)).state == "valid"
 
 
 def test_interrupted_aborted_and_unfinished_races_are_void():
-    assert judge(record(interrupted=True, complete=False)) == Verdict("void", ("interrupted",))
-    assert judge(record(aborted="the engine died", complete=False)).reasons == ("aborted: the engine died",)
-    assert judge(record(tasks=(task(ended_by="aborted"),))).reasons == ("aborted in task 'search'",)
-    assert judge(record(complete=False)).reasons == ("the race has not finished",)
+    assert determine_verdict(record(interrupted=True, complete=False)) == Verdict("void", ("interrupted",))
+    assert determine_verdict(record(aborted="the engine died", complete=False)).reasons == (
+        "aborted: the engine died",
+    )
+    assert determine_verdict(record(tasks=(task(ended_by="aborted"),))).reasons == (
+        "aborted in task 'search'",
+    )
+    assert determine_verdict(record(complete=False)).reasons == ("the race has not finished",)
 
 
 def test_late_sends_make_it_suspect():
-    (reason,) = judge(record(tasks=(paced(late_p99=0.81),))).reasons
+    (reason,) = determine_verdict(record(tasks=(paced(late_p99=0.81),))).reasons
     assert reason.startswith(
         "task 'term': p99 lateness 0.81 ms is more than 10 % of the p99 service time 8 ms"
     )
-    (reason,) = judge(record(tasks=(paced(lateness=times(p50=0.21, p99=0.3)),))).reasons
+    (reason,) = determine_verdict(record(tasks=(paced(lateness=times(p50=0.21, p99=0.3)),))).reasons
     assert reason.startswith(
         "task 'term': p50 lateness 0.21 ms is more than 10 % of the p50 service time 2 ms"
     )
-    assert judge(record(tasks=(paced(late_p99=0.79),))).state == "valid"
+    assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
 
 
 def test_a_disk_too_slow_for_samples_makes_it_suspect():
     lossy = task(samples=SamplesKept(kept=900, lost=100, from_s=3.0))
-    assert judge(record(tasks=(lossy,))) == Verdict(
+    assert determine_verdict(record(tasks=(lossy,))) == Verdict(
         "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them",)
     )
-    assert judge(record(tasks=(task(samples=SamplesKept(left_out=100, from_s=3.0)),))).state == "valid"
+    assert (
+        determine_verdict(record(tasks=(task(samples=SamplesKept(left_out=100, from_s=3.0)),))).state
+        == "valid"
+    )
 
 
 def test_a_percentile_of_too_few_samples_decides_nothing():
-    assert judge(record(tasks=(paced("term", lateness=times(300, p50=0.1, p99=9.0)),))).state == "valid"
+    assert (
+        determine_verdict(record(tasks=(paced("term", lateness=times(300, p50=0.1, p99=9.0)),))).state
+        == "valid"
+    )
 
 
 def test_late_sends_of_a_task_without_answers_decide_nothing():
-    assert judge(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
+    assert determine_verdict(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
 
 
 def test_a_schedule_that_was_not_kept_makes_it_suspect():
     slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
-    (reason,) = judge(record(tasks=(slow,))).reasons
+    (reason,) = determine_verdict(record(tasks=(slow,))).reasons
     assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent in its time")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
-    assert judge(record(tasks=(last,))).state == "valid"
+    assert determine_verdict(record(tasks=(last,))).state == "valid"
 
 
 def test_a_source_that_keeps_clients_waiting_makes_it_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
-    assert judge(record(tasks=(fed,))).state == "valid"
-    (reason,) = judge(record(tasks=(replace(fed, underrun_s=0.41),))).reasons
+    assert determine_verdict(record(tasks=(fed,))).state == "valid"
+    (reason,) = determine_verdict(record(tasks=(replace(fed, underrun_s=0.41),))).reasons
     assert reason.startswith("task 'fed': its clients waited 0.41 s for a parameter source written in Python")
 
 
 def test_missing_documents_make_it_suspect_unless_expected():
     lost = DocumentCheck("logs", 10, 9)
-    assert judge(record(documents=(lost,))) == Verdict(
+    assert determine_verdict(record(documents=(lost,))) == Verdict(
         "suspect", ("index 'logs': the engine acknowledged 10 documents but counts 9",)
     )
-    assert judge(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"
-    unknown = judge(record(documents=(replace(lost, counted=None),)))
+    assert (
+        determine_verdict(record(documents=(replace(lost, difference_expected="updates"),))).state == "valid"
+    )
+    unknown = determine_verdict(record(documents=(replace(lost, counted=None),)))
     assert unknown == Verdict("suspect", ("index 'logs': its documents could not be counted after the race",))
 
 
 def test_a_void_race_tells_its_suspicions_too():
     race = record(tasks=(paced(late_p99=1.0),), interrupted=True)
-    assert [reason.split(":")[0] for reason in judge(race).reasons] == ["interrupted", "task 'term'"]
+    assert [reason.split(":")[0] for reason in determine_verdict(race).reasons] == [
+        "interrupted",
+        "task 'term'",
+    ]

@@ -12,11 +12,11 @@ import pytest
 
 from pacenote.cluster.cluster import existing_cluster, known_cluster
 from pacenote.errors import EngineError, UsageError
-from pacenote.model.client_options import ClientOptions, Tls
+from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.net.http_pool import Proxy, basic_header, proxy_for
 from support.secure import CA, CERTIFICATES, Running, engine, proxy
 
-TRUSTED = Tls(ca_file=str(CA))
+TRUSTED = TlsOptions(ca_file=str(CA))
 CLIENT, KEY = str(CERTIFICATES / "client.pem"), str(CERTIFICATES / "client.key")
 ME = basic_header("me", "s3cret")
 
@@ -40,7 +40,7 @@ def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def version(hosts: str, tls: Tls = TRUSTED, **more: object) -> str:
+def version(hosts: str, tls: TlsOptions = TRUSTED, **more: object) -> str:
     with existing_cluster(hosts, ClientOptions(tls=tls, **more)) as cluster:  # type: ignore[arg-type]
         return cluster.info().version
 
@@ -49,14 +49,14 @@ def version(hosts: str, tls: Tls = TRUSTED, **more: object) -> str:
     "tls",
     [
         TRUSTED,
-        Tls(verify=False, verify_host=False),
-        Tls(ca_file=str(CA), verify_host=False),
-        Tls(ca_file=str(CA), server_name="engine.example"),
+        TlsOptions(verify=False, verify_host=False),
+        TlsOptions(ca_file=str(CA), verify_host=False),
+        TlsOptions(ca_file=str(CA), server_name="engine.example"),
         # The certificate of the host itself.
-        Tls(ca_file=str(CERTIFICATES / "server.pem")),
+        TlsOptions(ca_file=str(CERTIFICATES / "server.pem")),
     ],
 )
-def test_a_cluster_behind_tls_answers(secure: Running, tls: Tls) -> None:
+def test_a_cluster_behind_tls_answers(secure: Running, tls: TlsOptions) -> None:
     assert version(f"https://{secure.address}", tls) == "3.3.0"
     assert version(secure.address, tls, use_ssl=True) == "3.3.0"
 
@@ -64,22 +64,22 @@ def test_a_cluster_behind_tls_answers(secure: Running, tls: Tls) -> None:
 @pytest.mark.parametrize(
     ("tls", "message", "hint"),
     [
-        (Tls(), "its TLS certificate is not trusted: ", "ca_certs:FILE"),
+        (TlsOptions(), "its TLS certificate is not trusted: ", "ca_certs:FILE"),
         (
-            Tls(ca_file=str(CA), server_name="other.example"),
+            TlsOptions(ca_file=str(CA), server_name="other.example"),
             "its TLS certificate is for another name: ",
             "ssl_assert_hostname:false",
         ),
     ],
 )
-def test_a_cluster_that_is_not_trusted(secure: Running, tls: Tls, message: str, hint: str) -> None:
+def test_a_cluster_that_is_not_trusted(secure: Running, tls: TlsOptions, message: str, hint: str) -> None:
     with pytest.raises(EngineError, match=f"reached at {secure.address}: {message}") as caught:
         version(f"https://{secure.address}", tls)
     assert hint in caught.value.hint
 
 
 def test_a_name_that_does_not_fit_is_no_matter_if_it_is_not_looked_at(secure: Running) -> None:
-    tls = Tls(ca_file=str(CA), server_name="other.example", verify_host=False)
+    tls = TlsOptions(ca_file=str(CA), server_name="other.example", verify_host=False)
     assert version(f"https://{secure.address}", tls) == "3.3.0"
 
 
@@ -93,7 +93,7 @@ def test_a_certificate_that_has_expired() -> None:
 
 
 def test_a_cluster_that_asks_for_a_certificate(choosy: Running) -> None:
-    shown = Tls(ca_file=str(CA), client_cert=CLIENT, client_key=KEY)
+    shown = TlsOptions(ca_file=str(CA), client_cert=CLIENT, client_key=KEY)
     assert version(f"https://{choosy.address}", shown) == "3.3.0"
     with pytest.raises(EngineError, match="it asks for a client certificate") as caught:
         version(f"https://{choosy.address}")
@@ -102,7 +102,7 @@ def test_a_cluster_that_asks_for_a_certificate(choosy: Running) -> None:
 
 def test_a_certificate_of_ours_that_it_does_not_accept(choosy: Running) -> None:
     # One for servers.
-    wrong = Tls(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
+    wrong = TlsOptions(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
     with pytest.raises(EngineError, match="it does not accept our client certificate"):
         version(f"https://{choosy.address}", wrong)
 
@@ -116,18 +116,21 @@ def test_a_port_that_does_not_speak_tls() -> None:
 @pytest.mark.parametrize(
     ("tls", "message"),
     [
-        (Tls(ca_file="/no/ca.pem"), "ca_certs of --client-options cannot be used: /no/ca.pem: no such file"),
-        (Tls(ca_file=KEY), "holds no certificate in PEM format"),
-        (Tls(client_cert="/no/c.pem"), "client_cert of .*: /no/c.pem: no such file"),
-        (Tls(client_cert=CLIENT), "client_cert of .*client.pem: it holds no private key"),
         (
-            Tls(client_cert=CLIENT, client_key=str(CERTIFICATES / "server.pem")),
+            TlsOptions(ca_file="/no/ca.pem"),
+            "ca_certs of --client-options cannot be used: /no/ca.pem: no such file",
+        ),
+        (TlsOptions(ca_file=KEY), "holds no certificate in PEM format"),
+        (TlsOptions(client_cert="/no/c.pem"), "client_cert of .*: /no/c.pem: no such file"),
+        (TlsOptions(client_cert=CLIENT), "client_cert of .*client.pem: it holds no private key"),
+        (
+            TlsOptions(client_cert=CLIENT, client_key=str(CERTIFICATES / "server.pem")),
             "client_key of .*server.pem: it is not the key of client_cert",
         ),
-        (Tls(client_cert=CLIENT, client_key="/no"), "client_key of .*: /no: no such file"),
+        (TlsOptions(client_cert=CLIENT, client_key="/no"), "client_key of .*: /no: no such file"),
     ],
 )
-def test_files_are_looked_at_before_anything_is_asked(tls: Tls, message: str) -> None:
+def test_files_are_looked_at_before_anything_is_asked(tls: TlsOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         known_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
 
@@ -142,7 +145,7 @@ def test_files_are_looked_at_before_anything_is_asked(tls: Tls, message: str) ->
 def test_keys_that_cannot_be_used(tmp_path: Path, label: str, body: str, message: str) -> None:
     key = tmp_path / "key.pem"
     key.write_text(f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
-    tls = Tls(client_cert=CLIENT, client_key=str(key))
+    tls = TlsOptions(client_cert=CLIENT, client_key=str(key))
     with pytest.raises(UsageError, match=f"client_key of --client-options cannot be used: {key}: {message}"):
         known_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
 
@@ -226,23 +229,23 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cautions() -> None:
-    def said(hosts: str, tls: Tls) -> tuple[str, ...]:
+    def said(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
         return known_cluster(hosts, ClientOptions(tls=tls)).cautions()
 
-    assert said("https://127.0.0.1", Tls(verify=False, verify_host=False)) == (
+    assert said("https://127.0.0.1", TlsOptions(verify=False, verify_host=False)) == (
         "the TLS certificate of 127.0.0.1:443 is not verified (verify_certs:false)",
     )
-    assert "ssl_assert_hostname:false" in said("https://127.0.0.1", Tls(verify_host=False))[0]
+    assert "ssl_assert_hostname:false" in said("https://127.0.0.1", TlsOptions(verify_host=False))[0]
     assert "no host is https" in said("127.0.0.1", TRUSTED)[0]
-    assert said("127.0.0.1", Tls()) == ()
+    assert said("127.0.0.1", TlsOptions()) == ()
 
 
 def test_a_proxy_is_verified_whatever_is_held_of_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    unverified = Tls(
+    unverified = TlsOptions(
         ca_file=TRUSTED.ca_file, verify=False, verify_host=False, client_cert=CLIENT, client_key=KEY
     )
     with engine(None) as far, proxy(far, certificate="server.pem") as between:
         monkeypatch.setenv("http_proxy", f"https://{between.address}")
         assert version("es.example:9200", unverified) == "3.3.0"
         with pytest.raises(EngineError, match=f"through the proxy https://{between.address}: .*not trusted"):
-            version("es.example:9200", Tls(verify=False, verify_host=False))
+            version("es.example:9200", TlsOptions(verify=False, verify_host=False))

@@ -10,7 +10,7 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
 from pacenote.model.work import Calls, Request
-from pacenote.operations.base import Compiled, Context, Engine
+from pacenote.operations.base import CompileContext, CompiledOperation, EngineInfo
 from pacenote.operations.compile import compile_operation
 from pacenote.operations.registry import resolve_type
 
@@ -26,8 +26,8 @@ STREAMS = Corpus("streams", (Documents("s.json", document_count=3, target_data_s
 MIXED = Corpus("mixed", (Documents("m.json", document_count=2, includes_action_and_meta_data=True),))
 BOOKS = (Index("books", BODY),)
 
-OPENSEARCH = Engine("opensearch", "3.3.0")
-ELASTICSEARCH = Engine("elasticsearch", "8.15.0")
+OPENSEARCH = EngineInfo("opensearch", "3.3.0")
+ELASTICSEARCH = EngineInfo("elasticsearch", "8.15.0")
 
 _SPELT = {"retries_on_429": "retries_on_429", "index_filter": "index_filter"}
 """Parameters that tracks write with underscores."""
@@ -38,24 +38,24 @@ def track(**fields: Any) -> Track:
     return Track(**{**base, **fields})
 
 
-def context(in_track: Track | None = None, **fields: Any) -> Context:
+def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
     """What an operation may know: every data file has 7 documents."""
-    return Context(
+    return CompileContext(
         in_track or track(),
         lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7),
         **fields,
     )
 
 
-def compiled(kind: str, within: Track | Context | None = None, **params: Any) -> Compiled:
+def compiled(kind: str, within: Track | CompileContext | None = None, **params: Any) -> CompiledOperation:
     """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
     named = {_SPELT.get(key, key.replace("_", "-")): value for key, value in params.items()}
     operation = Operation("op", kind, named, place=("operations", 0))
-    known = within if isinstance(within, Context) else context(within)
+    known = within if isinstance(within, CompileContext) else context(within)
     return compile_operation(resolve_type(kind), operation, known)
 
 
-def requests(kind: str, within: Track | Context | None = None, **params: Any) -> tuple[Request, ...]:
+def requests(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[Request, ...]:
     """The requests of an operation."""
     work = compiled(kind, within, **params).work
     assert isinstance(work, Calls)
@@ -64,7 +64,7 @@ def requests(kind: str, within: Track | Context | None = None, **params: Any) ->
     return requests
 
 
-def lines(kind: str, within: Track | Context | None = None, **params: Any) -> tuple[str, ...]:
+def lines(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[str, ...]:
     """The requests of an operation as one reads them: method, path, body."""
     return tuple(
         f"{request.method} {request.path}" + ("" if request.body is None else f" {request.body}")
@@ -72,7 +72,7 @@ def lines(kind: str, within: Track | Context | None = None, **params: Any) -> tu
     )
 
 
-def refused(kind: str, within: Track | Context | None = None, **params: Any) -> tuple[str, ...]:
+def refused(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[str, ...]:
     """The problems of an operation."""
     with pytest.raises(TrackError) as caught:
         compiled(kind, within, **params)

@@ -13,9 +13,15 @@ from typing import Any
 
 from operations.compiling import context
 from pacenote.model.work import Request
-from pacenote.operations.compile import carry_out
+from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
-from pacenote.operations.runner import LaneConnectionError, LaneHttpError, LaneTimeout, Reply, RunResult
+from pacenote.operations.runner import (
+    ConnectionFailed,
+    DriverResponse,
+    HttpStatusError,
+    RequestTimedOut,
+    RunResult,
+)
 
 Answer = Callable[[str, str], Any]
 """What the server replies to a request line and its body: JSON, or a status with JSON."""
@@ -28,16 +34,16 @@ class Served:
         self.port = port
         self.asked: list[str] = []
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request) -> DriverResponse:
         """A `Client` over a socket of its own for every request."""
         return await asyncio.to_thread(self._send, request)
 
     def run(self, kind: str, params: Mapping[str, Any], memory: dict[str, Any] | None = None) -> RunResult:
         """Carries out one execution of an operation type against the server."""
         remembered = {} if memory is None else memory
-        return asyncio.run(carry_out(resolve_type(kind), params, context(), self, remembered))
+        return asyncio.run(run_operation(resolve_type(kind), params, context(), self, remembered))
 
-    def _send(self, request: Request) -> Reply:
+    def _send(self, request: Request) -> DriverResponse:
         timeout = None if request.timeout_ms is None else request.timeout_ms / 1000
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
@@ -45,15 +51,15 @@ class Served:
             connection.request(request.method, request.path, body, dict(request.headers))
             reply = connection.getresponse()
             headers = tuple((name.lower(), value) for name, value in reply.getheaders())
-            received = Reply(reply.status, headers, reply.read())
+            received = DriverResponse(reply.status, headers, reply.read())
         except TimeoutError as cause:
-            raise LaneTimeout("no reply in time") from cause
+            raise RequestTimedOut("no reply in time") from cause
         except OSError as cause:
-            raise LaneConnectionError(str(cause)) from cause
+            raise ConnectionFailed(str(cause)) from cause
         finally:
             connection.close()
         if received.status >= 300 and received.status not in request.ignore:
-            raise LaneHttpError(received.status, received.body, "refused")
+            raise HttpStatusError(received.status, received.body, "refused")
         return received
 
 

@@ -19,7 +19,7 @@ from pacenote.model.work import (
     LimitShare,
     OnConflict,
 )
-from pacenote.operations.base import Compiled
+from pacenote.operations.base import CompiledOperation
 
 EVERYTHING = track(corpora=(LIBRARY, STREAMS, MIXED))
 
@@ -50,7 +50,7 @@ def test_the_whole_track_by_default() -> None:
 
 def test_work_is_counted_in_documents_and_the_source_is_finite() -> None:
     result = compiled("bulk", EVERYTHING, bulk_size=100)
-    assert result == Compiled(result.work, weight=100, unit="docs", finite=True)
+    assert result == CompiledOperation(result.work, weight=100, unit="docs", finite=True)
     assert not compiled("bulk", EVERYTHING, bulk_size=100, looped=True).finite
 
 

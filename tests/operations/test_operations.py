@@ -23,8 +23,8 @@ from pacenote.model.work import (
     Request,
     Sleep,
 )
-from pacenote.operations.base import Engine
-from pacenote.operations.compatibility import understood
+from pacenote.operations.base import EngineInfo
+from pacenote.operations.compatibility import compatible_body
 
 JSON = (("content-type", "application/json"),)
 TWO = track(indices=(Index("a", {"settings": {"x": 1, "y": 1}}), Index("b")))
@@ -201,13 +201,13 @@ def test_force_merge_polling(params: dict[str, Any], period: float) -> None:
 
 
 def test_force_merge_polling_where_merges_have_no_tasks() -> None:
-    older = context(engine=Engine("elasticsearch", "7.17.28"))
+    older = context(engine=EngineInfo("elasticsearch", "7.17.28"))
     merge, wait = requests("force-merge", older, mode="polling", poll_period=5)
     assert merge == Request("POST", "/books/_forcemerge", timeout_ms=86_400_000)
     assert wait == Request(
         "GET", "/_tasks?actions=*forcemerge*", check=CheckEmpty("nodes"), weight=0, poll=Poll(5.0)
     )
-    newer = context(engine=Engine("elasticsearch", "8.15.0"))
+    newer = context(engine=EngineInfo("elasticsearch", "8.15.0"))
     assert requests("force-merge", newer, mode="polling") == requests("force-merge", mode="polling")
 
 
@@ -266,15 +266,15 @@ def test_index_stats_problems() -> None:
 @pytest.mark.parametrize(
     ("engine", "mode", "sent"),
     [
-        (Engine("opensearch", "3.3.0"), "stored", {}),
-        (Engine("opensearch", "3.3.0"), "synthetic", {"index.mapping.source.mode": "synthetic"}),
-        (Engine("elasticsearch", "7.17.28"), "stored", {}),
-        (Engine("elasticsearch", "9.1.0"), "stored", {"index.mapping.source.mode": "stored"}),
+        (EngineInfo("opensearch", "3.3.0"), "stored", {}),
+        (EngineInfo("opensearch", "3.3.0"), "synthetic", {"index.mapping.source.mode": "synthetic"}),
+        (EngineInfo("elasticsearch", "7.17.28"), "stored", {}),
+        (EngineInfo("elasticsearch", "9.1.0"), "stored", {"index.mapping.source.mode": "stored"}),
     ],
 )
 def test_settings_that_change_nothing_are_kept_from_engines_that_do_not_know_them(
-    engine: Engine, mode: str, sent: dict[str, str]
+    engine: EngineInfo, mode: str, sent: dict[str, str]
 ) -> None:
     """Half of the public tracks write down a default that only newer engines have a name for."""
     body = {"settings": {"index.mapping.source.mode": mode}}
-    assert understood(body, engine) == {"settings": sent}
+    assert compatible_body(body, engine) == {"settings": sent}

@@ -8,7 +8,7 @@ import pytest
 
 from operations.compiling import compiled, refused, requests
 from pacenote.model.work import NO_RETRY, Calls, Retry
-from pacenote.operations.request import clean_path, path_of, scalar_text, with_query
+from pacenote.operations.request import build_path, encode_path, scalar_text, with_query
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_types_that_are_never_retried(kind: str) -> None:
     ],
 )
 def test_path_segments(parts: tuple[str, ...], path: str) -> None:
-    assert path_of(*parts) == path
+    assert build_path(*parts) == path
 
 
 def test_paths_written_by_hand_keep_what_is_encoded() -> None:
-    assert clean_path("/a%20b/_search?q=x:y z") == "/a%20b/_search?q=x:y%20z"
-    assert clean_path("/<a>?b=c?d") == "/%3Ca%3E?b=c?d"
+    assert encode_path("/a%20b/_search?q=x:y z") == "/a%20b/_search?q=x:y%20z"
+    assert encode_path("/<a>?b=c?d") == "/%3Ca%3E?b=c?d"
 
 
 def test_a_query_continues_one_that_is_there() -> None:

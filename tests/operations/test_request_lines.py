@@ -14,7 +14,7 @@ import pytest
 from operations.compiling import ELASTICSEARCH, OPENSEARCH, compiled, context, lines, refused, requests, track
 from pacenote.model.track import ComponentTemplate, ComposableTemplate, DataStream, IndexTemplate
 from pacenote.model.work import NO_RETRY, Calls, CheckCondition, CheckEsql, Cursor, Pages, Retry
-from pacenote.operations.base import Engine
+from pacenote.operations.base import EngineInfo
 from pacenote.operations.registry import find_type, known_types
 
 TEMPLATES = track(
@@ -134,7 +134,7 @@ ELASTICSEARCH_ONLY = [
 
 @pytest.mark.parametrize(("kind", "params", "expected"), [*BOTH_ENGINES, *ELASTICSEARCH_ONLY])
 def test_request_lines(kind: str, params: dict[str, Any], expected: list[str]) -> None:
-    for engine in (Engine(), ELASTICSEARCH, OPENSEARCH):
+    for engine in (EngineInfo(), ELASTICSEARCH, OPENSEARCH):
         assert list(lines(kind, context(engine=engine), **params)) == expected
 
 
@@ -188,7 +188,7 @@ def test_templates_keep_what_the_track_says() -> None:
 
 
 def test_serverless_keeps_its_settings_and_takes_no_wildcards() -> None:
-    serverless = context(TEMPLATES, engine=Engine("elasticsearch", "", "serverless"))
+    serverless = context(TEMPLATES, engine=EngineInfo("elasticsearch", "", "serverless"))
     assert lines("delete-composable-template", serverless) == (
         "DELETE /_index_template/new",
         "DELETE /_index_template/kept",

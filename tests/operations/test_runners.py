@@ -9,13 +9,13 @@ import pytest
 from operations.compiling import compiled, refused
 from operations.serving import in_turn, serving
 from pacenote.model.work import Lane
-from pacenote.operations.compile import OperationRefused
+from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
-    LaneBadReply,
-    LaneConnectionError,
-    LaneFailure,
-    LaneHttpError,
+    ConnectionFailed,
+    HttpStatusError,
+    OperationFailed,
     RunResult,
+    UnexpectedResponse,
 )
 from pacenote.operations.types import run_until, shrink_index
 
@@ -64,7 +64,7 @@ def test_run_until_pauses_whatever_the_value_was(monkeypatch: pytest.MonkeyPatch
 def test_run_until_compares_numbers() -> None:
     with (
         serving(in_turn({"a": {"b": "green"}})) as served,
-        pytest.raises(LaneFailure, match=r'"a\.b" is "green", which is no number to compare'),
+        pytest.raises(OperationFailed, match=r'"a\.b" is "green", which is no number to compare'),
     ):
         served.run("run-until", until("eq", 1))
 
@@ -125,7 +125,7 @@ def test_a_snapshot_that_will_never_be_there(reply: dict[str, Any], message: str
     def answer(line: str, body: str) -> Any:
         return reply if "_status" in line else {"snapshots": []}
 
-    with serving(answer) as served, pytest.raises(LaneFailure, match=message):
+    with serving(answer) as served, pytest.raises(OperationFailed, match=message):
         served.run("wait-for-snapshot-create", SNAPSHOT)
 
 
@@ -165,10 +165,10 @@ def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
 @pytest.mark.parametrize(
     ("reply", "error", "message"),
     [
-        (transform("failed", 0, 0), LaneFailure, 'transform "t" failed: because'),
-        (transform("indexing", 0, 0), LaneFailure, r'"t" has not ended within 0 s \(transform-timeout\)'),
-        ({"transforms": []}, LaneBadReply, 'no statistics of transform "t"'),
-        (b"<html>", LaneBadReply, "the reply is no JSON: '<html>'"),
+        (transform("failed", 0, 0), OperationFailed, 'transform "t" failed: because'),
+        (transform("indexing", 0, 0), OperationFailed, r'"t" has not ended within 0 s \(transform-timeout\)'),
+        ({"transforms": []}, UnexpectedResponse, 'no statistics of transform "t"'),
+        (b"<html>", UnexpectedResponse, "the reply is no JSON: '<html>'"),
     ],
 )
 def test_a_transform_that_does_not_end(reply: Any, error: type[Exception], message: str) -> None:
@@ -223,12 +223,12 @@ def test_a_timeout_of_the_engine_is_tried_again_another_status_is_not() -> None:
     assert len(served.asked) == 3
     with (
         serving(in_turn((404, {}))) as served,
-        pytest.raises(LaneHttpError, match="HTTP status 404: refused"),
+        pytest.raises(HttpStatusError, match="HTTP status 404: refused"),
     ):
         served.run("wait-for-current-snapshots-create", params)
     assert len(served.asked) == 1
     never = {**params, "retry-on-timeout": False}
-    with serving(in_turn((408, {}))) as served, pytest.raises(LaneHttpError):
+    with serving(in_turn((408, {}))) as served, pytest.raises(HttpStatusError):
         served.run("wait-for-current-snapshots-create", never)
     assert len(served.asked) == 1
 
@@ -236,14 +236,14 @@ def test_a_timeout_of_the_engine_is_tried_again_another_status_is_not() -> None:
 def test_a_connection_that_is_refused_is_tried_so_often() -> None:
     with serving(in_turn({})) as served:
         pass
-    with pytest.raises(LaneConnectionError):
+    with pytest.raises(ConnectionFailed):
         served.run(
             "wait-for-current-snapshots-create", {**SNAPSHOT, "retries": 1, "retry-wait-period": QUICK}
         )
 
 
 def test_parameters_that_a_source_got_wrong_are_refused() -> None:
-    with serving(in_turn({})) as served, pytest.raises(OperationRefused) as caught:
+    with serving(in_turn({})) as served, pytest.raises(InvalidOperation) as caught:
         served.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
     assert [problem.text for problem in caught.value.found] == ["is missing", "is -1, must be at least 0"]
     assert served.asked == []

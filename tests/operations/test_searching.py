@@ -30,12 +30,12 @@ from pacenote.model.work import (
     Stream,
     Wait,
 )
-from pacenote.operations.base import Context
+from pacenote.operations.base import CompileContext
 
 JSON = (("content-type", "application/json"),)
 
 
-def pages(kind: str, within: Track | Context | None = None, **params: Any) -> Pages:
+def pages(kind: str, within: Track | CompileContext | None = None, **params: Any) -> Pages:
     work = compiled(kind, within, **params).work
     assert isinstance(work, Calls)
     (call,) = work.calls
@@ -43,7 +43,9 @@ def pages(kind: str, within: Track | Context | None = None, **params: Any) -> Pa
     return call
 
 
-def composite(*items: dict[str, Any], within: Context | None = None, **params: Any) -> tuple[Item, ...]:
+def composite(
+    *items: dict[str, Any], within: CompileContext | None = None, **params: Any
+) -> tuple[Item, ...]:
     work = compiled("composite", within, requests=list(items), **params).work
     assert isinstance(work, Calls)
     (call,) = work.calls

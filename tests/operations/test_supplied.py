@@ -11,14 +11,14 @@ import pytest
 
 from operations.compiling import compiled, track
 from pacenote.model.work import document_data
-from pacenote.operations.base import Context
+from pacenote.operations.base import CompileContext
 from pacenote.operations.registry import resolve_type
-from pacenote.operations.supplied import SuppliedOperation, Supplier
-from pacenote.operations.supplied_bulk import SourceRefused
+from pacenote.operations.supplied import OperationSupplier, SuppliedOperation
+from pacenote.operations.supplied_bulk import InvalidSourceParams
 
 
 def supply(kind: str, params: object) -> SuppliedOperation:
-    return Supplier(resolve_type(kind), Context(track())).supply(params)
+    return OperationSupplier(resolve_type(kind), CompileContext(track())).supply(params)
 
 
 def bulk(**params: Any) -> SuppliedOperation:
@@ -27,7 +27,7 @@ def bulk(**params: Any) -> SuppliedOperation:
 
 
 def refused(kind: str, params: object) -> str:
-    with pytest.raises(SourceRefused) as caught:
+    with pytest.raises(InvalidSourceParams) as caught:
         supply(kind, params)
     return caught.value.message
 
@@ -138,11 +138,15 @@ SEVERAL: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("kind", "params"), SEVERAL)
 def test_documents_are_those_that_the_model_writes(kind: str, params: dict[str, Any]) -> None:
-    known = Context(track(), supplied=True, assertions=True)
+    known = CompileContext(track(), supplied=True, assertions=True)
     work = compiled(kind, known, **params).work
-    assert json.loads(Supplier(resolve_type(kind), known).supply(params).document) == document_data(work)
+    assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
+        work
+    )
     # Once more, now that everything is looked up.
-    assert json.loads(Supplier(resolve_type(kind), known).supply(params).document) == document_data(work)
+    assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
+        work
+    )
 
 
 def test_values_beside_json() -> None:

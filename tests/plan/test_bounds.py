@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pacenote.errors import TrackError
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Parallel
 from pacenote.plan.build import PlanContext, build_plan
@@ -50,7 +50,7 @@ def test_paces(operation: Operation, fields: dict[str, Any], pace: Pace) -> None
 
 
 def test_open_loop_is_for_tasks_with_a_rate() -> None:
-    settings = replace(SETTINGS, pacing=Pacing(open_loop=True, spin_us=50))
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True, spin_us=50))
     subject = track(task("a", target_throughput=Rate(5)), task("b"))
     built = build_plan(subject, None, settings, PlanContext())
     assert [one.open_loop for one in built.tasks] == [True, False]
@@ -59,7 +59,7 @@ def test_open_loop_is_for_tasks_with_a_rate() -> None:
 
 
 def test_what_python_schedules_cannot_run_open_loop() -> None:
-    settings = replace(SETTINGS, pacing=Pacing(open_loop=True))
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
     context = PlanContext(plugins=PluginNames(schedulers=frozenset({"daily"})))
     with pytest.raises(TrackError) as caught:
         build_plan(track(task("t", schedule="daily")), None, settings, context)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track import Operation, Parallel
 from pacenote.plan.build import PlanContext, build_plan
-from pacenote.plan.explain import ClientLine, explain
+from pacenote.plan.explain import ClientDescription, explain
 from pacenote.units import Rate
 from plan.planning import BULK, LOOPED, NAP, SETTINGS, plan, task, track
 
@@ -20,8 +20,8 @@ def test_steps_tasks_and_clients() -> None:
     first, second = explain(plan(parallel, task("c")))
     assert (first.name, first.completed_by) == ("a, b", "b")
     assert [line.name for line in first.tasks] == ["a", "b"]
-    assert first.clients == (ClientLine(0, ("a[0]", "b")), ClientLine(1, ("a[1]",)))
-    assert (second.name, second.completed_by, second.clients) == ("c", "", (ClientLine(0, ("c",)),))
+    assert first.clients == (ClientDescription(0, ("a[0]", "b")), ClientDescription(1, ("a[1]",)))
+    assert (second.name, second.completed_by, second.clients) == ("c", "", (ClientDescription(0, ("c",)),))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_paces_and_bounds(fields: dict[str, Any], pace: str, bound: str) -> None
 
 
 def test_an_open_loop_is_named() -> None:
-    settings = replace(SETTINGS, pacing=Pacing(open_loop=True))
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
     built = build_plan(track(task("t", target_throughput=Rate(5.0))), None, settings, PlanContext())
     (step,) = explain(built)
     assert step.tasks[0].pace == "5/s, open loop"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.model.client_options import Tls
+from pacenote.model.client_options import TlsOptions
 from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import (
     ActionInFile,
@@ -134,7 +134,7 @@ def with_extra(of: Plan) -> Plan:
         for number, task in enumerate(extra)
     )
     proxied = tuple(replace(host, proxy=Proxy("http", "::1", 3128, "Basic eDp5")) for host in of.target.hosts)
-    tls = Tls("ca.pem", "cert.pem", "key.pem", verify=False, verify_host=False, server_name="es")
+    tls = TlsOptions("ca.pem", "cert.pem", "key.pem", verify=False, verify_host=False, server_name="es")
     others = (NamedTarget("other", replace(of.target, hosts=proxied, compress=True, tls=tls)),)
     return replace(of, tasks=(*of.tasks, *extra), steps=(*of.steps, *steps), others=others)
 

@@ -14,7 +14,7 @@ import pytest
 
 from pacenote.errors import CorpusError
 from pacenote.model.race_request import CorpusChoice, RaceRequest
-from pacenote.model.track import Corpus, Documents, Generator
+from pacenote.model.track import Corpus, CorpusGenerator, Documents
 from pacenote.race.corpora import PreparedCorpora, prepare
 from pacenote.race.corpus_selection import generated_counts
 from pacenote.race.data_files import inside
@@ -330,7 +330,7 @@ def test_how_much_is_generated() -> None:
     assert generated_counts(corpus, files, 2) == {"a.json": 1, "b.json": 1, "c.json": 1}
     excerpts = small(Corpus("notes", (Documents("a.json", 3_000_000, params={"source-file": "a.json"}),)))
     assert generated_counts(excerpts, excerpts.documents, None) == {"a.json": 1_000}
-    own = dataclasses.replace(corpus, generator=Generator("http_logs", 400))
+    own = dataclasses.replace(corpus, generator=CorpusGenerator("http_logs", 400))
     assert generated_counts(own, files[1:], None) == {"b.json": 100, "c.json": 1}
     assert generated_counts(own, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
 

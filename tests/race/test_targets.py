@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.client_options import ClientOptions, OtherCluster, Tls
-from pacenote.model.race_record import ClientUsed, RaceRecord
+from pacenote.model.client_options import AdditionalCluster, ClientOptions, TlsOptions
+from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.http_pool import basic_header
 from pacenote.plan.document import Host, Proxy, Target
@@ -99,7 +99,7 @@ def test_credentials_and_headers_go_with_every_request_and_are_not_kept(tmp_path
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
         assert {headers["x-key"] for _, headers in one.seen + two.seen} == {"sesame-sesame"}
         hosts = (f"http://{one.address}", f"http://{two.address}")
-    assert record.client == ClientUsed(hosts=hosts, authentication="basic", timeout_s=7.0)
+    assert record.client == RecordedClient(hosts=hosts, authentication="basic", timeout_s=7.0)
     assert '"x-key","<hidden>"' in kept
     assert ME not in kept
     assert "sesame-sesame" not in kept
@@ -117,7 +117,7 @@ def test_addresses_of_version_6(tmp_path: Path) -> None:
 
 def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) -> None:
     with engine(None) as main, engine(None, authorization=ME) as far:
-        own = OtherCluster("far", (far.address,), ClientOptions(authorization=ME))
+        own = AdditionalCluster("far", (far.address,), ClientOptions(authorization=ME))
         record, _, kept = raced(tmp_path, ClientOptions(), main.address, others=(own,))
         assert (record.tasks[0].error_rate, main.count("GET /hit"), far.count("GET /hit")) == (0.0, 16, 16)
         assert far.count("GET /") == 1
@@ -128,7 +128,7 @@ def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) ->
 
 def test_another_cluster_that_refuses_us_ends_the_race_before_it_begins(tmp_path: Path) -> None:
     with engine(None) as main, engine(None, authorization=ME) as far:
-        others = (OtherCluster("far", (far.address,)),)
+        others = (AdditionalCluster("far", (far.address,)),)
         with pytest.raises(EngineError, match="status 401"):
             raced(tmp_path, ClientOptions(), main.address, others=others)
         assert main.count("GET /hit") == 0
@@ -149,9 +149,9 @@ def test_what_the_record_keeps_of_tls_and_proxies() -> None:
         headers=(("authorization", "ApiKey abc"),),
         timeout_ms=60_000,
         compress=True,
-        tls=Tls(client_cert="/c.pem", verify_host=False),
+        tls=TlsOptions(client_cert="/c.pem", verify_host=False),
     )
-    assert client_used(target) == ClientUsed(
+    assert client_used(target) == RecordedClient(
         hosts=("https://es.example:9200/x", "https://[::1]:9200"),
         proxies={"es.example:9200": "http://proxy.example:3128"},
         tls=True,

@@ -3,7 +3,15 @@
 from dataclasses import replace
 
 from pacenote.model.result import Percentile
-from pacenote.model.saturation import Interval, LatencyLimit, Level, Objective, Probe, Saturation, UslFit
+from pacenote.model.saturation import (
+    ConcurrencyLevel,
+    Estimate,
+    LatencyLimit,
+    Objective,
+    Probe,
+    SaturationResult,
+    UslFit,
+)
 from pacenote.report.saturation import answer, render_saturation
 
 PROBE = Probe(
@@ -19,7 +27,7 @@ PROBE = Probe(
     reasons=("error rate | 2 %\x1b",),
 )
 
-FOUND = Saturation(
+FOUND = SaturationResult(
     race_id="r",
     task="index",
     operation="bulk",
@@ -34,7 +42,7 @@ FOUND = Saturation(
     stable=80.0,
     unstable=82.0,
     limited_by="engine",
-    levels=(Level(2, 1, 50.0, 0.0), Level(3, 1, 60.0, 0.0)),
+    levels=(ConcurrencyLevel(2, 1, 50.0, 0.0), ConcurrencyLevel(3, 1, 60.0, 0.0)),
     complete=True,
 )
 
@@ -59,7 +67,7 @@ def test_the_text_holds_what_was_asked_every_probe_and_the_levels():
 
 
 def test_a_peak_is_only_told_where_there_is_one():
-    one = Interval(1.0, 0.5, 2.0)
+    one = Estimate(1.0, 0.5, 2.0)
     fit = UslFit(one, one, one, None, None, 0.01)
     assert "no peak" in render_saturation(replace(FOUND, fit=fit))
     assert "peak: 1 (0.5 … 2) clients" in render_saturation(
@@ -68,4 +76,4 @@ def test_a_peak_is_only_told_where_there_is_one():
 
 
 def test_it_survives_its_document():
-    assert Saturation.from_document(FOUND.to_document()) == FOUND
+    assert SaturationResult.from_document(FOUND.to_document()) == FOUND

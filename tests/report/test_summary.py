@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pacenote.model.race_record import ClientUsed, CorpusUsed, DocumentCheck, Verdict
+from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
 from pacenote.model.result import Change, ErrorCount, SamplesKept, Steadiness
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.model import Note
@@ -27,7 +27,7 @@ def notes(report, label):
 
 def test_the_way_to_the_cluster_is_told_where_it_matters():
     def said(**client):
-        return [text for _, text in notes(summarise(record(client=ClientUsed(**client))), "Client")]
+        return [text for _, text in notes(summarise(record(client=RecordedClient(**client))), "Client")]
 
     assert said(tls=True, certificates_verified=True, host_names_verified=True) == []
     assert said(tls=True, certificates_verified=False, host_names_verified=False, compress=True) == [
@@ -299,8 +299,8 @@ def test_a_few_late_operations_of_a_closed_loop_are_nothing_odd():
 
 
 def test_where_the_data_came_from_is_told():
-    made = CorpusUsed("http_logs", "generated", 1000, 81_000, seed=7)
-    found = CorpusUsed("other", "as-is", 1, 81)
+    made = RecordedCorpus("http_logs", "generated", 1000, 81_000, seed=7)
+    found = RecordedCorpus("other", "as-is", 1, 81)
     assert notes(summarise(record(corpora=(made, found))), "Corpus") == [
         ("", "'http_logs': generated, seed 7: not the public corpus (1,000 documents, 81,000 bytes)"),
         ("", "'other': files as they were found, not checked against the track (1 document, 81 bytes)"),

@@ -6,7 +6,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pacenote.model.race_record import Cluster, CorpusUsed, DocumentCheck, Environment, RaceRecord, TrackUsed
+from pacenote.model.race_record import (
+    DocumentCheck,
+    Environment,
+    RaceRecord,
+    RecordedCluster,
+    RecordedCorpus,
+    RecordedTrack,
+)
 from pacenote.model.result import (
     Accounting,
     ErrorCount,
@@ -17,8 +24,8 @@ from pacenote.model.result import (
     Times,
     Work,
 )
-from pacenote.model.system_metrics import ShardSpread, SystemMetrics
-from pacenote.model.verdict import judge
+from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
+from pacenote.model.verdict import determine_verdict
 
 _ENOUGH = {50.0: 6, 90.0: 37, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 
@@ -101,18 +108,20 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
     built = RaceRecord(
         race_id=race_id,
         timestamp=datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC),
-        track=TrackUsed("http_logs", "a1b2c3", {"bulk_size": 5000, "secret_key": "hunter2"}),
+        track=RecordedTrack("http_logs", "a1b2c3", {"bulk_size": 5000, "secret_key": "hunter2"}),
         challenge="append-no-conflicts",
         pipeline="from-distribution",
         car=("defaults",),
         user_tags={"intention": "baseline"},
-        cluster=Cluster("opensearch", "3.3.0", None, "deadbeef", "rally-benchmark", ({"name": "node-0"},)),
+        cluster=RecordedCluster(
+            "opensearch", "3.3.0", None, "deadbeef", "rally-benchmark", ({"name": "node-0"},)
+        ),
         environment=Environment(cpu_model="A CPU", cpu_logical_cores=2, pacenote="0.1.0"),
-        corpora=(CorpusUsed("http_logs", "generated", 740_000, 81_000_000, ("documents.json",), 42),),
+        corpora=(RecordedCorpus("http_logs", "generated", 740_000, 81_000_000, ("documents.json",), 42),),
         tasks=(bulk(), paced(), task()),
         system=SystemMetrics(
             total_time=90_000.0,
-            total_time_per_shard=ShardSpread(15_000.0, 18_000.0, 21_000.0),
+            total_time_per_shard=PerShardTimes(15_000.0, 18_000.0, 21_000.0),
             merge_time=30_000.0,
             merge_count=7,
             young_gc_time=512.0,
@@ -127,4 +136,4 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
         complete=True,
     )
     changed = replace(built, **changes)
-    return changed if "verdict" in changes else replace(changed, verdict=judge(changed))
+    return changed if "verdict" in changes else replace(changed, verdict=determine_verdict(changed))

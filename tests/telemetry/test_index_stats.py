@@ -3,7 +3,7 @@
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.system_metrics import ShardSpread
+from pacenote.model.system_metrics import PerShardTimes
 from pacenote.telemetry.device import Devices
 from pacenote.telemetry.index_stats import IndexStats, is_measured
 
@@ -60,7 +60,7 @@ def test_figures_are_differences_of_primaries():
     )
     system = observe(before, after).system
     assert system.total_time == 1200
-    assert system.total_time_per_shard == ShardSpread(200, 600, 1000)
+    assert system.total_time_per_shard == PerShardTimes(200, 600, 1000)
     assert system.merge_count == 4
     assert system.merge_time == 400
     assert system.refresh_count == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pacenote.track.branches import best_branch, variants
+from pacenote.track.branches import best_branch, version_variants
 
 BRANCHES = (
     "master",
@@ -56,5 +56,5 @@ def test_main_stands_in_for_master() -> None:
 
 
 def test_variants_go_from_exact_to_vague() -> None:
-    assert variants("8.01.2-SNAPSHOT") == ("8.1.2-SNAPSHOT", "8.1.2", "8.1", "8")
-    assert variants("8.1") == ()
+    assert version_variants("8.01.2-SNAPSHOT") == ("8.1.2-SNAPSHOT", "8.1.2", "8.1", "8")
+    assert version_variants("8.1") == ()

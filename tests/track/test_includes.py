@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import TrackError
-from pacenote.track.includes import splice
+from pacenote.track.includes import assemble
 from track.builders import folder
 
 COLLECT = '{{ rally.collect(parts="PATTERN") }}'
@@ -19,7 +19,7 @@ def collect(pattern: str) -> str:
 
 def text_of(root: Path, files: dict[str, str]) -> str:
     source = folder(root, files)
-    return splice(source, source.file).text
+    return assemble(source, source.file).text
 
 
 def test_fragments_are_sorted_and_joined_by_comma_and_line_break(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_every_line_knows_its_origin(tmp_path: Path) -> None:
             "ops/b.json": "b one\nb two\n",
         },
     )
-    assembled = splice(source, source.file)
+    assembled = assemble(source, source.file)
     assert assembled.text == "first\n[ a one\na two,\nb one\nb two\n ]\nlast"
     origins = [assembled.origin(line) for line in range(1, 8)]
     found = [(source.shown(origin.file), origin.line) for origin in origins]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pacenote.track.json_positions import excerpt, line_of, lines_of
+from pacenote.track.json_positions import excerpt, line_numbers, nearest_line
 
 TEXT = """{
   "a": [
@@ -21,7 +21,7 @@ TEXT = """{
 
 def test_lines_of_every_path() -> None:
     json.loads(TEXT)
-    lines = lines_of(TEXT)
+    lines = line_numbers(TEXT)
     assert lines == {
         (): 1, ("a",): 2, ("a", 0): 3, ("a", 0, "b"): 3, ("a", 1): 4, ("a", 2): 4, ("a", 3): 5, ("c",): 6,
         ("c", "d"): 7,
@@ -29,9 +29,9 @@ def test_lines_of_every_path() -> None:
 
 
 def test_a_missing_key_is_shown_where_its_object_begins() -> None:
-    lines = lines_of(TEXT)
-    assert line_of(lines, ("a", 0, "missing", "deeper")) == 3
-    assert line_of(lines, ("nothing",)) == 1
+    lines = line_numbers(TEXT)
+    assert nearest_line(lines, ("a", 0, "missing", "deeper")) == 3
+    assert nearest_line(lines, ("nothing",)) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,19 @@ from typing import Any, get_args
 
 import pytest
 
-from pacenote.model.pacing_options import Arrivals, Pacing
+from pacenote.model.pacing_options import Arrivals, PacingOptions
 from pacenote.model.track import BUILT_IN_SCHEDULES, Parallel, Task
 from pacenote.plan.document import Deterministic, Poisson, Uniform
-from pacenote.track.pacing_overrides import with_pacing
+from pacenote.track.pacing_overrides import apply_pacing_options
 from pacenote.units import Rate
 from plan.planning import plan, task, track
 
 RATE = {"target_throughput": Rate(10.0)}
-WIDE = Pacing(open_loop=True, max_connections=16)
+WIDE = PacingOptions(open_loop=True, max_connections=16)
 
 
-def paced(one: Task, pacing: Pacing) -> Task:
-    (only,) = with_pacing(track(one), pacing).challenges[0].tasks()
+def paced(one: Task, pacing: PacingOptions) -> Task:
+    (only,) = apply_pacing_options(track(one), pacing).challenges[0].tasks()
     return only
 
 
@@ -28,7 +28,7 @@ def test_every_built_in_schedule_is_one_of_the_driver() -> None:
 
 
 def test_arrivals_replace_built_in_schedules_of_tasks_with_a_rate() -> None:
-    pacing = Pacing(arrivals="uniform")
+    pacing = PacingOptions(arrivals="uniform")
     assert paced(task("t", schedule="poisson", **RATE), pacing).schedule == "uniform"
     assert paced(task("t", target_interval=2.0), pacing).schedule == "uniform"
     assert paced(task("t", schedule="daily", **RATE), pacing).schedule == "daily"
@@ -54,20 +54,20 @@ def test_a_ceiling_makes_clients_and_keeps_the_length(before: dict[str, Any], af
 
 def test_what_has_no_rate_keeps_its_clients_and_without_open_loop_everything_does() -> None:
     assert paced(task("t", clients=3), WIDE).clients == 3
-    assert paced(task("t", clients=3, **RATE), Pacing(open_loop=True)).clients == 3
-    assert paced(task("t", clients=3, **RATE), Pacing(max_connections=9)).clients == 3
+    assert paced(task("t", clients=3, **RATE), PacingOptions(open_loop=True)).clients == 3
+    assert paced(task("t", clients=3, **RATE), PacingOptions(max_connections=9)).clients == 3
 
 
 def test_a_parallel_element_grows_with_its_tasks() -> None:
     tasks = (task("a", clients=2, **RATE), task("b", clients=3))
     for clients, expected in ((None, 19), (5, 19), (4, 18)):
-        changed = with_pacing(track(Parallel(tasks, clients=clients)), WIDE)
+        changed = apply_pacing_options(track(Parallel(tasks, clients=clients)), WIDE)
         (element,) = changed.challenges[0].schedule
         assert isinstance(element, Parallel)
         assert (element.clients, element.client_count) == (clients and expected, expected)
 
 
 def test_every_connection_of_the_ceiling_has_its_place_in_the_plan() -> None:
-    wide = with_pacing(track(task("t", **RATE)), WIDE).challenges[0].schedule
+    wide = apply_pacing_options(track(task("t", **RATE)), WIDE).challenges[0].schedule
     (step,) = plan(*wide).steps
     assert [share.client for slot in step.slots for share in slot.allocations] == list(range(16))

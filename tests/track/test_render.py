@@ -11,7 +11,7 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.track.dates import days_ago, get_end_date, get_start_date
-from pacenote.track.includes import splice
+from pacenote.track.includes import assemble
 from pacenote.track.load import load_track, render_track
 from pacenote.track.render import Renderer, RenderOptions
 from track.builders import NOW, document, folder
@@ -179,4 +179,4 @@ def test_rendered_text_that_is_no_json_shows_the_line_and_the_fragment(tmp_path:
 
 def test_the_assembled_text_of_a_track_is_what_is_rendered(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": json.dumps({"a": 1})})
-    assert Renderer(source, {}, NOW).track(splice(source, source.file)) == '{"a": 1}'
+    assert Renderer(source, {}, NOW).track(assemble(source, source.file)) == '{"a": 1}'

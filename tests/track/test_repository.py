@@ -15,7 +15,7 @@ import pytest
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track_request import TrackRequest
 from pacenote.track.git import git
-from pacenote.track.prepare import find, prepare_track
+from pacenote.track.prepare import locate_track, prepare_track
 from pacenote.track.repository import Checkout, GitRepository, open_repository
 from track.builders import document
 
@@ -301,11 +301,11 @@ def test_a_track_is_prepared_from_a_repository(upstream: Path, tmp_path: Path) -
 
 def test_bundled_tracks_come_first_unless_a_repository_is_named(upstream: Path, tmp_path: Path) -> None:
     urls = {"default": str(upstream)}
-    bundled = find(TrackRequest(home=tmp_path, track="http_logs", repository_urls=urls))
+    bundled = locate_track(TrackRequest(home=tmp_path, track="http_logs", repository_urls=urls))
     assert bundled.revision is None
     assert "comes with Pacenote" in bundled.notes[0]
     assert not (tmp_path / "tracks").exists()
-    other = find(TrackRequest(home=tmp_path, track="books", repository_urls=urls))
+    other = locate_track(TrackRequest(home=tmp_path, track="books", repository_urls=urls))
     assert other.revision == git("rev-parse", "master", at=upstream)
 
 
@@ -316,7 +316,7 @@ def test_a_revision_is_one_of_the_repository(upstream: Path, tmp_path: Path) -> 
     request = TrackRequest(
         home=tmp_path / "home", track="./http_logs/", track_revision="master", repository_urls=urls
     )
-    found = find(request)
+    found = locate_track(request)
     assert found.source.name == "http_logs"
     assert found.source.root.is_relative_to(tmp_path / "home")
     assert found.notes[0].startswith('track "http_logs" from repository "default"')

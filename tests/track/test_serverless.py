@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.track.serverless import for_serverless, left_out
+from pacenote.track.serverless import describe_left_out, for_serverless
 from track.builders import load
 
 
@@ -43,7 +43,7 @@ def test_what_is_not_allowed_is_left_out(tmp_path: Path, operator: bool, kept: l
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE[:2])
     cut = for_serverless(track, operator=False)
-    assert left_out(track.challenges[0], cut.challenges[0]) == (
+    assert describe_left_out(track.challenges[0], cut.challenges[0]) == (
         'left out, as they cannot run on serverless: "health", "merge"'
     )
-    assert left_out(cut.challenges[0], cut.challenges[0]) == ""
+    assert describe_left_out(cut.challenges[0], cut.challenges[0]) == ""

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import TrackError
-from pacenote.track.source import BUNDLED, FolderRepository, find_track, open_track, read_text
+from pacenote.track.source import BUNDLED_TRACKS, FolderRepository, find_track, open_track, read_text
 
 
 def test_a_bundled_track_is_found_by_name() -> None:
     source = find_track("http_logs")
     assert source.name == "http_logs"
     assert source.file.name == "track.json"
-    assert "http_logs" in BUNDLED.names()
+    assert "http_logs" in BUNDLED_TRACKS.names()
 
 
 def test_an_unknown_name_suggests_near_ones() -> None:

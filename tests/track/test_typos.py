@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.track.typos import unread_keys
+from pacenote.track.typos import misspelled_keys
 from track.builders import load
 
 
@@ -25,6 +25,6 @@ from track.builders import load
 def test_slips_are_told_and_keys_of_plug_ins_are_not(
     tmp_path: Path, keys: dict[str, Any], meant: str | None
 ) -> None:
-    told = unread_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))
+    told = misspelled_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))
     assert len(told) == (meant is not None)
     assert all('task "read" of challenge' in text and f'is it "{meant}"?' in text for text in told)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pacenote.cli.parser import similar
 from pacenote.cli.values import DEFAULT_CLUSTER
 from pacenote.errors import UsageError
-from pacenote.model.client_options import ClientOptions, Tls
+from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.track.params import parse_dict
 
 if TYPE_CHECKING:
@@ -237,14 +237,14 @@ class _Options:
             raise self.wrong("timeout", "must be a number of seconds above 0")
         return float(seconds)
 
-    def tls(self) -> Tls:
+    def tls(self) -> TlsOptions:
         """Trust in the hosts. That files can be used is looked at when the cluster is."""
         if "client_key" in self.given and "client_cert" not in self.given:
             raise self.wrong("client_key", "needs client_cert beside it")
         verify = self.flag("verify_certs") is not False
         name = self.given.get("ssl_assert_hostname")
         named = isinstance(name, str) and name.lower() not in ("true", "false")
-        return Tls(
+        return TlsOptions(
             ca_file=self.file("ca_certs"),
             client_cert=self.file("client_cert"),
             client_key=self.file("client_key"),

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.printable import printable
-from pacenote.plan.explain import ClientLine, StepLines, TaskLine
+from pacenote.plan.explain import ClientDescription, StepDescription, TaskDescription
 
 
-def matrix_text(steps: Sequence[StepLines]) -> str:
+def matrix_text(steps: Sequence[StepDescription]) -> str:
     """Every step with its tasks, their requests and the clients that run them."""
     lines = (line for number, step in enumerate(steps, 1) for line in _step(number, step))
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _step(number: int, step: StepLines) -> Iterator[str]:
+def _step(number: int, step: StepDescription) -> Iterator[str]:
     ending = f" (completed by {step.completed_by})" if step.completed_by else ""
     yield f"step {number}: {step.name}{ending}"
     for task in step.tasks:
@@ -23,7 +23,7 @@ def _step(number: int, step: StepLines) -> Iterator[str]:
         yield f"  {clients}: {' then '.join(runs)}"
 
 
-def _task(task: TaskLine) -> Iterator[str]:
+def _task(task: TaskDescription) -> Iterator[str]:
     operation = (
         task.operation_type
         if task.operation == task.operation_type
@@ -35,9 +35,9 @@ def _task(task: TaskLine) -> Iterator[str]:
         yield f"    {request}"
 
 
-def _grouped(clients: Iterable[ClientLine]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _grouped(clients: Iterable[ClientDescription]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Clients in a row that run shares of the same tasks are one line."""
-    group: list[ClientLine] = []
+    group: list[ClientDescription] = []
     for line in clients:
         if group and _tasks(line) != _tasks(group[0]):
             yield _group(group)
@@ -47,7 +47,7 @@ def _grouped(clients: Iterable[ClientLine]) -> Iterator[tuple[str, tuple[str, ..
         yield _group(group)
 
 
-def _group(group: Sequence[ClientLine]) -> tuple[str, tuple[str, ...]]:
+def _group(group: Sequence[ClientDescription]) -> tuple[str, tuple[str, ...]]:
     first, last = group[0], group[-1]
     if len(group) == 1:
         return f"client {first.client}", first.runs
@@ -57,5 +57,5 @@ def _group(group: Sequence[ClientLine]) -> tuple[str, tuple[str, ...]]:
     return f"clients {first.client}–{last.client}", shares
 
 
-def _tasks(line: ClientLine) -> tuple[str, ...]:
+def _tasks(line: ClientDescription) -> tuple[str, ...]:
     return tuple(run.partition("[")[0] for run in line.runs)

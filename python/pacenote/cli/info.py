@@ -32,9 +32,9 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints what the track says of itself. Raises TrackError and UsageError."""
-    from pacenote.track.prepare import load_wanted
+    from pacenote.track.prepare import load_selected_track
 
-    wanted = load_wanted(track_request(options), console.progress)
+    wanted = load_selected_track(track_request(options), console.progress)
     for text in wanted.found.warnings:
         console.warning(text)
     for text in wanted.found.notes:

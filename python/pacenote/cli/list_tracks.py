@@ -10,9 +10,9 @@ from pacenote.cli.tables import json_text, table
 from pacenote.cli.track_options import check_source
 from pacenote.errors import UsageError
 from pacenote.store.home import default_home
-from pacenote.track.repository import DEFAULT, Checkout, open_repository
-from pacenote.track.source import BUNDLED, FolderRepository
-from pacenote.track.summary import TrackSummary, summarise
+from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, open_repository
+from pacenote.track.source import BUNDLED_TRACKS, FolderRepository
+from pacenote.track.summary import TrackSummary, summarize_tracks
 from pacenote.units import format_bytes
 
 _COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challenge", "Description")
@@ -23,7 +23,7 @@ def list_tracks(options: argparse.Namespace, console: Console) -> str:
     home = default_home()
     by_name: dict[str, TrackSummary] = {}
     for repository in _repositories(options, console):
-        for summary in summarise(repository, home / "cache"):
+        for summary in summarize_tracks(repository, home / "cache"):
             # A race takes the first of several that are called alike.
             by_name.setdefault(summary.name, summary)
     found = list(by_name.values())
@@ -53,13 +53,15 @@ def _repositories(options: argparse.Namespace, console: Console) -> list[FolderR
             )
         return [FolderRepository(options.track_path.absolute())]
     if options.track_repository is not None or options.track_revision is not None:
-        named = DEFAULT if options.track_repository is None else options.track_repository
+        named = DEFAULT_REPOSITORY if options.track_repository is None else options.track_repository
         return [_checkout(options, console, named, offline=options.offline)]
-    if (open_repository(DEFAULT, options.repository_urls, default_home()).clone / ".git").exists():
-        return [BUNDLED, _checkout(options, console, DEFAULT, offline=True)]
+    if (open_repository(DEFAULT_REPOSITORY, options.repository_urls, default_home()).clone / ".git").exists():
+        return [BUNDLED_TRACKS, _checkout(options, console, DEFAULT_REPOSITORY, offline=True)]
     if options.format == "text":
-        console.progress(f"more tracks: --track-repository={DEFAULT}, or the name or URL of another")
-    return [BUNDLED]
+        console.progress(
+            f"more tracks: --track-repository={DEFAULT_REPOSITORY}, or the name or URL of another"
+        )
+    return [BUNDLED_TRACKS]
 
 
 def _checkout(options: argparse.Namespace, console: Console, name: str, *, offline: bool) -> Checkout:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from pacenote.cli.console import Console
 from pacenote.cli.progress_text import Pace, race_line, result_line
-from pacenote.model.printable import clean
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Progress, TaskProgress, TaskResult
 from pacenote.units import format_seconds
@@ -28,7 +28,7 @@ class LiveListener:
     def preparing(self, label: str, done: int, total: int) -> None:
         """See `RaceListener`."""
         words = self._pace.words(label, done, total)
-        self._live.update(Text(f"{clean(label)}: {words}"), refresh=True)
+        self._live.update(Text(f"{single_line(label)}: {words}"), refresh=True)
 
     def started(self, record: RaceRecord) -> None:
         """See `RaceListener`."""
@@ -44,11 +44,11 @@ class LiveListener:
 
     def note(self, text: str) -> None:
         """See `RaceListener`."""
-        self._say(clean(text))
+        self._say(single_line(text))
 
     def warning(self, text: str) -> None:
         """See `RaceListener`."""
-        self._say(f"warning: {clean(text)}", style="yellow")
+        self._say(f"warning: {single_line(text)}", style="yellow")
 
     def finished(self, record: RaceRecord) -> None:  # noqa: ARG002  # told to every listener
         """See `RaceListener`."""
@@ -76,7 +76,7 @@ def progress_table(progress: Progress) -> Table:
 
 def _cells(task: TaskProgress) -> list[Text]:
     return [
-        Text(clean(task.task)),
+        Text(single_line(task.task)),
         Text(_bar(task.done_share), style="dim" if task.warming_up else "green"),
         Text(f"{task.rate:,.0f} {task.unit}/s"),
         Text(_ms(task.p50_ms)),

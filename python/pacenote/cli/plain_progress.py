@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from pacenote.cli.console import Console
 from pacenote.cli.progress_text import Pace, progress_line, race_line, result_line
-from pacenote.model.printable import clean
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import Progress, TaskResult
 
@@ -35,11 +35,11 @@ class PlainListener:
         ended = total > 0 and done >= total
         words = self._pace.words(label, done, total)
         if label not in self._said:
-            self._console.progress(f"{clean(label)} …")
+            self._console.progress(f"{single_line(label)} …")
         elif not ended and now - self._said[label] < EVERY_S:
             return
         elif self._said[label] < float("inf"):
-            self._console.progress(f"{clean(label)}: {words}")
+            self._console.progress(f"{single_line(label)}: {words}")
         # What has ended is not said to end once more.
         self._said[label] = float("inf") if ended else now
 
@@ -53,7 +53,7 @@ class PlainListener:
             if task.task not in self._running:
                 self._running.add(task.task)
                 self._said[task.task] = progress.elapsed_s
-                self._console.progress(f"[{progress.step}/{progress.steps}] {clean(task.task)} started")
+                self._console.progress(f"[{progress.step}/{progress.steps}] {single_line(task.task)} started")
             elif progress.elapsed_s - self._said[task.task] >= EVERY_S:
                 self._said[task.task] = progress.elapsed_s
                 self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task)}")
@@ -65,11 +65,11 @@ class PlainListener:
 
     def note(self, text: str) -> None:
         """See `RaceListener`."""
-        self._console.progress(clean(text))
+        self._console.progress(single_line(text))
 
     def warning(self, text: str) -> None:
         """See `RaceListener`."""
-        self._console.warning(clean(text))
+        self._console.warning(single_line(text))
 
     def finished(self, record: RaceRecord) -> None:
         """See `RaceListener`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from pacenote.model.printable import clean
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskProgress, TaskResult
 from pacenote.units import format_bytes, format_number, format_seconds
@@ -59,7 +59,7 @@ def race_line(record: RaceRecord) -> str:
     engine = " ".join(part for part in (record.cluster.distribution, record.cluster.version) if part)
     challenge = f", challenge '{record.challenge}'" if record.challenge else ""
     on = f" on {engine}" if engine else ""
-    return clean(f"race {record.race_id}: track '{record.track.name}'{challenge}{on}")
+    return single_line(f"race {record.race_id}: track '{record.track.name}'{challenge}{on}")
 
 
 def progress_line(task: TaskProgress) -> str:
@@ -77,7 +77,7 @@ def progress_line(task: TaskProgress) -> str:
         parts.append(f"{task.done_share * 100:.0f} %")
     if task.eta_s is not None:
         parts.append(f"{format_seconds(round(task.eta_s))} left")
-    return f"{clean(task.task)}: {', '.join(parts)}"
+    return f"{single_line(task.task)}: {', '.join(parts)}"
 
 
 def result_line(result: TaskResult) -> str:
@@ -92,6 +92,6 @@ def result_line(result: TaskResult) -> str:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
     if result.error_rate:
         # What comes next may wait for what has failed: the reason must not wait for the report.
-        reason = f" ({clean(result.errors[0].reason)[:200]})" if result.errors else ""
+        reason = f" ({single_line(result.errors[0].reason)[:200]})" if result.errors else ""
         parts.append(f"error rate {result.error_rate * 100:.3g} %{reason}")
-    return f"{clean(result.task)} done: {', '.join(parts)}"
+    return f"{single_line(result.task)} done: {', '.join(parts)}"

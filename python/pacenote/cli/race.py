@@ -25,8 +25,8 @@ from pacenote.cli.track_options import (
     track_fields,
 )
 from pacenote.errors import Interrupted, UsageError, VoidRace
-from pacenote.model.client_options import OtherCluster, Tls
-from pacenote.model.pacing_options import SPIN_US, Pacing
+from pacenote.model.client_options import AdditionalCluster, TlsOptions
+from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import Pipeline, RaceRequest
@@ -166,7 +166,9 @@ def _clusters(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]
         "target_hosts": hosts.get(values.DEFAULT_CLUSTER, ()),
         "client": clients[values.DEFAULT_CLUSTER],
         "others": tuple(
-            OtherCluster(name, hosts[name], clients[name]) for name in hosts if name != values.DEFAULT_CLUSTER
+            AdditionalCluster(name, hosts[name], clients[name])
+            for name in hosts
+            if name != values.DEFAULT_CLUSTER
         ),
     }
 
@@ -184,7 +186,7 @@ def without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterato
         for text in client.remarks
     )
     client = request.client
-    if request.pipeline != "benchmark-only" and (client.tls != Tls() or client.authorization):
+    if request.pipeline != "benchmark-only" and (client.tls != TlsOptions() or client.authorization):
         yield "--client-options: an engine that the race starts speaks plain HTTP and asks for no credentials"
 
 
@@ -205,14 +207,14 @@ def _pipeline(options: argparse.Namespace) -> Pipeline:
     return pipeline
 
 
-def _pacing(options: argparse.Namespace) -> Pacing:
+def _pacing(options: argparse.Namespace) -> PacingOptions:
     """How tasks with a target rate are driven. Raises UsageError."""
     if options.max_connections is not None and not options.open_loop:
         raise UsageError(
             "--max-connections has a meaning only with --open-loop",
             hint="without it every client has a connection and a schedule of its own",
         )
-    return Pacing(
+    return PacingOptions(
         open_loop=options.open_loop,
         max_connections=options.max_connections,
         arrivals=options.arrivals,
@@ -395,8 +397,8 @@ def _add_pacing_options(parser: Parser) -> None:
     parser.add_argument(
         "--spin",
         type=values.microseconds,
-        default=SPIN_US,
+        default=DEFAULT_SPIN_US,
         metavar="MICROSECONDS",
         help="watch the clock so long before an operation is due, for less lateness; much of it burns the "
-        f"cores of the driver (default: {SPIN_US})",
+        f"cores of the driver (default: {DEFAULT_SPIN_US})",
     )

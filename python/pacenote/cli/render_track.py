@@ -35,10 +35,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     TrackError and UsageError.
     """
     from pacenote.track.load import render_track
-    from pacenote.track.prepare import find, render_options
+    from pacenote.track.prepare import locate_track, render_options
 
     request = track_request(options)
-    found = find(request, console.progress)
+    found = locate_track(request, console.progress)
     for text in found.warnings:
         console.warning(text)
     text = render_track(found.source, request.track_params, render_options(request))

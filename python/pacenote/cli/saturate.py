@@ -15,7 +15,7 @@ from pacenote.errors import Interrupted, StoreError, UsageError, VoidRace
 
 if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
-    from pacenote.model.saturation import Saturation
+    from pacenote.model.saturation import SaturationResult
 
 LATER = race.LATER
 
@@ -89,7 +89,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     """The search that the options ask for. Raises UsageError where they contradict each other."""
     from pacenote.lab.rate_search import Range
     from pacenote.lab.saturate import SaturationRequest
-    from pacenote.model.saturation import Objective, parse_limits
+    from pacenote.model.saturation import Objective, parse_latency_limits
 
     if options.dry_run:
         raise UsageError(
@@ -103,7 +103,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     return SaturationRequest(
         race=dataclasses.replace(asked, pacing=pacing),
         task=options.task,
-        objective=Objective(parse_limits(options.objective), options.max_error_rate),
+        objective=Objective(parse_latency_limits(options.objective), options.max_error_rate),
         within=Range(options.start_rate, options.min_rate, options.max_rate, options.precision / 100),
         connections=options.max_connections,
         window_s=options.probe_time,
@@ -113,7 +113,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     )
 
 
-def _text(found: Saturation, options: argparse.Namespace) -> str:
+def _text(found: SaturationResult, options: argparse.Namespace) -> str:
     if options.report_format == "json":
         from pacenote.cli.tables import json_text
 

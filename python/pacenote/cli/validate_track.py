@@ -35,13 +35,13 @@ def add_options(parser: Parser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Loads the track and plans its challenges, or the one that is named. Raises TrackError."""
-    from pacenote.track.prepare import allowed, load_wanted
+    from pacenote.track.prepare import for_build_flavor, load_selected_track
 
     request = track_request(options)
-    wanted = load_wanted(request, console.progress)
+    wanted = load_selected_track(request, console.progress)
     for text in wanted.found.warnings:
         console.warning(text)
-    track = allowed(wanted.track, request)
+    track = for_build_flavor(wanted.track, request)
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges
     names = [challenge.name for challenge in challenges]
     if track.plugin is None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.errors import EngineError, UsageError
-from pacenote.model.client_options import ClientOptions, Tls
+from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import Host, parse_hosts
 from pacenote.net.http_pool import Access, proxy_for
@@ -59,7 +59,7 @@ class ExistingCluster:
     def cautions(self) -> tuple[str, ...]:
         """What the user should know of the way to it, a sentence each: no trust, proxies."""
         tls, found = self.access.tls, list[str]()
-        if tls != Tls() and all(host.scheme == "http" for host in self.hosts):
+        if tls != TlsOptions() and all(host.scheme == "http" for host in self.hosts):
             found.append(
                 "TLS options have no effect: no host is https, say so in its address or by use_ssl:true"
             )

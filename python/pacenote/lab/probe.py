@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pacenote.model.driver_health import THREAD_CPU_SHARE
 from pacenote.model.result import Percentile, TaskResult
-from pacenote.model.saturation import Objective, Outcome, Probe
+from pacenote.model.saturation import Objective, Probe, ProbeOutcome
 from pacenote.model.verdict import LATENESS_SHARE
 
 SENT_SHARE = 0.99
@@ -49,7 +49,7 @@ def judged(number: int, rate: float, result: TaskResult, objective: Objective, b
     achieved = _achieved(result)
     driver = tuple(_driver_limits(result, busiest))
     engine = tuple(_engine_limits(achieved, result, objective))
-    outcome: Outcome = "passed"
+    outcome: ProbeOutcome = "passed"
     if engine:
         outcome = "void" if driver else "failed"
     times = result.latency or result.service_time

@@ -18,15 +18,15 @@ from pacenote.errors import StoreError, UsageError
 from pacenote.lab.probe import judged, lowest_rate, window_s, work_per_operation
 from pacenote.lab.rate_search import Range, Try, next_rate, so_far
 from pacenote.model.driver_health import busiest_share, void_reasons
-from pacenote.model.messages import near, quoted
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
-from pacenote.model.saturation import Level, LimitedBy, Objective, Probe, Saturation
+from pacenote.model.saturation import ConcurrencyLevel, LimitedBy, Objective, Probe, SaturationResult
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Parallel, Task
-from pacenote.model.verdict import judge
+from pacenote.model.verdict import determine_verdict
 from pacenote.plan.document import Allocation, Plan, Slot, Step
 from pacenote.race.drive import Drive
 from pacenote.race.run import Stage, stage
@@ -64,13 +64,13 @@ class SaturationRequest:
     repeats: int = 3
 
 
-def saturate(request: SaturationRequest, listener: RaceListener) -> tuple[RaceRecord, Saturation]:
+def saturate(request: SaturationRequest, listener: RaceListener) -> tuple[RaceRecord, SaturationResult]:
     """Searches; returns the record of the preparation and the answer, also of a search that was interrupted.
 
     Raises PacenoteError when it could not begin or the preparation failed, KeyboardInterrupt when it was
     stopped before.
     """
-    found: list[Saturation] = []
+    found: list[SaturationResult] = []
     within = _supported(request)
 
     def check(challenge: Challenge, plan: Plan) -> None:
@@ -104,7 +104,7 @@ class _Search:
         self._task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
         self._within = within
         self._runs = 0
-        self.state = Saturation(
+        self.state = SaturationResult(
             race_id=request.race.race_id,
             task=self._task.name,
             operation=self._task.operation.name,
@@ -141,7 +141,7 @@ class _Search:
                 # Between two probes, where the driver does not heed it.
                 record = dataclasses.replace(record, interrupted=True)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
-        record = dataclasses.replace(record, verdict=judge(record))
+        record = dataclasses.replace(record, verdict=determine_verdict(record))
         self._ready.folder.finish(record)
         return record
 
@@ -220,7 +220,7 @@ class _Search:
                 task = _unpaced(self._task, clients, (request.warmup_s, request.level_s))
                 result, _ = self._drive(task, open_loop=False)
                 work = result.throughput.mean if result.throughput else 0.0
-                level = Level(self._runs, clients, work, result.error_rate)
+                level = ConcurrencyLevel(self._runs, clients, work, result.error_rate)
                 self.state = dataclasses.replace(self.state, levels=(*self.state.levels, level))
                 self._store(complete=False)
         fit = fit_usl(_by_clients(self.state.levels), request.race.seed) if len(levels) >= LEVELS else None
@@ -268,7 +268,7 @@ def _find(challenge: Challenge, name: str | None) -> tuple[int, Task]:
         return list(known.values())[-1]
     if name not in known:
         raise UsageError(
-            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{near(name, known)}",
+            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, known)}",
             hint="`pacenote info` lists its tasks",
         )
     return known[name]
@@ -345,7 +345,7 @@ def _alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
     )
 
 
-def _by_clients(levels: tuple[Level, ...]) -> dict[int, list[float]]:
+def _by_clients(levels: tuple[ConcurrencyLevel, ...]) -> dict[int, list[float]]:
     found: dict[int, list[float]] = {}
     for level in levels:
         found.setdefault(level.clients, []).append(level.work)

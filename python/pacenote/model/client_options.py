@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsOptions:
     """How hosts are trusted over TLS, and what they are shown. Files are PEM; None is what the system trusts,
     no certificate, the key beside the certificate, and the host's own name.
     """
@@ -35,7 +35,7 @@ class ClientOptions:
 
     timeout_s: float = 60.0
     use_ssl: bool | None = None
-    tls: Tls = Tls()
+    tls: TlsOptions = TlsOptions()
     authorization: str | None = field(default=None, repr=False)
     headers: Headers = field(default=(), repr=False)
     compress: bool = False
@@ -43,7 +43,7 @@ class ClientOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherCluster:
+class AdditionalCluster:
     """A cluster beside the one under test, as `--target-hosts` names it. Hosts may hold credentials."""
 
     name: str

@@ -1,7 +1,7 @@
-"""Reading JSON objects key by key, noting every value that is wrong instead of stopping at the first.
+"""Reads JSON objects key by key and collects every wrong value instead of stopping at the first.
 
-A [`Reader`] gives typed values; where a value is missing or of another kind it notes a [`Problem`] with the
-key path and hands out a harmless stand-in, so that reading goes on and all problems come out together.
+A `FieldReader` returns typed values. Where a value is missing or has the wrong type, it records a `Problem` with
+the key path and returns a harmless default, so that reading continues and all problems are reported together.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
-from pacenote.model.problems import KeyPath, Problems, shown
+from pacenote.model.problems import KeyPath, Problems, preview
 
 _T = TypeVar("_T")
 
-LARGEST_COUNT = 2**63 - 1
+MAX_COUNT = 2**63 - 1
 """The largest whole number that the driver takes."""
 
-LARGEST_NUMBER = 100 * 365 * 86400.0
+MAX_NUMBER = 100 * 365 * 86400.0
 """The largest other number: 100 years in seconds, since such numbers are times, rates or percentages."""
 
 _NOTHING: Mapping[str, Any] = {}
 
 
-class Reader:
+class FieldReader:
     """One JSON object, its place in the document and the collector of its problems."""
 
     __slots__ = ("data", "path", "problems")
@@ -66,7 +66,7 @@ class Reader:
             self.problem(key, "is empty")
         return value
 
-    def integer(self, key: str, minimum: int, maximum: int = LARGEST_COUNT) -> int | None:
+    def integer(self, key: str, minimum: int, maximum: int = MAX_COUNT) -> int | None:
         """A whole number from `minimum` to `maximum`, or None."""
         value = self.data.get(key)
         if value is None:
@@ -86,8 +86,8 @@ class Reader:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or _is_nan(value):
             return self._wrong(key, value, "a number", None)
-        if value > LARGEST_NUMBER:
-            return self._wrong(key, value, f"at most {LARGEST_NUMBER:.0f}", None)
+        if value > MAX_NUMBER:
+            return self._wrong(key, value, f"at most {MAX_NUMBER:.0f}", None)
         if value < minimum or (above and value == minimum):
             return self._wrong(key, value, f"{'more than' if above else 'at least'} {minimum:g}", None)
         return float(value)
@@ -130,11 +130,11 @@ class Reader:
             return value
         return self._wrong(key, value, "an object", _NOTHING)
 
-    def child(self, key: str) -> Reader:
+    def child(self, key: str) -> FieldReader:
         """A reader of the object at `key`."""
-        return Reader(self.mapping(key), (*self.path, key), self.problems)
+        return FieldReader(self.mapping(key), (*self.path, key), self.problems)
 
-    def children(self, key: str) -> tuple[Reader, ...]:
+    def children(self, key: str) -> tuple[FieldReader, ...]:
         """Readers of the objects in the list at `key`, which must not be empty if it is there."""
         value = self.data.get(key)
         if value is None:
@@ -147,13 +147,13 @@ class Reader:
         for index, item in enumerate(value):
             path = (*self.path, key, index)
             if isinstance(item, dict):
-                readers.append(Reader(item, path, self.problems))
+                readers.append(FieldReader(item, path, self.problems))
             else:
-                self.problems.add(path, f"is {shown(item)}, must be an object")
+                self.problems.add(path, f"is {preview(item)}, must be an object")
         return tuple(readers)
 
     def _wrong(self, key: str, value: object, expected: str, stand_in: _T) -> _T:
-        self.problem(key, f"is {shown(value)}, must be {expected}")
+        self.problem(key, f"is {preview(value)}, must be {expected}")
         return stand_in
 
 

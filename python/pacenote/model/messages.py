@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: ` (did you mean "a" or "b"?)`, empty when nothing is
     near.
     """
@@ -21,6 +21,6 @@ def quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def listed(names: Iterable[str]) -> str:
+def quoted_list(names: Iterable[str]) -> str:
     """Several names as messages show them, in their order; `none` when there are none."""
     return ", ".join(quoted(name) for name in names) or "none"

@@ -7,14 +7,14 @@ from typing import Literal
 
 Arrivals = Literal["deterministic", "poisson", "uniform"]
 
-SPIN_US = 20
+DEFAULT_SPIN_US = 20
 """A sleeping thread is woken later than it asked, by more than this on most machines, so that asking so much
 earlier costs next to nothing; where it is not, it is 2 % of a core at a thousand operations per second.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pacing:
+class PacingOptions:
     """What of a race's schedules is not the track's to say.
 
     `open_loop`: the clients of a task with a target rate share its schedule, so that a slow one holds back no
@@ -26,4 +26,4 @@ class Pacing:
     open_loop: bool = False
     max_connections: int | None = None
     arrivals: Arrivals | None = None
-    spin_us: int = SPIN_US
+    spin_us: int = DEFAULT_SPIN_US

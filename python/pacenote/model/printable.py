@@ -14,7 +14,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def clean(text: str) -> str:
+def single_line(text: str) -> str:
     """The text in one line of readable length, without control characters."""
     joined = " ".join(printable(text).split())
     return joined if len(joined) <= _LONGEST else joined[: _LONGEST - 1] + "…"

@@ -49,7 +49,7 @@ class Problems:
         return len(self._found)
 
 
-def shown(value: object) -> str:
+def preview(value: object) -> str:
     """A value as messages show it: JSON, cut to a readable length."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -14,19 +14,19 @@ from typing import Any, Literal
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode_value, encode, hints
-from pacenote.model.pacing_options import Pacing
-from pacenote.model.rally_results import not_measured, op_metrics
+from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.result import TaskResult
-from pacenote.model.secrets import hide_secrets
+from pacenote.model.secrets import redact_params
 from pacenote.model.system_metrics import SystemMetrics
 
-FORMAT = 1
+FORMAT_VERSION = 1
 """Version of `race.json`; a higher one was written by a newer Pacenote."""
 
-TIMESTAMP = "%Y%m%dT%H%M%SZ"
+TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
 """Rally's form of a race's timestamp, always UTC."""
 
-Origin = Literal["declared", "excerpt", "as-is", "generated"]
+CorpusOrigin = Literal["declared", "excerpt", "as-is", "generated"]
 """Where a corpus came from: what the track declares, the first documents of that (test mode), files found as
 they are, or our seeded generator.
 """
@@ -34,11 +34,11 @@ they are, or our seeded generator.
 Authentication = Literal["none", "basic", "api-key", "bearer", "other"]
 """Which kind of credentials the driver sent."""
 
-State = Literal["valid", "suspect", "void"]
+VerdictState = Literal["valid", "suspect", "void"]
 
 
 @dataclass(frozen=True, slots=True)
-class TrackUsed:
+class RecordedTrack:
     """The track of a race; `revision` is a git revision or None. Secret parameters are hidden on
     construction.
     """
@@ -49,11 +49,11 @@ class TrackUsed:
 
     def __post_init__(self) -> None:
         """Makes sure that no record ever holds a secret."""
-        object.__setattr__(self, "params", hide_secrets(self.params))
+        object.__setattr__(self, "params", redact_params(self.params))
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class RecordedCluster:
     """The engine that was measured; what could not be found out is None. `nodes` as the engine described
     them.
     """
@@ -88,7 +88,7 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientUsed:
+class RecordedClient:
     """How the driver talked to the cluster; no secret. `hosts` are URLs, `proxies` those between, by the
     address of the host. What is verified of certificates is None without TLS. `timeout_s` is that of requests
     without their own.
@@ -106,11 +106,11 @@ class ClientUsed:
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusUsed:
+class RecordedCorpus:
     """The data of a race. `seed` is the generator's, None for a corpus that was not generated."""
 
     name: str
-    origin: Origin
+    origin: CorpusOrigin
     documents: int
     bytes: int
     files: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ class Verdict:
     figure.
     """
 
-    state: State
+    state: VerdictState
     reasons: tuple[str, ...] = ()
 
 
@@ -163,19 +163,19 @@ class RaceRecord:
 
     race_id: str
     timestamp: datetime
-    track: TrackUsed
+    track: RecordedTrack
     challenge: str | None = None
     pipeline: str = "benchmark-only"
     car: tuple[str, ...] = ("external",)
     car_params: Mapping[str, object] = field(default_factory=dict)
     user_tags: Mapping[str, str] = field(default_factory=dict)
-    cluster: Cluster = field(default_factory=Cluster)
+    cluster: RecordedCluster = field(default_factory=RecordedCluster)
     environment: Environment = field(default_factory=Environment)
-    client: ClientUsed = field(default_factory=ClientUsed)
+    client: RecordedClient = field(default_factory=RecordedClient)
     seed: int = 42
-    pacing: Pacing = field(default_factory=Pacing)
+    pacing: PacingOptions = field(default_factory=PacingOptions)
     max_error_rate: float = 0.01
-    corpora: tuple[CorpusUsed, ...] = ()
+    corpora: tuple[RecordedCorpus, ...] = ()
     plan: PlanFile | None = None
     tasks: tuple[TaskResult, ...] = ()
     unreported: tuple[str, ...] = ()
@@ -191,20 +191,20 @@ class RaceRecord:
 
     def __post_init__(self) -> None:
         """Makes sure that no record ever holds a secret."""
-        object.__setattr__(self, "car_params", hide_secrets(self.car_params))
+        object.__setattr__(self, "car_params", redact_params(self.car_params))
 
     def to_document(self) -> dict[str, Any]:
         """The JSON-ready `race.json`."""
         version = self.environment.pacenote
         document: dict[str, Any] = {
-            "format": FORMAT,
+            "format": FORMAT_VERSION,
             **{key: encode(getattr(self, name)) for key, name in _OURS},
         }
         document |= {
             "rally-version": f"pacenote {version}" if version else None,
             "rally-revision": None,
             "multi-cluster": False,
-            "race-timestamp": self.timestamp.astimezone(UTC).strftime(TIMESTAMP),
+            "race-timestamp": self.timestamp.astimezone(UTC).strftime(TIMESTAMP_FORMAT),
             "track": self.track.name,
             "track-revision": self.track.revision,
             "track-params": encode(self.track.params),
@@ -218,7 +218,7 @@ class RaceRecord:
                 "name": self.cluster.name,
                 "nodes": encode(self.cluster.nodes),
             },
-            "results": {"op_metrics": op_metrics(self.tasks), **encode(self.system), **not_measured()},
+            "results": {"op_metrics": op_metrics(self.tasks), **encode(self.system), **unmeasured_results()},
         }
         if self.challenge is None:
             # Rally leaves out a challenge that it made of a bare schedule.
@@ -230,9 +230,9 @@ class RaceRecord:
         """Restores a record from `race.json`; raises PacenoteError naming the bad field."""
         if not isinstance(document, Mapping):
             raise PacenoteError("a race must be a JSON object")
-        if document.get("format") != FORMAT:
+        if document.get("format") != FORMAT_VERSION:
             raise PacenoteError(
-                f"race has format {document.get('format')!r}, this Pacenote reads format {FORMAT}",
+                f"race has format {document.get('format')!r}, this Pacenote reads format {FORMAT_VERSION}",
                 hint="read it with the Pacenote that wrote it, or a newer one",
             )
         values: dict[str, Any] = {}
@@ -280,34 +280,34 @@ Rally's.
 
 def _timestamp(value: object) -> datetime:
     try:
-        return datetime.strptime(str(value), TIMESTAMP).replace(tzinfo=UTC)
+        return datetime.strptime(str(value), TIMESTAMP_FORMAT).replace(tzinfo=UTC)
     except ValueError:
         raise PacenoteError(
             f"race.race-timestamp must be like 20250131T235959Z, not {str(value)[:40]!r}"
         ) from None
 
 
-def _track(document: Mapping[str, object]) -> TrackUsed:
+def _track(document: Mapping[str, object]) -> RecordedTrack:
     keys = {"name": "track", "revision": "track-revision", "params": "track-params"}
-    found: TrackUsed = decode_value(
-        TrackUsed, {name: document[key] for name, key in keys.items() if key in document}, "race.track"
+    found: RecordedTrack = decode_value(
+        RecordedTrack, {name: document[key] for name, key in keys.items() if key in document}, "race.track"
     )
     return found
 
 
-def _cluster(document: Mapping[str, object]) -> Cluster:
+def _cluster(document: Mapping[str, object]) -> RecordedCluster:
     stored = decode_value(Mapping[str, object], document.get("cluster", {}), "race.cluster")
     renamed = {"distribution-version": "version", "distribution-flavor": "flavor", "revision": "build_hash"}
     known = {
         renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
     }  # Rally's teams do not exist here; the key is written for its readers.
-    found: Cluster = decode_value(Cluster, known, "race.cluster")
+    found: RecordedCluster = decode_value(RecordedCluster, known, "race.cluster")
     return found
 
 
 def _system(document: Mapping[str, object]) -> SystemMetrics:
     results = decode_value(Mapping[str, object], document.get("results", {}), "race.results")
-    derived = {"op_metrics", *not_measured()}
+    derived = {"op_metrics", *unmeasured_results()}
     found: SystemMetrics = decode_value(
         SystemMetrics, {key: value for key, value in results.items() if key not in derived}, "race.results"
     )

@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pacenote.model.client_options import ClientOptions, OtherCluster
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.client_options import AdditionalCluster, ClientOptions
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
 Pipeline = Literal["from-distribution", "benchmark-only"]
-OnError = Literal["continue", "continue-on-network", "abort"]
+OnErrorChoice = Literal["continue", "continue-on-network", "abort"]
 SamplesChoice = Literal["all", "none", "auto"]
 CorpusChoice = Literal["declared", "as-is", "generated"]
 
@@ -62,14 +62,14 @@ class RaceRequest:
     runtime_jdk: int | Literal["bundled"] | None = None
     target_hosts: tuple[str, ...] = field(default=(), repr=False)
     client: ClientOptions = ClientOptions()
-    others: tuple[OtherCluster, ...] = ()
-    on_error: OnError = "continue"
+    others: tuple[AdditionalCluster, ...] = ()
+    on_error: OnErrorChoice = "continue"
     user_tags: Mapping[str, str] = field(default_factory=dict)
     max_error_rate: float = 0.01
     seed: int = 42
     driver_threads: int = 0
     samples: SamplesChoice = "auto"
-    pacing: Pacing = field(default_factory=Pacing)
+    pacing: PacingOptions = field(default_factory=PacingOptions)
     corpus: CorpusChoice | None = None
     corpus_documents: int | None = None
     corpus_mirrors: tuple[str, ...] = field(default=(), repr=False)

@@ -36,7 +36,7 @@ _VALUES = (
 )
 
 
-def not_measured() -> dict[str, Any]:
+def unmeasured_results() -> dict[str, Any]:
     """The keys of Rally's results that Pacenote has no values for, as Rally writes them without values."""
     return {key: [] for key in _LISTS} | dict.fromkeys(_VALUES)
 

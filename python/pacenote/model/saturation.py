@@ -12,13 +12,13 @@ from pacenote.errors import UsageError
 from pacenote.model.codec import decode, encode
 from pacenote.model.result import Percentile
 
-FORMAT = 1
+FORMAT_VERSION = 1
 """Version of `saturation.json`."""
 
-QUANTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
+PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 """Percentiles that the driver computes and an objective may limit."""
 
-Outcome = Literal["passed", "failed", "void"]
+ProbeOutcome = Literal["passed", "failed", "void"]
 """Of a probe: the engine kept up; it did not; or the driver could not put the load on it."""
 
 LimitedBy = Literal["engine", "driver", "range", "search", "nothing"]
@@ -69,7 +69,7 @@ class Probe:
     latency: tuple[Percentile, ...]
     waited: int
     unsent: int
-    outcome: Outcome
+    outcome: ProbeOutcome
     reasons: tuple[str, ...]
 
     def at(self, q: float) -> Percentile | None:
@@ -78,7 +78,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ConcurrencyLevel:
     """One measurement of the closed loop: work per second with so many clients."""
 
     number: int
@@ -88,7 +88,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Estimate:
     """A value with its 95 % bootstrap interval."""
 
     value: float
@@ -106,16 +106,16 @@ class UslFit:
     means.
     """
 
-    rate_alone: Interval
-    contention: Interval
-    coherency: Interval
-    peak_clients: Interval | None
-    peak_rate: Interval | None
+    rate_alone: Estimate
+    contention: Estimate
+    coherency: Estimate
+    peak_clients: Estimate | None
+    peak_rate: Estimate | None
     residual: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saturation:
+class SaturationResult:
     """A search for the highest rate: between `stable`, all of whose probes passed, and `unstable`, none of
     whose did, in operations per second; `work_per_operation` turns them into the task's unit.
 
@@ -136,11 +136,11 @@ class Saturation:
     stable: float | None = None
     unstable: float | None = None
     limited_by: LimitedBy = "search"
-    levels: tuple[Level, ...] = ()
+    levels: tuple[ConcurrencyLevel, ...] = ()
     fit: UslFit | None = None
     notes: tuple[str, ...] = ()
     complete: bool = False
-    format: int = FORMAT
+    format: int = FORMAT_VERSION
 
     def to_document(self) -> dict[str, Any]:
         """`saturation.json`."""
@@ -148,7 +148,7 @@ class Saturation:
         return document
 
     @classmethod
-    def from_document(cls, document: Mapping[str, object]) -> Saturation:
+    def from_document(cls, document: Mapping[str, object]) -> SaturationResult:
         """Reads what `to_document` wrote; raises PacenoteError naming the bad field."""
         return decode(cls, document, "saturation")
 
@@ -157,7 +157,7 @@ _LIMIT = re.compile(r"p(\d+(?:\.\d+)?)\s*[:<=]+\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s
 _UNITS_MS = {"us": 0.001, "µs": 0.001, "ms": 1.0, "s": 1000.0, None: 1.0}
 
 
-def parse_limits(text: str) -> tuple[LatencyLimit, ...]:
+def parse_latency_limits(text: str) -> tuple[LatencyLimit, ...]:
     """Limits of latency: `p99:100ms,p50:20ms`; a number alone is milliseconds. Raises UsageError."""
     return tuple(_limit(part.strip()) for part in text.split(",") if part.strip())
 
@@ -169,9 +169,9 @@ def _limit(text: str) -> LatencyLimit:
             f"'{text}' is no limit of a latency", hint="write it as p99:100ms, several with commas between"
         )
     q, ms = float(match[1]), float(match[2]) * _UNITS_MS[match[3]]
-    known = next((one for one in QUANTILES if math.isclose(one, q, rel_tol=1e-9)), None)
+    known = next((one for one in PERCENTILES if math.isclose(one, q, rel_tol=1e-9)), None)
     if known is None:
-        names = ", ".join(f"p{one:g}" for one in QUANTILES)
+        names = ", ".join(f"p{one:g}" for one in PERCENTILES)
         raise UsageError(f"p{q:g} cannot be limited", hint=f"one of {names}")
     if ms <= 0:
         raise UsageError(f"the limit of p{q:g} must be above 0")

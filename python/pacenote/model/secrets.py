@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import quote
 
-HIDDEN = "<hidden>"
+REDACTED = "<hidden>"
 """Stands where a secret would."""
 
 _SHORTEST = 4
@@ -34,32 +34,32 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
     return frozenset(value for value in _secrets(params, secret=False) if len(value) >= _SHORTEST)
 
 
-def hide(text: str, secrets: Collection[str]) -> str:
+def redact(text: str, secrets: Collection[str]) -> str:
     """The text with every secret replaced, also where it was encoded for JSON or a URL, or shortened."""
     forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
     if not forms:
         return text
-    hidden = re.sub("|".join(map(re.escape, forms)), HIDDEN, text)
+    hidden = re.sub("|".join(map(re.escape, forms)), REDACTED, text)
     return _hide_cut(hidden, forms) if _CUT in hidden else hidden
 
 
-def hide_in(value: object, secrets: Collection[str]) -> object:
-    """A JSON value with `hide` applied to every string in it; keys stay."""
+def redact_value(value: object, secrets: Collection[str]) -> object:
+    """A JSON value with `redact` applied to every string in it; keys stay."""
     if isinstance(value, str):
-        return hide(value, secrets)
+        return redact(value, secrets)
     if isinstance(value, Mapping):
-        return {key: hide_in(item, secrets) for key, item in value.items()}
-    return [hide_in(item, secrets) for item in value] if isinstance(value, list | tuple) else value
+        return {key: redact_value(item, secrets) for key, item in value.items()}
+    return [redact_value(item, secrets) for item in value] if isinstance(value, list | tuple) else value
 
 
-def hide_secrets(params: Mapping[str, object]) -> dict[str, object]:
+def redact_params(params: Mapping[str, object]) -> dict[str, object]:
     """The parameters with the value of every secret one replaced: neither shown nor stored."""
-    return {name: HIDDEN if is_secret(name) else _without(value) for name, value in params.items()}
+    return {name: REDACTED if is_secret(name) else _without(value) for name, value in params.items()}
 
 
 def _without(value: object) -> object:
     if isinstance(value, Mapping):
-        return hide_secrets(value)
+        return redact_params(value)
     return [_without(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -91,5 +91,5 @@ def _hide_cut(text: str, forms: Collection[str]) -> str:
     parts = text.split(_CUT)
     for at, part in enumerate(parts[:-1]):
         leaked = next((start for start in longest_first if part.endswith(start)), "")
-        parts[at] = part.removesuffix(leaked) + HIDDEN if leaked else part
+        parts[at] = part.removesuffix(leaked) + REDACTED if leaked else part
     return _CUT.join(parts)

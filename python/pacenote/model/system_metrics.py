@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ShardSpread:
+class PerShardTimes:
     """One kind of time over the primary shards."""
 
     min: float
@@ -24,19 +24,19 @@ class SystemMetrics:
     """
 
     total_time: float | None = None
-    total_time_per_shard: ShardSpread | None = None
+    total_time_per_shard: PerShardTimes | None = None
     indexing_throttle_time: float | None = None
-    indexing_throttle_time_per_shard: ShardSpread | None = None
+    indexing_throttle_time_per_shard: PerShardTimes | None = None
     merge_time: float | None = None
-    merge_time_per_shard: ShardSpread | None = None
+    merge_time_per_shard: PerShardTimes | None = None
     merge_count: int | None = None
     merge_throttle_time: float | None = None
-    merge_throttle_time_per_shard: ShardSpread | None = None
+    merge_throttle_time_per_shard: PerShardTimes | None = None
     refresh_time: float | None = None
-    refresh_time_per_shard: ShardSpread | None = None
+    refresh_time_per_shard: PerShardTimes | None = None
     refresh_count: int | None = None
     flush_time: float | None = None
-    flush_time_per_shard: ShardSpread | None = None
+    flush_time_per_shard: PerShardTimes | None = None
     flush_count: int | None = None
     young_gc_time: float | None = None
     young_gc_count: int | None = None

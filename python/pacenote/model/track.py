@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pacenote.errors import TrackError
-from pacenote.model.messages import listed, near, quoted
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.pacing_options import Arrivals
 from pacenote.model.problems import KeyPath, Problem
 from pacenote.units import Rate, split_by_weight
 
-Json = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 """A JSON object as it was read; never changed."""
 
-ARCHIVES = (".tar.gz", ".tar.bz2", ".tar.zst", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
+ARCHIVE_SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.zst", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
 """Name endings of archives; the data file has the name without it."""
 
 BUILT_IN_SCHEDULES: tuple[str, ...] = get_args(Arrivals)
@@ -36,7 +36,7 @@ class Index:
     """An index the track creates. `body` holds settings and mappings, None if the track names no file."""
 
     name: str
-    body: Json | None = None
+    body: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class IndexTemplate:
 
     name: str
     pattern: str
-    body: Json
+    body: JsonObject
     delete_matching_indices: bool = True
 
 
@@ -62,7 +62,7 @@ class ComposableTemplate:
 
     name: str
     pattern: str
-    body: Json
+    body: JsonObject
     delete_matching_indices: bool = True
 
 
@@ -71,11 +71,11 @@ class ComponentTemplate:
     """A building block of composable templates."""
 
     name: str
-    body: Json
+    body: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Generator:
+class CorpusGenerator:
     """How to make a corpus instead of downloading it: our own addition to the track format.
 
     `documents` are spread over the files of the corpus in proportion to their declared counts.
@@ -83,7 +83,7 @@ class Generator:
 
     name: str
     documents: int
-    params: Json = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ class Documents:
     target_data_stream: str | None = None
     base_url: str | None = None
     source_format: str = "bulk"
-    meta: Json = field(default_factory=dict)
-    params: Json = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
 
     @property
     def document_file(self) -> str:
         """The name of the unpacked file: the source file without the ending of an archive."""
-        for ending in ARCHIVES:
+        for ending in ARCHIVE_SUFFIXES:
             if self.source_file.endswith(ending):
                 return self.source_file.removesuffix(ending)
         return self.source_file
@@ -132,9 +132,9 @@ class Corpus:
     name: str
     documents: tuple[Documents, ...]
     base_url: str | None = None
-    meta: Json = field(default_factory=dict)
-    generator: Generator | None = None
-    params: Json = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
+    generator: CorpusGenerator | None = None
+    params: JsonObject = field(default_factory=dict)
 
     def declared_counts(self) -> tuple[int | None, ...]:
         """How many documents each file is going to hold: the generator's share, else what the track
@@ -156,8 +156,8 @@ class Operation:
 
     name: str
     type: str
-    params: Json = field(default_factory=dict)
-    meta: Json = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
     place: KeyPath = field(default=(), compare=False)
 
 
@@ -184,8 +184,8 @@ class Task:
     tags: tuple[str, ...] = ()
     tolerates_errors: bool = False
     run_on_serverless: bool | None = None
-    meta: Json = field(default_factory=dict)
-    params: Json = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
     place: KeyPath = field(default=(), compare=False)
 
     @property
@@ -229,8 +229,8 @@ class Challenge:
     user_info: str = ""
     default: bool = False
     auto_generated: bool = False
-    meta: Json = field(default_factory=dict)
-    parameters: Json = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
+    parameters: JsonObject = field(default_factory=dict)
 
     def tasks(self) -> Iterator[Task]:
         """Every task in schedule order, those of parallel elements too."""
@@ -271,8 +271,8 @@ class Track:
     operations: tuple[Operation, ...] = ()
     dependencies: tuple[str, ...] = ()
     plugin: Path | None = None
-    meta: Json = field(default_factory=dict)
-    params: Json = field(default_factory=dict)
+    meta: JsonObject = field(default_factory=dict)
+    params: JsonObject = field(default_factory=dict)
     describe: DescribeProblems = field(default=_as_they_are, repr=False, compare=False)
 
     @property
@@ -292,8 +292,8 @@ class Track:
                 return challenge
         known = [challenge.name for challenge in self.challenges]
         raise TrackError(
-            f"track {quoted(self.name)} has no challenge {quoted(name)}{near(name, known)}",
-            hint=f"choose one of {listed(known)}",
+            f"track {quoted(self.name)} has no challenge {quoted(name)}{did_you_mean(name, known)}",
+            hint=f"choose one of {quoted_list(known)}",
         )
 
     def targets(self) -> tuple[str, ...]:

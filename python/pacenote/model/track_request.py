@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 
 BuildFlavor = Literal["default", "serverless"]
 
@@ -39,4 +39,4 @@ class TrackRequest:
     test_mode: bool = False
     build_flavor: BuildFlavor = "default"
     serverless_operator: bool = False
-    pacing: Pacing = field(default_factory=Pacing)
+    pacing: PacingOptions = field(default_factory=PacingOptions)

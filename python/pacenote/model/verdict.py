@@ -24,7 +24,7 @@ UNDERRUN_SHARE = 0.01
 """A task whose clients spent more than this share of their time waiting for a parameter source in Python."""
 
 
-def judge(record: RaceRecord) -> Verdict:
+def determine_verdict(record: RaceRecord) -> Verdict:
     """The verdict on a race that has ended, whichever way.
 
     Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish, counts

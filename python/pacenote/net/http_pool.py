@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pacenote.errors import UsageError
-from pacenote.model.client_options import Tls
+from pacenote.model.client_options import TlsOptions
 from pacenote.net.tls import proxy_context, tls_context, tls_failure
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Access:
     """How to be let in: credentials as ready headers (never shown), and whom to trust."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    tls: Tls = Tls()
+    tls: TlsOptions = TlsOptions()
 
     @classmethod
     def basic(cls, user: str, password: str) -> Access:

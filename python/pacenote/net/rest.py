@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from pacenote.errors import EngineError
-from pacenote.model.secrets import hide
+from pacenote.model.secrets import redact
 from pacenote.net.hosts import Host
 from pacenote.net.http_pool import Access, advice, open_pool, plain_reason, proxy_for
 
@@ -66,7 +66,7 @@ class RestClient:
         if reply.ok:
             return reply.body
         secrets = [value for name, value in self._access.headers if name == "authorization"]
-        reason = hide(_reason(reply.body), secrets)
+        reason = redact(_reason(reply.body), secrets)
         raise EngineError(
             f"{method} {path} failed with status {reply.status}: {reason}", hint=self._advice(reply.status)
         )

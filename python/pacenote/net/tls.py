@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.errors import UsageError
-from pacenote.model.client_options import Tls
+from pacenote.model.client_options import TlsOptions
 
 _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
@@ -27,7 +27,7 @@ _REJECTED = (
 """Alerts of a server that does not like the client's certificate, in OpenSSL's words."""
 
 
-def tls_context(tls: Tls) -> ssl.SSLContext:
+def tls_context(tls: TlsOptions) -> ssl.SSLContext:
     """What Python's TLS needs to know. Raises UsageError naming the option and the file that is wrong."""
     if tls.ca_file:
         _readable("ca_certs", tls.ca_file, _CERTIFICATE)
@@ -53,11 +53,11 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def proxy_context(tls: Tls) -> ssl.SSLContext:
+def proxy_context(tls: TlsOptions) -> ssl.SSLContext:
     """The same for a proxy before the hosts, as the driver has it: always verified, by those whom the system
     trusts or `ca_file` names, and shown nothing. Raises as `tls_context`.
     """
-    context = tls_context(Tls(ca_file=tls.ca_file))
+    context = tls_context(TlsOptions(ca_file=tls.ca_file))
     if tls.ca_file:
         context.load_default_certs()
     return context

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import listed, near, quoted
-from pacenote.model.problems import shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.model.problems import preview
 from pacenote.model.work import Assertion, Call, Calls, Comparison, Pages, Request, Work
 
-Places = Mapping[str, tuple[str, ...]]
+PropertyPaths = Mapping[str, tuple[str, ...]]
 """Where in a reply a property is: by its name, or its beginning up to a dot, the paths to try."""
 
-SEARCH_PLACES: Places = {
+SEARCH_PROPERTIES: PropertyPaths = {
     "hits": ("hits.total.value", "hits.total"),
     "hits_relation": ("hits.total.relation",),
     "timed_out": ("timed_out",),
@@ -27,7 +27,7 @@ SEARCH_PLACES: Places = {
 _CONDITIONS = tuple(comparison.value for comparison in Comparison)
 
 
-def read_assertions(params: Reader, kind: str, places: Places) -> tuple[Assertion, ...]:
+def read_assertions(params: FieldReader, kind: str, places: PropertyPaths) -> tuple[Assertion, ...]:
     """The assertions of an operation of type `kind`."""
     if not places:
         params.problem("assertions", f"cannot be checked: {kind} reports nothing that could be compared")
@@ -51,28 +51,28 @@ def _asserting(call: Call, assertions: tuple[Assertion, ...]) -> Call:
     return call
 
 
-def _assertion(item: Reader, kind: str, places: Places) -> Assertion | None:
+def _assertion(item: FieldReader, kind: str, places: PropertyPaths) -> Assertion | None:
     name = item.required_text("property")
     condition = item.required_text("condition")
     value = item.data.get("value")
     if condition and condition not in _CONDITIONS:
-        item.problem("condition", f"is {shown(condition)}, must be one of {', '.join(_CONDITIONS)}")
+        item.problem("condition", f"is {preview(condition)}, must be one of {', '.join(_CONDITIONS)}")
     if "value" not in item.data:
         item.problem("value", "is missing")
     elif not isinstance(value, str | int | float):
-        item.problem("value", f"is {shown(value)}, must be a number, a string, true or false")
+        item.problem("value", f"is {preview(value)}, must be a number, a string, true or false")
     paths = _paths(name, places)
     if name and not paths:
         known = [place.rstrip(".") for place in places]
-        text = f"is {quoted(name)}, which {kind} does not report{near(name, known)}"
-        text += f"; it reports {listed(known)}"
+        text = f"is {quoted(name)}, which {kind} does not report{did_you_mean(name, known)}"
+        text += f"; it reports {quoted_list(known)}"
         item.problem("property", text)
     if not paths or condition not in _CONDITIONS or not isinstance(value, str | int | float):
         return None
     return Assertion(name, paths, Comparison(condition), value)
 
 
-def _paths(name: str, places: Places) -> tuple[str, ...]:
+def _paths(name: str, places: PropertyPaths) -> tuple[str, ...]:
     if name in places:
         return places[name]
     head, dot, rest = name.partition(".")

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Protocol
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.track import Corpus, Documents, Track
 from pacenote.model.work import Work
 from pacenote.operations.runner import Runner
 from pacenote.units import OPS
 
 
-class Serverless(enum.Enum):
+class ServerlessStatus(enum.Enum):
     """Whether an operation may run on a serverless cluster."""
 
     PUBLIC = "public"
@@ -43,7 +43,7 @@ def declared_data_file(corpus: Corpus, documents: Documents) -> tuple[PurePath, 
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineInfo:
     """The engine under test as far as it is known before the race; empty strings where it is not."""
 
     distribution: str = ""
@@ -52,7 +52,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class CompileContext:
     """What an operation may know beside its own parameters.
 
     `assertions` says whether what tracks assert of replies is looked at. `clients` is how many run the task.
@@ -63,7 +63,7 @@ class Context:
 
     track: Track
     data_file: DataFileLookup = declared_data_file
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineInfo = field(default_factory=EngineInfo)
     assertions: bool = False
     clients: int = 1
     supplied: bool = False
@@ -81,7 +81,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledOperation:
     """What an operation became.
 
     `weight` is the work one execution does, in `unit`: the pacer divides a target rate by it. A `finite`
@@ -106,10 +106,10 @@ class OperationType:
     """
 
     name: str
-    compile: Callable[[Reader, Context], Compiled]
+    compile: Callable[[FieldReader, CompileContext], CompiledOperation]
     unit: str = OPS
     admin: bool = False
-    serverless: Serverless = Serverless.PUBLIC
+    serverless: ServerlessStatus = ServerlessStatus.PUBLIC
     run: Runner | None = None
     retried: bool = False
     ending: bool = False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.operations.base import Engine
+from pacenote.operations.base import EngineInfo
 
 _NEWER_DEFAULTS: Mapping[str, object] = {"index.mapping.source.mode": "stored", "index.mode": "standard"}
 """Settings that only newer versions of Elasticsearch know, each with the value that every engine lives by."""
 
 
-def understood(body: Mapping[str, Any] | None, engine: Engine) -> Mapping[str, Any] | None:
+def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mapping[str, Any] | None:
     """The body of an index without settings that the engine does not know and that change nothing.
 
     One that does change something stays, for the engine to refuse: leaving it out would race another index.

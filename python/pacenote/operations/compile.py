@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation
 from pacenote.operations.assertions import read_assertions, with_assertions
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_retry
-from pacenote.operations.runner import Client, RunResult, run_with_retry
+from pacenote.operations.runner import DriverClient, RunResult, run_with_retry
 
 
-class OperationRefused(TrackError):
+class InvalidOperation(TrackError):
     """The parameters of an operation are wrong; `found` are its problems, to be told with their places."""
 
     def __init__(self, operation: Operation, found: Problems) -> None:
@@ -27,21 +27,23 @@ class OperationRefused(TrackError):
         self.found = tuple(found)
 
 
-def compile_operation(kind: OperationType, operation: Operation, context: Context) -> Compiled:
+def compile_operation(
+    kind: OperationType, operation: Operation, context: CompileContext
+) -> CompiledOperation:
     """Compiles an operation with the rules of its type.
 
-    Raises `OperationRefused` with every problem of its parameters at once, each with its key path.
+    Raises `InvalidOperation` with every problem of its parameters at once, each with its key path.
     """
     problems = Problems()
     compiled = compile_params(
-        kind, Reader(operation.params, operation.place or (operation.name,), problems), context
+        kind, FieldReader(operation.params, operation.place or (operation.name,), problems), context
     )
     if problems:
-        raise OperationRefused(operation, problems)
+        raise InvalidOperation(operation, problems)
     return compiled
 
 
-def compile_params(kind: OperationType, params: Reader, context: Context) -> Compiled:
+def compile_params(kind: OperationType, params: FieldReader, context: CompileContext) -> CompiledOperation:
     """Compiles an operation from its parameters, noting what is wrong with them."""
     compiled = kind.compile(params, context)
     if not context.assertions or not params.has("assertions"):
@@ -50,12 +52,16 @@ def compile_params(kind: OperationType, params: Reader, context: Context) -> Com
     return dataclasses.replace(compiled, work=with_assertions(compiled.work, assertions))
 
 
-async def carry_out(
-    kind: OperationType, params: Mapping[str, Any], context: Context, client: Client, memory: dict[str, Any]
+async def run_operation(
+    kind: OperationType,
+    params: Mapping[str, Any],
+    context: CompileContext,
+    client: DriverClient,
+    memory: dict[str, Any],
 ) -> RunResult:
     """Carries out one execution of a type that runs in Python, with its retries.
 
-    `memory` is one dictionary for all executions of a client in a task. Raises `OperationRefused` for wrong
+    `memory` is one dictionary for all executions of a client in a task. Raises `InvalidOperation` for wrong
     parameters, `LaneError` for a request or an operation that failed.
     """
     if kind.run is None:
@@ -64,5 +70,5 @@ async def carry_out(
     compile_operation(kind, operation, context)
     if not kind.retried:
         return await kind.run(client, params, memory)
-    retry = read_retry(Reader(params, (), Problems()))
+    retry = read_retry(FieldReader(params, (), Problems()))
     return await run_with_retry(kind.run, retry, client, params, memory)

@@ -5,12 +5,12 @@ The comparison is one of text, so that expected 0 equals the number 0 and the st
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Check, CheckCondition, CheckStatus
 from pacenote.operations.request import scalar_text
 
 
-def read_condition(params: Reader, within: str = "") -> Check:
+def read_condition(params: FieldReader, within: str = "") -> Check:
     """The check of a reply; paths begin at the value that the path `within` leads to."""
     if not params.has("condition"):
         return CheckStatus()

@@ -6,37 +6,39 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.problems import shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.problems import preview
 from pacenote.model.work import Calls, Request
-from pacenote.operations.base import Compiled
-from pacenote.operations.request import Common, json_body, read_retry
+from pacenote.operations.base import CompiledOperation
+from pacenote.operations.request import CommonParams, json_body, read_retry
 
 NOT_FOUND = 404
 
 
-def compiled(params: Reader, requests: Iterable[Request]) -> Compiled:
+def compile_requests(params: FieldReader, requests: Iterable[Request]) -> CompiledOperation:
     """The requests, tried again as the parameters say; their work is that of all."""
     calls = tuple(requests)
-    return Compiled(Calls(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls)))
+    return CompiledOperation(
+        Calls(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls))
+    )
 
 
-def supplied_pairs(params: Reader, key: str) -> dict[str, Any]:
+def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:
     """Names with their bodies, as parameter sources give them: a list of pairs."""
     value: Any = params.data.get(key)
     pairs: Any = value if isinstance(value, list | tuple) else [value]
     if all(isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
         return dict(pairs)
-    params.problem(key, f"is {shown(value)}, must be a list of pairs of a name and a body")
+    params.problem(key, f"is {preview(value)}, must be a list of pairs of a name and a body")
     return {}
 
 
-def if_there(request: Request) -> Request:
+def if_exists(request: Request) -> Request:
     """A deletion of what may not be there, which then is no failure and no work."""
     return replace(request, ignore=(*request.ignore, NOT_FOUND))
 
 
-def allowing_patterns(common: Common, requests: Iterable[Request]) -> tuple[Request, ...]:
+def allowing_wildcards(common: CommonParams, requests: Iterable[Request]) -> tuple[Request, ...]:
     """The requests, between two that let the engine take wildcards in deletions and forbid it again.
 
     Transient: should the race die in between, the setting does not survive a restart of the cluster.
@@ -50,6 +52,6 @@ def allowing_patterns(common: Common, requests: Iterable[Request]) -> tuple[Requ
     return (setting(False), *requests, setting(None))
 
 
-def is_pattern(names: str) -> bool:
+def has_wildcard(names: str) -> bool:
     """Whether names joined by commas hold one that stands for several."""
     return any("*" in name or name == "_all" for name in names.split(","))

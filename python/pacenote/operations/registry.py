@@ -14,7 +14,7 @@ from functools import cache
 
 import pacenote.operations.types
 from pacenote.errors import TrackError
-from pacenote.model.messages import near, quoted
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.operations.base import OperationType
 
 _PACKAGE = "pacenote.operations.types"
@@ -48,7 +48,8 @@ def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
         return kind
     known = (*known_types(), *other_names)
     raise TrackError(
-        f"{quoted(name)} is neither an operation of the track nor an operation type{near(name, known)}",
+        f"{quoted(name)} is neither an operation of the track nor an operation type"
+        f"{did_you_mean(name, known)}",
         hint="operation types written in Python are registered by the track's plug-in, track.py",
     )
 

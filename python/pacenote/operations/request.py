@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.problems import Problems, shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.problems import Problems, preview
 from pacenote.model.work import Check, CheckStatus, Headers, Request, Retry
 
 JSON = "application/json"
@@ -27,7 +27,7 @@ _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class CommonParams:
     """The parameters any operation may have, ready for the wire."""
 
     query: Mapping[str, str] = field(default_factory=dict)
@@ -57,11 +57,11 @@ class Common:
         )
 
 
-_NOTHING_SAID = Common()
+_NOTHING_SAID = CommonParams()
 _COMMON_KEYS = ("request-params", "headers", "opaque-id", "request-timeout")
 
 
-def read_common(params: Reader) -> Common:
+def read_common(params: FieldReader) -> CommonParams:
     """Reads `request-params`, `headers`, `opaque-id` and `request-timeout` (seconds).
 
     `ignore` among the `request-params` names statuses that are no failure; it is no part of the query.
@@ -73,11 +73,11 @@ def read_common(params: Reader) -> Common:
         if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
             headers.append((name.lower(), str(value)))
         else:
-            params.child("headers").problem(name, f"is {shown(value)}, must be a string of one line")
+            params.child("headers").problem(name, f"is {preview(value)}, must be a string of one line")
     if params.has("opaque-id"):
         headers.append(("x-opaque-id", params.text("opaque-id")))
     timeout = params.number("request-timeout", above=True)
-    return Common(
+    return CommonParams(
         query=_read_query(params),
         headers=tuple(headers),
         timeout_ms=None if timeout is None else max(1, round(timeout * 1000)),
@@ -85,7 +85,7 @@ def read_common(params: Reader) -> Common:
     )
 
 
-def read_statuses(params: Reader, key: str) -> tuple[int, ...]:
+def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
     """HTTP statuses, one or a list of them."""
     value = params.data.get(key)
     if value is None:
@@ -93,11 +93,11 @@ def read_statuses(params: Reader, key: str) -> tuple[int, ...]:
     statuses = value if isinstance(value, list | tuple) else [value]
     if all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
         return tuple(statuses)
-    params.problem(key, f"is {shown(value)}, must be an HTTP status or a list of them")
+    params.problem(key, f"is {preview(value)}, must be an HTTP status or a list of them")
     return ()
 
 
-def read_body(params: Reader, *, required: bool = True) -> str | None:
+def read_body(params: FieldReader, *, required: bool = True) -> str | None:
     """The parameter `body` as it is sent: an object, or JSON that the track wrote as text."""
     body = params.data.get("body")
     if body is None:
@@ -110,29 +110,29 @@ def read_body(params: Reader, *, required: bool = True) -> str | None:
     return None
 
 
-def read_options(params: Reader, *keys: str) -> dict[str, Any]:
+def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
     """Parameters that go into the query under their own names, with underscores for dashes."""
     options: dict[str, Any] = {}
     for key in keys:
         value = params.data.get(key)
         if isinstance(value, dict | list):
-            params.problem(key, f"is {shown(value)}, must be a single value")
+            params.problem(key, f"is {preview(value)}, must be a single value")
         elif value is not None:
             options[key.replace("-", "_")] = value
     return options
 
 
-def common_of(params: Mapping[str, Any]) -> Common:
+def common_params(params: Mapping[str, Any]) -> CommonParams:
     """The same as `read_common` for parameters that were read, and found right, before."""
-    return read_common(Reader(params, (), Problems()))
+    return read_common(FieldReader(params, (), Problems()))
 
 
-def seconds_of(params: Mapping[str, Any], key: str, default: float) -> float:
+def seconds_param(params: Mapping[str, Any], key: str, default: float) -> float:
     """A time in seconds among such parameters."""
-    return _or(Reader(params, (), Problems()).number(key), default)
+    return _or(FieldReader(params, (), Problems()).number(key), default)
 
 
-def read_retry(params: Reader, *, until_success: bool = False) -> Retry:
+def read_retry(params: FieldReader, *, until_success: bool = False) -> Retry:
     """Reads the retry parameters of the types that Rally retries; `until_success` is the default of
     `retry-until-success`.
     """
@@ -151,12 +151,12 @@ def _or(value: float | None, default: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def path_of(*parts: str) -> str:
+def build_path(*parts: str) -> str:
     """A path of segments, each percent-encoded; commas and wildcards stay, empty segments vanish."""
     return "".join(f"/{quote(part, safe=_SAFE_IN_SEGMENT)}" for part in parts if part) or "/"
 
 
-def clean_path(path: str) -> str:
+def encode_path(path: str) -> str:
     """A path written by hand, with only those characters encoded that must not stand in a request line."""
     bare, mark, query = path.partition("?")
     return quote(bare, safe=_SAFE_IN_PATH) + mark + quote(query, safe=_SAFE_IN_PATH + "?")
@@ -179,7 +179,7 @@ def with_content_type(headers: Headers, media_type: str) -> Headers:
     return (*headers, ("content-type", media_type))
 
 
-def json_text(value: object) -> str:
+def encode_json(value: object) -> str:
     """A value as JSON without needless blanks. Raises `TypeError` for what has no place in JSON."""
     return _encode(value)
 
@@ -188,7 +188,7 @@ def json_body(value: object) -> str:
     """A JSON body; text is taken as it is, because tracks also write bodies as text."""
     if isinstance(value, str):
         return value
-    return value.decode() if isinstance(value, bytes) else json_text(value)
+    return value.decode() if isinstance(value, bytes) else encode_json(value)
 
 
 def _plain(value: Any) -> Any:
@@ -224,14 +224,14 @@ def join_names(names: Iterable[str]) -> str:
     return ",".join(name for name in names if name)
 
 
-def _read_query(params: Reader) -> dict[str, str]:
+def _read_query(params: FieldReader) -> dict[str, str]:
     query = {}
     for key, value in params.mapping("request-params").items():
         if value is None or key == "ignore":
             continue
         if isinstance(value, dict):
             params.child("request-params").problem(
-                key, f"is {shown(value)}, must be a value or a list of values"
+                key, f"is {preview(value)}, must be a value or a list of values"
             )
             continue
         query[key] = _value_text(value)

@@ -15,7 +15,7 @@ _REQUEST_TIMEOUT = 408
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DriverResponse:
     """What came back with status 2xx, or with one that the request ignores."""
 
     status: int
@@ -23,19 +23,19 @@ class Reply:
     body: bytes
 
     def json(self) -> Any:
-        """The body, parsed. Raises `LaneBadReply` if it is no JSON."""
+        """The body, parsed. Raises `UnexpectedResponse` if it is no JSON."""
         try:
             return json.loads(self.body)
         except ValueError as cause:
             text = self.body[:60].decode(errors="replace")
-            raise LaneBadReply(f"the reply is no JSON: {text!r}") from cause
+            raise UnexpectedResponse(f"the reply is no JSON: {text!r}") from cause
 
 
-class LaneError(DriverError):
+class OperationError(DriverError):
     """A request that failed; the operation fails with it unless its runner knows better."""
 
 
-class LaneHttpError(LaneError):
+class HttpStatusError(OperationError):
     """A reply whose status is neither 2xx nor ignored; `reason` is the engine's own, in one line."""
 
     def __init__(self, status: int, body: bytes, reason: str) -> None:
@@ -45,30 +45,30 @@ class LaneHttpError(LaneError):
         self.reason = reason
 
 
-class LaneConnectionError(LaneError):
+class ConnectionFailed(OperationError):
     """No reply: the connection was refused or broke."""
 
 
-class LaneTimeout(LaneError):
+class RequestTimedOut(OperationError):
     """No reply in time."""
 
 
-class LaneBadReply(LaneError):
+class UnexpectedResponse(OperationError):
     """A reply that is not what the operation needs to go on."""
 
 
-class LaneFailure(LaneError):
+class OperationFailed(OperationError):
     """The operation came to an end that is no success, and trying again would not help."""
 
 
-class Client(Protocol):
+class DriverClient(Protocol):
     """Sends requests through the driver, which takes their times."""
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request) -> DriverResponse:
         """Sends `method`, `path`, `headers` and `body` of a request within `timeout_ms`; statuses that it
         ignores are replies. Its other fields say how the driver judges a reply and mean nothing here.
 
-        Raises `LaneHttpError`, `LaneConnectionError`, `LaneTimeout`.
+        Raises `HttpStatusError`, `ConnectionFailed`, `RequestTimedOut`.
         """
 
 
@@ -88,12 +88,14 @@ class RunResult:
 class Runner(Protocol):
     """An operation in Python. `memory` is one dictionary for all executions of a client in a task."""
 
-    async def __call__(self, client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
-        """Executes the operation once with the parameters of the track. Raises `LaneError`."""
+    async def __call__(
+        self, client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]
+    ) -> RunResult:
+        """Executes the operation once with the parameters of the track. Raises `OperationError`."""
 
 
 async def run_with_retry(
-    runner: Runner, retry: Retry, client: Client, params: Mapping[str, Any], memory: dict[str, Any]
+    runner: Runner, retry: Retry, client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]
 ) -> RunResult:
     """Executes an operation as often as `retry` allows: again after a refused connection, a timeout or status
     408, and after a result without success if asked for. Raises the last error.
@@ -107,10 +109,10 @@ async def run_with_retry(
             result = await runner(client, params, memory)
             if result.success or last or not retry.on_unsuccess:
                 return result
-        except (LaneConnectionError, LaneTimeout):
+        except (ConnectionFailed, RequestTimedOut):
             if last or not retry.on_timeout:
                 raise
-        except LaneHttpError as error:
+        except HttpStatusError as error:
             if last or not retry.on_timeout or error.status != _REQUEST_TIMEOUT:
                 raise
         left -= 1

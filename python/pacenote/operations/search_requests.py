@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import near, quoted
-from pacenote.model.problems import shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted
+from pacenote.model.problems import preview
 from pacenote.model.work import Calls, CheckSearch, Pages, Recall, Request, Scroll
-from pacenote.operations.base import Compiled, Context
-from pacenote.operations.request import Common, join_names, json_body, path_of, read_common
+from pacenote.operations.base import CompileContext, CompiledOperation
+from pacenote.operations.request import CommonParams, build_path, join_names, json_body, read_common
 
-MARKER = "@recalled@"
+CAPTURE_MARKER = "@recalled@"
 """Stands in path and body where a remembered value goes; needs no escaping in either."""
 
 PAGES_UNIT = "pages"
@@ -28,7 +28,7 @@ _POINT_IN_TIME = "with-point-in-time-from"
 _SAID_BY_POINT_IN_TIME = ("routing", "preference")
 
 
-def target_of(params: Reader, context: Context) -> str | None:
+def search_target(params: FieldReader, context: CompileContext) -> str | None:
     """Where to search: `index`, `data-stream`, or the only one of the track; None with a problem if there is
     none. Supplied parameters may say null, which is everywhere.
     """
@@ -45,66 +45,66 @@ def target_of(params: Reader, context: Context) -> str | None:
     return target
 
 
-def search_request(params: Reader, context: Context, **query: Any) -> Request:
+def search_request(params: FieldReader, context: CompileContext, **query: Any) -> Request:
     """The search, or its first page; `query` is added to what the parameters ask for."""
     pinned = params.has(_POINT_IN_TIME)
-    target = "" if pinned else target_of(params, context) or ""
-    body = body_of(params)
+    target = "" if pinned else search_target(params, context) or ""
+    body = read_search_body(params)
     size = params.integer("results-per-page", 1)
     options = {"request_cache": _cache(params, context), "size": size, **query}
     params.flag("detailed-results", False)
     common = _read_common(params)
     if not pinned:
-        path = path_of(target, "_search")
+        path = build_path(target, "_search")
         return common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
-    name = recalled_name(params, _POINT_IN_TIME, context)
+    name = captured_name(params, _POINT_IN_TIME, context)
     kept = {key: value for key, value in common.query.items() if key not in _SAID_BY_POINT_IN_TIME}
-    body = {**_parsed(params, body), "pit": {"id": MARKER, "keep_alive": "1m"}}
+    body = {**_parsed(params, body), "pit": {"id": CAPTURE_MARKER, "keep_alive": "1m"}}
     body.pop("index", None)
     pinned_common = replace(common, query=kept)
     request = pinned_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
-    return replace(request, recall=Recall(name, MARKER))
+    return replace(request, recall=Recall(name, CAPTURE_MARKER))
 
 
-def _read_common(params: Reader) -> Common:
+def _read_common(params: FieldReader) -> CommonParams:
     common = read_common(params)
     if params.flag("response-compression-enabled", True):
         return common
     return replace(common, headers=(*common.headers, ("accept-encoding", "identity")))
 
 
-def inside_composite(params: Reader, context: Context) -> bool:
+def require_composite(params: FieldReader, context: CompileContext) -> bool:
     """Whether the operation is part of a composite one, which alone keeps values; else a problem."""
     if context.remembered is None:
         params.problem(None, "is only possible within a composite operation")
     return context.remembered is not None
 
 
-def recalled_names(params: Reader, key: str, context: Context) -> tuple[str, ...]:
+def captured_names(params: FieldReader, key: str, context: CompileContext) -> tuple[str, ...]:
     """The names, under `key`, of values that other operations of the same composite one keep."""
-    inside_composite(params, context)
+    require_composite(params, context)
     params.required(key)
     names = params.names(key)
     known = context.remembered
     for name in names if known is not None else ():
         if name not in (known or ()):
             text = f"names {quoted(name)}, which no operation of the composite one provides"
-            params.problem(key, f"{text}{near(name, known or ())}")
+            params.problem(key, f"{text}{did_you_mean(name, known or ())}")
     return names
 
 
-def recalled_name(params: Reader, key: str, context: Context) -> str:
+def captured_name(params: FieldReader, key: str, context: CompileContext) -> str:
     """The same for a single one."""
-    return join_names(recalled_names(params, key, context))
+    return join_names(captured_names(params, key, context))
 
 
-def path_of_result(context: Context) -> str:
+def async_search_path(context: CompileContext) -> str:
     """Where the result of an asynchronous search is, whose id is remembered."""
     api = "_plugins/_asynchronous_search" if context.is_opensearch else "_async_search"
-    return f"/{api}/{MARKER}"
+    return f"/{api}/{CAPTURE_MARKER}"
 
 
-def body_of(params: Reader) -> Mapping[str, Any] | str:
+def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
     """The body of a search."""
     body = params.data.get("body")
     if body is None:
@@ -118,12 +118,12 @@ def body_of(params: Reader) -> Mapping[str, Any] | str:
     return {}
 
 
-def object_body(params: Reader) -> dict[str, Any]:
+def read_object_body(params: FieldReader) -> dict[str, Any]:
     """The body of a search whose further pages are made from it: an object, also if written as text."""
-    return _parsed(params, body_of(params))
+    return _parsed(params, read_search_body(params))
 
 
-def page_size(params: Reader, body: Mapping[str, Any] | str) -> int:
+def page_size(params: FieldReader, body: Mapping[str, Any] | str) -> int:
     """Entries of a full page, as the engine counts them."""
     asked = params.data.get("results-per-page")
     if asked is None and not isinstance(body, str):
@@ -131,7 +131,7 @@ def page_size(params: Reader, body: Mapping[str, Any] | str) -> int:
     return asked if isinstance(asked, int) and asked > 0 else _DEFAULT_SIZE
 
 
-def read_pages(params: Reader, *, required: bool) -> int | None:
+def read_pages(params: FieldReader, *, required: bool) -> int | None:
     """How many pages to fetch at most: a number or `all`, which is None."""
     value = params.data.get("pages")
     if value is None and required:
@@ -142,31 +142,31 @@ def read_pages(params: Reader, *, required: bool) -> int | None:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
-    params.problem("pages", f'is {shown(value)}, must be a number of pages above 0, or "all"')
+    params.problem("pages", f'is {preview(value)}, must be a number of pages above 0, or "all"')
     return None
 
 
-def paged(pages: Pages) -> Compiled:
+def compile_pages(pages: Pages) -> CompiledOperation:
     """An operation that fetches pages; its work is counted in them."""
-    return Compiled(Calls((pages,)), weight=pages.pages or 1, unit=PAGES_UNIT)
+    return CompiledOperation(Calls((pages,)), weight=pages.pages or 1, unit=PAGES_UNIT)
 
 
-def scroll(params: Reader, context: Context) -> Compiled:
+def compile_scroll(params: FieldReader, context: CompileContext) -> CompiledOperation:
     """A search that fetches its pages by scrolling."""
     pages = read_pages(params, required=True)
     first = search_request(params, context, sort="_doc", scroll=_KEEP_ALIVE)
-    size = page_size(params, body_of(params) if params.has("body") else {})
-    return paged(Pages(first, Scroll(_KEEP_ALIVE), pages=pages, page_size=size))
+    size = page_size(params, read_search_body(params) if params.has("body") else {})
+    return compile_pages(Pages(first, Scroll(_KEEP_ALIVE), pages=pages, page_size=size))
 
 
-def _cache(params: Reader, context: Context) -> bool | None:
+def _cache(params: FieldReader, context: CompileContext) -> bool | None:
     if params.has("cache"):
         return params.flag("cache", False)
     # Serverless would answer from its cache what should be measured.
     return False if context.is_serverless else None
 
 
-def _parsed(params: Reader, body: Mapping[str, Any] | str) -> dict[str, Any]:
+def _parsed(params: FieldReader, body: Mapping[str, Any] | str) -> dict[str, Any]:
     if not isinstance(body, str):
         return dict(body)
     try:

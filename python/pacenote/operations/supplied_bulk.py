@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.field_reader import Reader
-from pacenote.model.problems import Problems, shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.problems import Problems, preview
 from pacenote.model.work import Headers, SuppliedBulk
 from pacenote.operations.request import (
     NDJSON,
-    json_text,
-    path_of,
+    build_path,
+    encode_json,
     read_common,
     with_content_type,
     with_query,
@@ -23,40 +23,42 @@ _REFRESH = ("true", "wait_for", "false")
 _ACTIONS = ("index", "create", "update", "delete")
 
 
-class SourceRefused(TrackError):
+class InvalidSourceParams(TrackError):
     """A parameter source returned something that cannot be executed; the message continues the sentence that
     begins with its name: "returned a list, must be a dictionary of parameters".
     """
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """A value of any kind as messages show it: what it is, and how it begins."""
     if value is None:
         return "nothing"
     try:
-        text = shown(value)
+        text = preview(value)
     except (TypeError, ValueError):
         text = "…"
     return f"a {type(value).__name__} ({text})"
 
 
 def compile_supplied_bulk(params: Mapping[str, Any]) -> tuple[SuppliedBulk, bytes, str]:
-    """The request, its body and its unit. Raises `SourceRefused`."""
+    """The request, its body and its unit. Raises `InvalidSourceParams`."""
     size = params.get("bulk-size")
     # Some sources calculate: 1e3 documents are 1000.
     if isinstance(size, bool) or not isinstance(size, int | float) or size < 0 or int(size) != size:
-        raise SourceRefused(f'returned "bulk-size" {shown(size)}, must be a number of documents')
+        raise InvalidSourceParams(f'returned "bulk-size" {preview(size)}, must be a number of documents')
     if "action-metadata-present" not in params:
-        raise SourceRefused('returned no "action-metadata-present", must be true or false')
+        raise InvalidSourceParams('returned no "action-metadata-present", must be true or false')
     unit = params.get("unit")
     if not isinstance(unit, str) or not unit:
-        raise SourceRefused(f'returned "unit" {shown(unit)}, must be a word such as docs')
+        raise InvalidSourceParams(f'returned "unit" {preview(unit)}, must be a word such as docs')
     body = _body(params.get("body"))
     index = ""
     if not params["action-metadata-present"]:
         index = params.get("index") or ""
         if not isinstance(index, str) or not index:
-            raise SourceRefused(f'returned "index" {shown(index)}, must name an index for the documents')
+            raise InvalidSourceParams(
+                f'returned "index" {preview(index)}, must name an index for the documents'
+            )
         body = _with_actions(body)
     path, headers, timeout_ms = _envelope(params, index)
     return SuppliedBulk(path, headers, int(size), timeout_ms), body, unit
@@ -64,17 +66,17 @@ def compile_supplied_bulk(params: Mapping[str, Any]) -> tuple[SuppliedBulk, byte
 
 def _envelope(params: Mapping[str, Any], index: str) -> tuple[str, Headers, int | None]:
     problems = Problems()
-    common = read_common(Reader(params, (), problems))
+    common = read_common(FieldReader(params, (), problems))
     query = dict(common.query)
     for key in ("timeout", "pipeline", "refresh"):
         value = params.get(key)
         if value is not None:
             query[key] = value if isinstance(value, str) else json.dumps(value)
     if query.get("refresh", "true") not in _REFRESH:
-        problems.add(("refresh",), f"is {shown(query['refresh'])}, must be one of {', '.join(_REFRESH)}")
+        problems.add(("refresh",), f"is {preview(query['refresh'])}, must be one of {', '.join(_REFRESH)}")
     for problem in problems:
-        raise SourceRefused(f"returned parameters of which {problem}")
-    path = with_query(path_of(index, "_bulk"), query)
+        raise InvalidSourceParams(f"returned parameters of which {problem}")
+    path = with_query(build_path(index, "_bulk"), query)
     return path, with_content_type(common.headers, NDJSON), common.timeout_ms
 
 
@@ -87,8 +89,8 @@ def _body(body: object) -> bytes:
     elif isinstance(body, list | tuple):
         data = b"".join(_lines(body))
     else:
-        raise SourceRefused(
-            f'returned "body" as {described(body)}, must be bytes, a string, or a list of lines'
+        raise InvalidSourceParams(
+            f'returned "body" as {describe_value(body)}, must be bytes, a string, or a list of lines'
         )
     return data if data.endswith(b"\n") else data + b"\n"
 
@@ -100,10 +102,12 @@ def _lines(items: Iterable[object]) -> Iterable[bytes]:
         elif isinstance(item, str):
             line = item.encode()
         elif isinstance(item, Mapping):
-            line = json_text(item).encode()
+            line = encode_json(item).encode()
         else:
-            text = f'returned "body" with {described(item)} in it, lines are bytes, strings or dictionaries'
-            raise SourceRefused(text)
+            text = (
+                f'returned "body" with {describe_value(item)} in it, lines are bytes, strings or dictionaries'
+            )
+            raise InvalidSourceParams(text)
         yield line if line.endswith(b"\n") else line + b"\n"
 
 

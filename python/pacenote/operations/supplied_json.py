@@ -27,13 +27,13 @@ from pacenote.model.work import (
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
-def text_of_calls(calls: Calls) -> str:
+def calls_json(calls: Calls) -> str:
     """The document of an operation that makes calls."""
     texts = ",".join(map(_call, calls.calls))
     return f'{{"kind":"calls","calls":[{texts}],"retry":{_retry(calls.retry)}}}'
 
 
-def text_of_bulk(bulk: SuppliedBulk) -> str:
+def bulk_json(bulk: SuppliedBulk) -> str:
     """The document of a bulk."""
     timeout = "null" if bulk.timeout_ms is None else bulk.timeout_ms
     return (

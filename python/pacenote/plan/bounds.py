@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pacenote.model.problems import Problems
 from pacenote.model.track import ANY_TASK, Parallel, Task
-from pacenote.operations.base import Compiled
+from pacenote.operations.base import CompiledOperation
 from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Time
 
 
-def bound_of(task: Task, compiled: Compiled) -> Bound:
+def plan_bound(task: Task, compiled: CompiledOperation) -> Bound:
     """When a task ends: by its periods, else its iterations, else its source, else after one operation.
 
     With warm-up iterations alone, what follows them is what a task without them does. The warm-up period
@@ -27,12 +27,12 @@ def bound_of(task: Task, compiled: Compiled) -> Bound:
     return Iterations(warmup=0, measured=1)
 
 
-def ends_by_itself(bound: Bound, compiled: Compiled) -> bool:
+def ends_by_itself(bound: Bound, compiled: CompiledOperation) -> bool:
     """Whether a task ends without another one completing its step."""
     return compiled.finite or isinstance(bound, Iterations) or bound.measured_s is not None
 
 
-def check_ends(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:
+def check_completion(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:
     """Notes a problem for each task of an element that nothing ends; `endless` do not end by themselves."""
     tasks = element.tasks if isinstance(element, Parallel) else (element,)
     completed_by = element.completed_by if isinstance(element, Parallel) else None

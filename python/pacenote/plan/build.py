@@ -9,18 +9,24 @@ from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import quoted
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.problems import Problem, Problems
 from pacenote.model.track import Challenge, Parallel, Task, Track
 from pacenote.model.work import Headers
-from pacenote.operations.base import Compiled, Context, DataFileLookup, Engine, declared_data_file
-from pacenote.operations.compile import OperationRefused, compile_operation
+from pacenote.operations.base import (
+    CompileContext,
+    CompiledOperation,
+    DataFileLookup,
+    EngineInfo,
+    declared_data_file,
+)
+from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.plan.allocate import allocate
-from pacenote.plan.bounds import bound_of, check_ends, ends_by_itself
+from pacenote.plan.bounds import check_completion, ends_by_itself, plan_bound
 from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Samples, Target
-from pacenote.plan.pacing import is_open, pace_of, paced
-from pacenote.plan.resolve import UnknownName, choose
+from pacenote.plan.pacing import is_open_loop, paced, plan_pace
+from pacenote.plan.resolve import UnknownOperation, resolve_operation
 from pacenote.units import format_count
 
 _MAX_SEED = 2**64 - 1
@@ -43,7 +49,7 @@ class PlanSettings:
     threads: int = 0
     on_error: OnError = OnError.CONTINUE
     samples: Samples = Samples.ALL
-    pacing: Pacing = field(default_factory=Pacing)
+    pacing: PacingOptions = field(default_factory=PacingOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class PlanContext:
     """
 
     data_file: DataFileLookup = declared_data_file
-    engine: Engine = field(default_factory=Engine)
+    engine: EngineInfo = field(default_factory=EngineInfo)
     plugins: PluginNames = NO_PLUGINS
     assertions: bool = False
 
@@ -90,7 +96,7 @@ class _Builder:
     """Compiles tasks, collecting what is wrong with them."""
 
     def __init__(self, track: Track, context: PlanContext, *, open_loop: bool) -> None:
-        self._context = Context(
+        self._context = CompileContext(
             track=track,
             data_file=context.data_file,
             engine=context.engine,
@@ -98,7 +104,7 @@ class _Builder:
         )
         self._plugins = context.plugins
         self._open_loop = open_loop
-        self._compiled: dict[tuple[int, int], Compiled] = {}
+        self._compiled: dict[tuple[int, int], CompiledOperation] = {}
         self._problems: list[Problem] = []
         self._hints: list[str] = []
 
@@ -133,49 +139,49 @@ class _Builder:
             if not ends_by_itself(one.bound, compiled):
                 endless.append(task)
         problems = Problems()
-        check_ends(element, tuple(endless), problems)
+        check_completion(element, tuple(endless), problems)
         self._problems.extend(problems)
         return planned
 
-    def _compile(self, task: Task) -> Compiled | None:
+    def _compile(self, task: Task) -> CompiledOperation | None:
         operation = task.operation
         known = self._compiled.get((id(operation), task.clients))
         if known is not None:
             return known
         try:
-            chosen = choose(operation, self._plugins, self._context.track)
-        except UnknownName as cause:
+            chosen = resolve_operation(operation, self._plugins, self._context.track)
+        except UnknownOperation as cause:
             where = operation.place or task.place
             text = cause.message if cause.key else f"of task {quoted(task.name)}: {cause.message}"
             self._problems.append(Problem((*where, *cause.key), text))
             self._hints.append(cause.hint)
             return None
-        if isinstance(chosen, Compiled):
+        if isinstance(chosen, CompiledOperation):
             return paced(task, chosen)
         try:
             context = dataclasses.replace(self._context, clients=task.clients)
             compiled = compile_operation(chosen, operation, context)
-        except OperationRefused as cause:
+        except InvalidOperation as cause:
             self._problems.extend(cause.found)
             return None
         self._compiled[id(operation), task.clients] = compiled
         return compiled
 
-    def _plan(self, task: Task, compiled: Compiled) -> PlannedTask:
+    def _plan(self, task: Task, compiled: CompiledOperation) -> PlannedTask:
         problems = Problems()
-        pace = pace_of(task, compiled, self._plugins.schedulers, problems)
+        pace = plan_pace(task, compiled, self._plugins.schedulers, problems)
         planned = PlannedTask(
             name=task.name,
             operation=task.operation.name,
             operation_type=task.operation.type,
             clients=task.clients,
             pace=pace,
-            bound=bound_of(task, compiled),
+            bound=plan_bound(task, compiled),
             ramp_up_s=task.ramp_up_time_period or 0.0,
             unit=compiled.unit,
             tolerates_errors=task.tolerates_errors,
             work=compiled.work,
-            open_loop=self._open_loop and is_open(pace, task, problems),
+            open_loop=self._open_loop and is_open_loop(pace, task, problems),
         )
         self._problems.extend(problems)
         return planned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.operations.types.bulk import select_documents
@@ -45,4 +45,4 @@ def _of_task(task: Task, track: Track, sourced: Callable[[Task], Selected]) -> S
     if task.operation.type != "bulk":
         return ()
     # What is wrong with the parameters is reported when the plan is built.
-    return select_documents(Reader(params, task.operation.place, Problems()), track)
+    return select_documents(FieldReader(params, task.operation.place, Problems()), track)

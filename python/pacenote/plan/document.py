@@ -12,8 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pacenote.model.client_options import Tls
-from pacenote.model.secrets import HIDDEN, hide_in
+from pacenote.model.client_options import TlsOptions
+from pacenote.model.secrets import REDACTED, redact_value
 from pacenote.model.work import Headers, Lane, Supplied, Work, document_data
 
 VERSION = 3
@@ -69,7 +69,7 @@ class Target:
     headers: Headers
     timeout_ms: int
     compress: bool = False
-    tls: Tls = Tls()
+    tls: TlsOptions = TlsOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +262,7 @@ class Plan:
         """
         document = document_data(self)
         _hide_credentials(document)
-        document = hide_in(document, secrets)
+        document = redact_value(document, secrets)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -273,8 +273,8 @@ def _hide_credentials(value: Any) -> None:
     elif isinstance(value, dict):
         for header in value.get("headers", ()):
             if header[0] not in _PUBLIC_HEADERS:
-                header[1] = HIDDEN
+                header[1] = REDACTED
         if value.get("authorization"):
-            value["authorization"] = HIDDEN
+            value["authorization"] = REDACTED
         for item in value.values():
             _hide_credentials(item)

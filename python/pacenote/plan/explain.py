@@ -37,7 +37,7 @@ from pacenote.units import format_bytes, format_count, format_seconds
 
 
 @dataclass(frozen=True, slots=True)
-class TaskLine:
+class TaskDescription:
     """One task: its operation, clients, pace, bound and the requests one operation sends."""
 
     name: str
@@ -50,7 +50,7 @@ class TaskLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientLine:
+class ClientDescription:
     """What one client does in a step, in turn: `task` or, for tasks of several clients, `task[client]`."""
 
     client: int
@@ -58,30 +58,34 @@ class ClientLine:
 
 
 @dataclass(frozen=True, slots=True)
-class StepLines:
+class StepDescription:
     """One step: its tasks, its clients, and what ends it early (empty: nothing)."""
 
     name: str
     completed_by: str
-    tasks: tuple[TaskLine, ...]
-    clients: tuple[ClientLine, ...]
+    tasks: tuple[TaskDescription, ...]
+    clients: tuple[ClientDescription, ...]
 
 
-def explain(plan: Plan) -> tuple[StepLines, ...]:
+def explain(plan: Plan) -> tuple[StepDescription, ...]:
     """The steps of a plan in order."""
     return tuple(_step(plan, step) for step in plan.steps)
 
 
-def _step(plan: Plan, step: Step) -> StepLines:
+def _step(plan: Plan, step: Step) -> StepDescription:
     numbers = sorted({share.task for slot in step.slots for share in slot.allocations})
     clients = tuple(
-        ClientLine(slot.client, tuple(_share(plan, share.task, share.client) for share in slot.allocations))
+        ClientDescription(
+            slot.client, tuple(_share(plan, share.task, share.client) for share in slot.allocations)
+        )
         for slot in step.slots
     )
     ended_by = "" if step.completed_by is None else "any task"
     if isinstance(step.completed_by, CompletedByTask):
         ended_by = plan.tasks[step.completed_by.task].name
-    return StepLines(step.name, ended_by, tuple(_task(plan.tasks[number]) for number in numbers), clients)
+    return StepDescription(
+        step.name, ended_by, tuple(_task(plan.tasks[number]) for number in numbers), clients
+    )
 
 
 def _share(plan: Plan, task: int, client: int) -> str:
@@ -89,8 +93,8 @@ def _share(plan: Plan, task: int, client: int) -> str:
     return planned.name if planned.clients == 1 else f"{planned.name}[{client}]"
 
 
-def _task(task: PlannedTask) -> TaskLine:
-    return TaskLine(
+def _task(task: PlannedTask) -> TaskDescription:
+    return TaskDescription(
         name=task.name,
         operation=task.operation,
         operation_type=task.operation_type,

@@ -6,12 +6,12 @@ import math
 from collections.abc import Collection
 from dataclasses import replace
 
-from pacenote.model.field_reader import LARGEST_NUMBER
-from pacenote.model.messages import near, quoted
+from pacenote.model.field_reader import MAX_NUMBER
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation, Task
 from pacenote.model.work import Lane, Supplied
-from pacenote.operations.base import Compiled
+from pacenote.operations.base import CompiledOperation
 from pacenote.plan.document import Deterministic, Pace, Poisson, Scheduled, Uniform, Unpaced
 from pacenote.units import OPS, Rate
 
@@ -22,19 +22,21 @@ _AHEAD_S = 1.0
 """How long a source may be ahead of a rate: what it says of the present time should still be true then."""
 
 
-def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problems: Problems) -> Pace:
+def plan_pace(
+    task: Task, compiled: CompiledOperation, schedulers: Collection[str], problems: Problems
+) -> Pace:
     """How operations of a task are spaced. The plan counts in operations, a track may count in documents.
 
     `schedulers` are those that plug-ins registered. Where only Python knows how much an operation does, it
     paces them, too.
     """
-    if task.schedule in schedulers or (task.schedule in _PACES and weighs_itself(task, compiled)):
+    if task.schedule in schedulers or (task.schedule in _PACES and weight_known_at_runtime(task, compiled)):
         return Scheduled()
     paced = _PACES.get(task.schedule)
     if paced is None:
         known = (*_PACES, *schedulers)
         text = f"is {quoted(task.schedule)}, must be {', '.join(_PACES)} or a scheduler of a plug-in"
-        text += near(task.schedule, known)
+        text += did_you_mean(task.schedule, known)
         problems.add((*task.place, "schedule"), text)
         return Unpaced()
     interval_s = task.target_interval
@@ -42,14 +44,14 @@ def pace_of(task: Task, compiled: Compiled, schedulers: Collection[str], problem
         interval_s = _interval_s(task, task.target_throughput, compiled, problems)
     if not interval_s:
         return Unpaced()
-    if interval_s > LARGEST_NUMBER:
+    if interval_s > MAX_NUMBER:
         text = "is too low for this operation: the next one would be due in more than 100 years"
         problems.add((*task.place, "target-throughput"), text)
         return Unpaced()
     return paced(interval_s)
 
 
-def is_open(pace: Pace, task: Task, problems: Problems) -> bool:
+def is_open_loop(pace: Pace, task: Task, problems: Problems) -> bool:
     """Whether a task runs open loop, when that is asked for: if it has a target rate."""
     if isinstance(pace, Scheduled):
         text = "cannot run open loop: Python says when each of its clients sends; race without --open-loop, "
@@ -57,7 +59,7 @@ def is_open(pace: Pace, task: Task, problems: Problems) -> bool:
     return isinstance(pace, Deterministic | Poisson | Uniform)
 
 
-def _interval_s(task: Task, rate: Rate, compiled: Compiled, problems: Problems) -> float | None:
+def _interval_s(task: Task, rate: Rate, compiled: CompiledOperation, problems: Problems) -> float | None:
     if rate.unit == compiled.unit:
         return compiled.weight / rate.value
     if rate.unit == OPS:
@@ -71,7 +73,7 @@ def _interval_s(task: Task, rate: Rate, compiled: Compiled, problems: Problems) 
     return None
 
 
-def weighs_itself(task: Task, compiled: Compiled) -> bool:
+def weight_known_at_runtime(task: Task, compiled: CompiledOperation) -> bool:
     """Whether a rate is in work of which only Python knows, while it runs, how much an operation does."""
     rate = task.target_throughput
     if rate is None or rate.unit == OPS or rate.unit != compiled.unit:
@@ -79,7 +81,7 @@ def weighs_itself(task: Task, compiled: Compiled) -> bool:
     return isinstance(compiled.work, Lane | Supplied) and not declared_bulk_size(task.operation)
 
 
-def paced(task: Task, compiled: Compiled) -> Compiled:
+def paced(task: Task, compiled: CompiledOperation) -> CompiledOperation:
     """An operation of Python's in a task with a rate: in the unit of the rate, and no longer ahead of it than
     is of use.
     """
@@ -94,7 +96,7 @@ def paced(task: Task, compiled: Compiled) -> Compiled:
     return replace(compiled, work=Supplied(ahead))
 
 
-def _in_unit_of(task: Task, compiled: Compiled) -> Compiled:
+def _in_unit_of(task: Task, compiled: CompiledOperation) -> CompiledOperation:
     """What Python says only while it runs, taken from the target rate of the task: the unit of its work."""
     free = isinstance(compiled.work, Lane) or (
         isinstance(compiled.work, Supplied) and compiled.unit == "docs"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pacenote.errors import TrackError
-from pacenote.model.messages import near, quoted
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Track
 from pacenote.model.work import Lane, Supplied
-from pacenote.operations.base import Compiled, OperationType
+from pacenote.operations.base import CompiledOperation, OperationType
 from pacenote.operations.registry import resolve_type
 from pacenote.plan.pacing import declared_bulk_size
 
@@ -23,7 +23,7 @@ _AHEAD_BULK = 4
 """The same for bulks, whose bodies have megabytes."""
 
 
-class UnknownName(TrackError):
+class UnknownOperation(TrackError):
     """An operation names something that neither we nor the plug-ins know; `key` is where in the operation."""
 
     def __init__(self, message: str, key: tuple[str, ...] = (), *, hint: str = "") -> None:
@@ -31,32 +31,36 @@ class UnknownName(TrackError):
         self.key = key
 
 
-def choose(operation: Operation, plugins: PluginNames, track: Track) -> OperationType | Compiled:
+def resolve_operation(
+    operation: Operation, plugins: PluginNames, track: Track
+) -> OperationType | CompiledOperation:
     """The type that compiles an operation, or what it became if Python supplies or carries it out.
 
-    Raises `UnknownName`.
+    Raises `UnknownOperation`.
     """
     source = _source_of(operation, plugins)
     if operation.type in plugins.runners:
         # It takes the place of a built-in type of that name.
-        return Compiled(Lane(), weight=_weight(operation), finite=True)
+        return CompiledOperation(Lane(), weight=_weight(operation), finite=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)
         kind = resolve_type(operation.type, others)
     except TrackError as cause:
-        raise UnknownName(cause.message, hint=cause.hint) from cause
+        raise UnknownOperation(cause.message, hint=cause.hint) from cause
     if not source:
         return kind
     if source == FILE_READER and source not in plugins.param_sources:
         if kind.name == "bulk":
             return kind
         text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {kind.name}"
-        raise UnknownName(text, (_PARAM_SOURCE,))
+        raise UnknownOperation(text, (_PARAM_SOURCE,))
     if kind.run is not None:
-        return Compiled(Lane(), finite=True)
+        return CompiledOperation(Lane(), finite=True)
     bulk = kind.name == "bulk"
     ahead = _AHEAD_BULK if bulk else _AHEAD
-    return Compiled(Supplied(ahead), weight=_weight(operation) if bulk else 1, unit=kind.unit, finite=True)
+    return CompiledOperation(
+        Supplied(ahead), weight=_weight(operation) if bulk else 1, unit=kind.unit, finite=True
+    )
 
 
 def _source_of(operation: Operation, plugins: PluginNames) -> str:
@@ -68,8 +72,9 @@ def _source_of(operation: Operation, plugins: PluginNames) -> str:
         return source
     known = (*plugins.param_sources, FILE_READER)
     name = str(source)
-    raise UnknownName(
-        f"is {quoted(name)}, which no plug-in of the track registers{near(name, known)}", (_PARAM_SOURCE,)
+    raise UnknownOperation(
+        f"is {quoted(name)}, which no plug-in of the track registers{did_you_mean(name, known)}",
+        (_PARAM_SOURCE,),
     )
 
 

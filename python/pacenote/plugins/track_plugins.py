@@ -11,7 +11,7 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model import track as model
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.problems import Problems
@@ -121,7 +121,7 @@ class TrackPlugins:
         names = _names_in_constructor(source)
         if _BULK_SOURCE not in names and "corpora" not in names:
             return ()
-        return select_documents(Reader(task.operation.params, task.operation.place, Problems()), track)
+        return select_documents(FieldReader(task.operation.params, task.operation.place, Problems()), track)
 
     def set_data_files(
         self, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]

@@ -8,11 +8,11 @@ from typing import Any
 
 from pacenote.model.messages import quoted
 from pacenote.model.work import Request
-from pacenote.operations.base import Context, OperationType
-from pacenote.operations.compile import carry_out
+from pacenote.operations.base import CompileContext, OperationType
+from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import find_type
-from pacenote.operations.runner import LaneConnectionError, LaneHttpError, LaneTimeout, Reply
-from pacenote.operations.supplied import Supplier
+from pacenote.operations.runner import ConnectionFailed, DriverResponse, HttpStatusError, RequestTimedOut
+from pacenote.operations.supplied import OperationSupplier
 from pacenote.plugins.rally_api.errors import RallyError
 from pacenote.python_tasks.request_router import NoReply, Wire, WireRequest
 
@@ -36,7 +36,7 @@ class LightClient:
         self._wire = wire
         self._cluster = cluster
 
-    async def send(self, request: Request) -> Reply:
+    async def send(self, request: Request) -> DriverResponse:
         """See [`pacenote.operations.runner.Client`]."""
         timeout_s = None if request.timeout_ms is None else request.timeout_ms / 1000
         body = None if request.body is None else request.body.encode()
@@ -44,11 +44,11 @@ class LightClient:
         try:
             reply = await self._wire.request(self._cluster, wanted)
         except NoReply as failure:
-            kind = LaneTimeout if failure.kind == "timeout" else LaneConnectionError
+            kind = RequestTimedOut if failure.kind == "timeout" else ConnectionFailed
             raise kind(failure.reason) from None
         if 200 <= reply.status < 300 or reply.status in request.ignore:
-            return Reply(reply.status, reply.headers, reply.body)
-        raise LaneHttpError(reply.status, reply.body, engine_error(reply.body)[1])
+            return DriverResponse(reply.status, reply.headers, reply.body)
+        raise HttpStatusError(reply.status, reply.body, engine_error(reply.body)[1])
 
 
 def engine_error(body: bytes) -> tuple[str, str]:
@@ -65,10 +65,10 @@ def engine_error(body: bytes) -> tuple[str, str]:
 class BuiltIns:
     """Carries out operations of built-in types that plug-ins call by themselves."""
 
-    def __init__(self, wire: Wire, context: Context) -> None:
+    def __init__(self, wire: Wire, context: CompileContext) -> None:
         self._wire = wire
         self._context = context
-        self._suppliers: dict[str, Supplier] = {}
+        self._suppliers: dict[str, OperationSupplier] = {}
 
     async def carry_out(self, name: str, params: Mapping[str, Any], cluster: str) -> dict[str, Any]:
         """Carries one out; returns what Rally's runner of the type returns.
@@ -82,7 +82,7 @@ class BuiltIns:
             return await self._in_python(kind, params, cluster)
         supplier = self._suppliers.get(name)
         if supplier is None:
-            supplier = self._suppliers[name] = Supplier(kind, self._context)
+            supplier = self._suppliers[name] = OperationSupplier(kind, self._context)
         supplied = supplier.supply(params)
         outcome = await self._wire.execute(cluster, supplied.document, supplied.body)
         result = {"weight": supplied.weight, "unit": supplied.unit, "success": outcome["success"]}
@@ -101,7 +101,7 @@ class BuiltIns:
     async def _in_python(
         self, kind: OperationType, params: Mapping[str, Any], cluster: str
     ) -> dict[str, Any]:
-        done = await carry_out(kind, params, self._context, LightClient(self._wire, cluster), {})
+        done = await run_operation(kind, params, self._context, LightClient(self._wire, cluster), {})
         result: dict[str, Any] = {"weight": done.weight, "unit": done.unit, "success": done.success}
         return result if done.success else result | {"error-description": done.reason or quoted(kind.name)}
 

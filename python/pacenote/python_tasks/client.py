@@ -32,7 +32,7 @@ from elasticsearch._async.client.utils import _quote_query
 from elasticsearch.exceptions import HTTP_EXCEPTIONS, ElasticsearchWarning, GeneralAvailabilityWarning
 from elasticsearch.serializer import JsonSerializer
 
-from pacenote.operations.base import Engine
+from pacenote.operations.base import EngineInfo
 from pacenote.plugins.rally_api.request_context import CURRENT, RequestContextHolder
 from pacenote.python_tasks.builtin_operations import BuiltIns, Refusal
 from pacenote.python_tasks.request_router import NoReply, Wire, WireRequest
@@ -188,7 +188,7 @@ class Client(AsyncElasticsearch, RequestContextHolder):
     """A client of one cluster, with what Rally's client has beside those of elasticsearch-py."""
 
     pacenote_cluster = "default"
-    pacenote_engine = Engine()
+    pacenote_engine = EngineInfo()
     pacenote_built_ins: BuiltIns | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -252,7 +252,7 @@ def _as_api_error(refusal: Refusal) -> ApiError:
     return kind(message=refusal.kind or refusal.reason, meta=meta, body=body)
 
 
-def make_client(wire: Wire, cluster: str, engine: Engine, built_ins: BuiltIns) -> Client:
+def make_client(wire: Wire, cluster: str, engine: EngineInfo, built_ins: BuiltIns) -> Client:
     """The client of a cluster."""
 
     class Node(_Node):

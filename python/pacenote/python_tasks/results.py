@@ -11,14 +11,14 @@ from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.result import ValueSummary
-from pacenote.operations.compile import OperationRefused
+from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
-    LaneBadReply,
-    LaneConnectionError,
-    LaneError,
-    LaneHttpError,
-    LaneTimeout,
+    ConnectionFailed,
+    HttpStatusError,
+    OperationError,
+    RequestTimedOut,
     RunResult,
+    UnexpectedResponse,
 )
 from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import RallyTaskAssertionError
@@ -101,7 +101,7 @@ def from_error(error: BaseException, root: Path) -> Done:
     complaint = _of_lane(error) or _of_client(error)
     if complaint is None and isinstance(error, RallyTaskAssertionError):
         complaint = Complaint("assertion", "", str(error))
-    if complaint is None and isinstance(error, OperationRefused):
+    if complaint is None and isinstance(error, InvalidOperation):
         complaint = Complaint("plugin", "", error.problems[0])
     if complaint is None and isinstance(error, TrackError):
         complaint = Complaint("plugin", "", error.message)
@@ -113,11 +113,11 @@ def from_error(error: BaseException, root: Path) -> Done:
 
 
 def _of_lane(error: BaseException) -> Complaint | None:
-    if not isinstance(error, LaneError):
+    if not isinstance(error, OperationError):
         return None
-    if isinstance(error, LaneHttpError):
+    if isinstance(error, HttpStatusError):
         return Complaint("http-status", engine_error(error.body)[0], error.reason, error.status)
-    kinds = ((LaneTimeout, "timeout"), (LaneConnectionError, "connect"), (LaneBadReply, "protocol"))
+    kinds = ((RequestTimedOut, "timeout"), (ConnectionFailed, "connect"), (UnexpectedResponse, "protocol"))
     found = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
     return Complaint(found, type(error).__name__, error.message)
 

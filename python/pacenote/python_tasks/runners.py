@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from pacenote.operations.base import OperationType
-from pacenote.operations.compile import carry_out
+from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
 from pacenote.plugins.registry import ends_by_itself, innermost
 from pacenote.python_tasks.assertions import check_assertions
@@ -61,7 +61,7 @@ class Runners:
         if kind is None:
             kind = self._kinds[name] = resolve_type(name)
         memory = self._memories.setdefault(place, {})
-        result = await carry_out(kind, params, self._program.context, self._light, memory)
+        result = await run_operation(kind, params, self._program.context, self._light, memory)
         return from_built_in(result), kind.ending and not result.more
 
     async def _by_plugin(self, runner: Any, params: Mapping[str, Any]) -> tuple[Done, bool]:

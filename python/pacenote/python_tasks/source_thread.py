@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from pacenote.errors import TrackError
 from pacenote.operations.registry import resolve_type
-from pacenote.operations.supplied import Supplier
-from pacenote.operations.supplied_bulk import SourceRefused
+from pacenote.operations.supplied import OperationSupplier
+from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
 from pacenote.plugins.registry import ends_by_itself
 from pacenote.python_tasks.protocol import Lane
@@ -73,7 +73,7 @@ class Feeder:
         self._receiver = receiver
         self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._seats: dict[tuple[int, int], Seat] = {}
-        self._suppliers: dict[int, Supplier] = {}
+        self._suppliers: dict[int, OperationSupplier] = {}
         self._began: dict[int, float] = {}
         self._sleep_s = _SHORTEST_S
         self._thread = threading.Thread(target=self._run, name="pacenote-feeder", daemon=True)
@@ -132,7 +132,7 @@ class Feeder:
                 self._seat(part, client, partition(source, client, part.task.clients))
             if part.supplied:
                 kind = resolve_type(part.task.operation.type)
-                self._suppliers[part.index] = Supplier(kind, program.context)
+                self._suppliers[part.index] = OperationSupplier(kind, program.context)
         except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
             for client in range(part.task.clients):
                 self._seats.pop((part.index, client), None)
@@ -282,7 +282,7 @@ class Feeder:
 
     def _failed(self, part: PythonTask, error: BaseException) -> str:
         name = source_name(part.rally)
-        if isinstance(error, SourceRefused | TrackError):
+        if isinstance(error, InvalidSourceParams | TrackError):
             return f"{name} {error.message}"
         what = "scheduler or " if part.scheduled else ""
         return f"{what}{name} failed: {describe(error, self._program.root)}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.model import track as model
-from pacenote.operations.base import Context
+from pacenote.operations.base import CompileContext
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.registry import Registry
 
@@ -42,7 +42,7 @@ class Program:
 
     track: rally.Track
     registry: Registry
-    context: Context
+    context: CompileContext
     tasks: Mapping[int, PythonTask]
     steps: tuple[tuple[int, ...], ...]
     root: Path

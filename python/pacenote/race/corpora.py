@@ -13,7 +13,7 @@ from pacenote.errors import CorpusError
 from pacenote.fetch.address import addresses
 from pacenote.fetch.download import NotAvailable, Wanted, download
 from pacenote.model.progress import ProgressCallback
-from pacenote.model.race_record import CorpusUsed, Origin
+from pacenote.model.race_record import CorpusOrigin, RecordedCorpus
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.plan.corpora import Selected, needed_documents, no_documents
@@ -26,7 +26,7 @@ from pacenote.race.generated_corpora import alone_in, core_call, folder_name, ge
 class PreparedCorpora:
     """All data a challenge needs."""
 
-    used: tuple[CorpusUsed, ...]
+    used: tuple[RecordedCorpus, ...]
     files: Mapping[tuple[str, str], DataFile] = field(default_factory=dict)
 
     def data_file(self, corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
@@ -64,10 +64,10 @@ def prepare(
     return PreparedCorpora(tuple(used), files)
 
 
-def _used(name: str, origin: Origin, prepared: tuple[DataFile, ...], seed: int) -> CorpusUsed:
+def _used(name: str, origin: CorpusOrigin, prepared: tuple[DataFile, ...], seed: int) -> RecordedCorpus:
     # A file that goes into several indices is one file.
     files = tuple(dict.fromkeys(prepared))
-    return CorpusUsed(
+    return RecordedCorpus(
         name=name,
         origin=origin,
         documents=sum(file.documents for file in files),
@@ -91,7 +91,9 @@ class _Preparation:
         self._request = request
         self._progress = progress
 
-    def corpus(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> tuple[Origin, tuple[DataFile, ...]]:
+    def corpus(
+        self, corpus: Corpus, wanted: tuple[Documents, ...]
+    ) -> tuple[CorpusOrigin, tuple[DataFile, ...]]:
         """The files of a corpus, by the choice of `--corpus`.
 
         Without a choice the declared data is used where it is there, and otherwise generated where the track
@@ -151,7 +153,7 @@ class _Preparation:
                 raise NotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
         return target
 
-    def _origin(self, wanted: Sequence[Documents], *, cut: bool) -> Origin:
+    def _origin(self, wanted: Sequence[Documents], *, cut: bool) -> CorpusOrigin:
         if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
             return "as-is"
         return "excerpt" if cut else "declared"

@@ -19,7 +19,7 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 from pacenote.fetch.space import check_space
 from pacenote.model.progress import ProgressCallback
-from pacenote.model.track import ARCHIVES, Corpus, Documents
+from pacenote.model.track import ARCHIVE_SUFFIXES, Corpus, Documents
 from pacenote.race.generated_corpora import alone_in, core_call, not_written
 
 AS_IS_HINT = "--corpus=as-is uses the file as it is; otherwise replace it"
@@ -46,7 +46,7 @@ class Shelf:
     def find(self, documents: Documents) -> Path | None:
         """The unpacked file or an archive of it, wherever it may be."""
         name = documents.document_file
-        names = dict.fromkeys([name, documents.source_file, *(name + ending for ending in ARCHIVES)])
+        names = dict.fromkeys([name, documents.source_file, *(name + ending for ending in ARCHIVE_SUFFIXES)])
         folders = [Path()] if documents.is_local else [*self.others, self.own]
         candidates = (folder / name for folder in folders for name in names)
         return next((path.absolute() for path in candidates if path.is_file()), None)
@@ -60,7 +60,7 @@ def open_data(
     `checked` holds sizes and count against what the track declares; nothing is deleted when they differ.
     Raises CorpusError: another size or count, a broken archive, too little disk.
     """
-    if path.name.endswith(ARCHIVES):
+    if path.name.endswith(ARCHIVE_SUFFIXES):
         if checked and path.name == Path(documents.source_file).name:
             _check_size(path, documents.compressed_bytes)
         path = _unpack(path, documents, shelf, progress, documents.uncompressed_bytes if checked else None)
@@ -86,7 +86,7 @@ def first_documents(path: Path, documents: Documents, shelf: Shelf, progress: Pr
     target = shelf.own / f"first-{count}-{_mark(path)}" / Path(documents.document_file).name
     if target.is_file():
         return target
-    ending = next((ending for ending in ARCHIVES if path.name.endswith(ending)), "")
+    ending = next((ending for ending in ARCHIVE_SUFFIXES if path.name.endswith(ending)), "")
     if ending and ending not in _STREAMS:
         path, ending = _unpack(path, documents, shelf, progress), ""
     with alone_in(target.parent):
@@ -162,7 +162,7 @@ def _unpack(
     # A file of the user's own is unpacked into our folder, under a name of its own: it may have namesakes.
     is_ours = Path(os.path.normpath(archive)).is_relative_to(shelf.own.absolute())
     folder = archive.parent if is_ours else shelf.own / f"local-{_mark(archive)}"
-    ending = next(ending for ending in ARCHIVES if archive.name.endswith(ending))
+    ending = next(ending for ending in ARCHIVE_SUFFIXES if archive.name.endswith(ending))
     target = folder / archive.name.removesuffix(ending)
     if target.is_file():
         return target

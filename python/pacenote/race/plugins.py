@@ -21,13 +21,13 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Task, Track
 from pacenote.model.work import Lane, Supplied
-from pacenote.operations.base import Context
+from pacenote.operations.base import CompileContext
 from pacenote.plan.corpora import Selected, no_documents
 from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Plan, PlannedTask, Scheduled
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.generated_corpora import core_call
 from pacenote.track.dependencies import install_dependencies
-from pacenote.track.prepare import Prepared
+from pacenote.track.prepare import PreparedTrack
 
 if TYPE_CHECKING:
     from pacenote.plugins.rally_api.track import Task as RallyTask
@@ -78,7 +78,7 @@ def names_of(plugins: TrackPlugins | None) -> PluginNames:
     return NO_PLUGINS if plugins is None else plugins.names
 
 
-def after_load(prepared: Prepared, plugins: TrackPlugins | None, request: RaceRequest) -> Prepared:
+def after_load(prepared: PreparedTrack, plugins: TrackPlugins | None, request: RaceRequest) -> PreparedTrack:
     """The track as plug-ins want it to run, accepted by their validators. Raises TrackError."""
     if plugins is None:
         return prepared
@@ -110,9 +110,9 @@ def tell_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, requ
 
 def program_of(
     plan: Plan,
-    prepared: Prepared,
+    prepared: PreparedTrack,
     plugins: TrackPlugins | None,
-    context: Context,
+    context: CompileContext,
     warn: Callable[[str], None],
 ) -> Program | None:
     """What Python does in a race, None if nothing."""

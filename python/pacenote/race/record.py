@@ -6,12 +6,12 @@ import dataclasses
 import hashlib
 
 from pacenote.cluster.info import ClusterInfo
-from pacenote.model.race_record import Cluster
+from pacenote.model.race_record import RecordedCluster
 
 
-def cluster_used(info: ClusterInfo) -> Cluster:
+def cluster_used(info: ClusterInfo) -> RecordedCluster:
     """The engine as the record keeps it; what the cluster did not say is None."""
-    return Cluster(
+    return RecordedCluster(
         distribution=info.distribution,
         version=info.version or None,
         flavor=info.flavor or None,

@@ -22,16 +22,16 @@ from pacenote.cluster.cluster import Cluster, EmbeddedCluster, embedded_cluster
 from pacenote.errors import DriverError, PacenoteError, UsageError
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race_listener import RaceListener
-from pacenote.model.race_record import PlanFile, RaceRecord, TrackUsed
+from pacenote.model.race_record import PlanFile, RaceRecord, RecordedTrack
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Track
-from pacenote.model.verdict import judge
-from pacenote.operations.base import Context, Engine, included_in_report
+from pacenote.model.verdict import determine_verdict
+from pacenote.operations.base import CompileContext, EngineInfo, included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, Samples
-from pacenote.plan.explain import StepLines, explain
+from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EmbeddedRequest, check_request
 from pacenote.race.corpora import PreparedCorpora, prepare
@@ -54,14 +54,14 @@ from pacenote.telemetry.device import Devices
 from pacenote.telemetry.environment import read_environment
 from pacenote.telemetry.index_stats import IndexStats
 from pacenote.telemetry.jvm_stats import JvmStats
-from pacenote.track.prepare import Prepared, prepare_track
-from pacenote.track.serverless import FLAVOR as SERVERLESS
+from pacenote.track.prepare import PreparedTrack, prepare_track
+from pacenote.track.serverless import SERVERLESS as SERVERLESS
 
 if TYPE_CHECKING:
     from pacenote.plugins.track_plugins import TrackPlugins
 
 
-def dry_run(request: RaceRequest) -> tuple[StepLines, ...]:
+def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
     """What a race would do, step by step, from what the track declares.
 
     Raises TrackError, and UsageError for hosts or cars that the race itself would refuse.
@@ -122,7 +122,7 @@ class Stage:
     """
 
     request: RaceRequest
-    prepared: Prepared
+    prepared: PreparedTrack
     plan: Plan
     cluster: Cluster
     folder: RaceFolder
@@ -142,7 +142,7 @@ class Stage:
         alive = self.cluster.alive if self.record.pipeline != "benchmark-only" else None
         lookup = self._context.data_file
         engine = _engine_of(self.cluster)
-        context = Context(self.prepared.track, lookup, engine, self.request.enable_assertions)
+        context = CompileContext(self.prepared.track, lookup, engine, self.request.enable_assertions)
         plan = aimed(plan, self.cluster, self.request)
         program = program_of(plan, self.prepared, self._plugins, context, self.listener.warning)
         return drive(plan.to_json(), folder, alive, self.listener, program)
@@ -155,7 +155,7 @@ Check = Callable[[Challenge, Plan], None]
 """Looks at a challenge and at the plan of what it declares. Raises UsageError."""
 
 
-def _race(crew: _Crew, prepared: Prepared, course: Course) -> RaceRecord:
+def _race(crew: _Crew, prepared: PreparedTrack, course: Course) -> RaceRecord:
     """The race of a track as it is going to run."""
     request, plugins, existing, listener = crew.request, crew.plugins, crew.existing, crew.listener
     track, challenge = prepared.track, prepared.challenge
@@ -198,7 +198,7 @@ def _check_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNa
     )
 
 
-def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]) -> Prepared:
+def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]) -> PreparedTrack:
     """The track as it is going to run; an existing cluster says for which engine, and which flavor of it."""
     distribution, version = request.distribution, request.distribution_version
     if existing is not None:
@@ -213,7 +213,7 @@ def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[st
     return prepare_track(request.track_request(version if distribution == "elasticsearch" else ""), progress)
 
 
-def _announce(prepared: Prepared, listener: RaceListener) -> None:
+def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
     """Where the track comes from, what of it is left out, and what its author wants to be known."""
     for text in prepared.found.warnings:
         listener.warning(text)
@@ -235,12 +235,12 @@ def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: Pla
     return build_plan(track, challenge.name, settings, context)
 
 
-def _engine(request: RaceRequest, existing: Cluster | None) -> Engine:
+def _engine(request: RaceRequest, existing: Cluster | None) -> EngineInfo:
     """The engine as the planner knows it: some requests differ between engines."""
     if existing is None:
-        return Engine(request.distribution, request.distribution_version)
+        return EngineInfo(request.distribution, request.distribution_version)
     info = existing.info()
-    return Engine(info.distribution, info.version, info.flavor)
+    return EngineInfo(info.distribution, info.version, info.flavor)
 
 
 def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
@@ -263,7 +263,7 @@ def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
     return wanted
 
 
-def _begin(request: RaceRequest, prepared: Prepared, corpora: PreparedCorpora) -> RaceRecord:
+def _begin(request: RaceRequest, prepared: PreparedTrack, corpora: PreparedCorpora) -> RaceRecord:
     """The record as far as it is known before there is an engine."""
     track, challenge = prepared.track, prepared.challenge
     provisioned = request.pipeline != "benchmark-only"
@@ -275,7 +275,7 @@ def _begin(request: RaceRequest, prepared: Prepared, corpora: PreparedCorpora) -
     return RaceRecord(
         race_id=request.race_id,
         timestamp=request.effective_start or datetime.now(UTC),
-        track=TrackUsed(track.name, prepared.found.revision, request.track_params),
+        track=RecordedTrack(track.name, prepared.found.revision, request.track_params),
         challenge=None if challenge.auto_generated else challenge.name,
         pipeline=request.pipeline,
         car=request.car if provisioned else ("external",),
@@ -306,10 +306,10 @@ def _set_out(folder: RaceFolder, plan: Plan, cluster: Cluster, secrets: frozense
     return record
 
 
-def _engine_of(cluster: Cluster) -> Engine:
+def _engine_of(cluster: Cluster) -> EngineInfo:
     """The engine that runs."""
     info = cluster.info()
-    return Engine(info.distribution, info.version, info.flavor)
+    return EngineInfo(info.distribution, info.version, info.flavor)
 
 
 def _run(ready: Stage) -> RaceRecord:
@@ -346,7 +346,7 @@ def _startup(cluster: Cluster) -> dict[str, float]:
 
 def _conclude(record: RaceRecord, driven: Drive, folder: RaceFolder) -> RaceRecord:
     record = dataclasses.replace(record, complete=driven.ended_by_itself)
-    record = dataclasses.replace(record, verdict=judge(record))
+    record = dataclasses.replace(record, verdict=determine_verdict(record))
     folder.finish(record)
     if driven.error and not driven.tasks:
         # Nothing was measured: the race could not run, which is another thing than a void result.
@@ -367,7 +367,7 @@ def _break_off(folder: RaceFolder, error: BaseException) -> None:
     else:
         text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
         record = dataclasses.replace(record, aborted=record.aborted or text)
-    folder.finish(dataclasses.replace(record, verdict=judge(record)))
+    folder.finish(dataclasses.replace(record, verdict=determine_verdict(record)))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from itertools import chain
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, known_cluster
 from pacenote.model.client_options import ClientOptions
-from pacenote.model.race_record import Authentication, ClientUsed
+from pacenote.model.race_record import Authentication, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net import hosts as cluster_hosts
 from pacenote.net.http_pool import proxy_for
@@ -74,11 +74,11 @@ def _host(host: cluster_hosts.Host) -> Host:
     return Host(host.scheme, host.host, host.port, host.path, through)
 
 
-def client_used(target: Target) -> ClientUsed:
+def client_used(target: Target) -> RecordedClient:
     """What the record keeps of a target: everything that could matter, and no secret."""
     encrypted = any(host.scheme == "https" for host in target.hosts)
     kinds = [value.partition(" ")[0].lower() for name, value in target.headers if name == "authorization"]
-    return ClientUsed(
+    return RecordedClient(
         hosts=tuple(f"{host.scheme}://{_address(host)}{host.path}" for host in target.hosts),
         proxies={
             _address(host): f"{host.proxy.scheme}://{_address(host.proxy)}"

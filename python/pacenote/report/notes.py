@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pacenote.model.driver_health import ClockStep, clock_steps
-from pacenote.model.printable import clean
-from pacenote.model.race_record import TIMESTAMP, ClientUsed, CorpusUsed, RaceRecord
+from pacenote.model.printable import single_line
+from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.result import ErrorCount, TaskResult
 from pacenote.report.model import MARK, SHORT, Note, Row
 from pacenote.units import format_count
@@ -27,7 +27,7 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
     engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
     lines = (
         ("Race ID", record.race_id),
-        ("Race timestamp", record.timestamp.strftime(TIMESTAMP)),
+        ("Race timestamp", record.timestamp.strftime(TIMESTAMP_FORMAT)),
         ("Track", record.track.name),
         ("Challenge", record.challenge or ""),
         ("Car", "+".join(record.car)),
@@ -35,7 +35,7 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
         ("User tags", ", ".join(f"{name}={value}" for name, value in record.user_tags.items())),
         ("Seed", str(record.seed)),
     )
-    return tuple(Note(label, clean(text)) for label, text in lines if text)
+    return tuple(Note(label, single_line(text)) for label, text in lines if text)
 
 
 def notes(record: RaceRecord) -> tuple[Note, ...]:
@@ -52,7 +52,7 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
     ]
-    return tuple(Note(note.label, clean(note.text), clean(note.task)) for note in found)
+    return tuple(Note(note.label, single_line(note.text), single_line(note.task)) for note in found)
 
 
 def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _client_texts(client: ClientUsed) -> Iterator[str]:
+def _client_texts(client: RecordedClient) -> Iterator[str]:
     """What of the way to the cluster a reader of the figures should know."""
     for host, proxy in client.proxies.items():
         yield f"requests to {host} went through the proxy {proxy}"
@@ -172,7 +172,7 @@ def _clock_note(step: ClockStep) -> Note:
     )
 
 
-def _corpus_note(corpus: CorpusUsed) -> Note:
+def _corpus_note(corpus: RecordedCorpus) -> Note:
     size = f"{format_count(corpus.documents, 'document')}, {corpus.bytes:,} bytes"
     origin = {
         "declared": "as the track declares it",

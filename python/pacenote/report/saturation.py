@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pacenote.model.printable import clean
-from pacenote.model.saturation import Interval, Level, LimitedBy, Probe, Saturation, UslFit
+from pacenote.model.printable import single_line
+from pacenote.model.saturation import ConcurrencyLevel, Estimate, LimitedBy, Probe, SaturationResult, UslFit
 from pacenote.report.formatting import format_number as plain
 from pacenote.units import format_count, format_number
 
@@ -19,12 +19,12 @@ _WHY: dict[LimitedBy, str] = {
 }
 
 
-def render_saturation(found: Saturation) -> str:
+def render_saturation(found: SaturationResult) -> str:
     """The answer first, then every probe, then what the closed loop says."""
     return "\n".join([*_answer(found), "", *_probes(found), *_levels(found), ""])
 
 
-def answer(found: Saturation) -> str:
+def answer(found: SaturationResult) -> str:
     """The answer in one line."""
     if found.stable is None and found.unstable is None:
         return "no rate was tried to the end"
@@ -35,13 +35,13 @@ def answer(found: Saturation) -> str:
     return f"between {_rate(found.stable, found)} and {_rate(found.unstable, found)}"
 
 
-def _answer(found: Saturation) -> Iterator[str]:
+def _answer(found: SaturationResult) -> Iterator[str]:
     asked = [str(limit) for limit in found.objective.latency]
     asked += [
         f"error rate at most {found.objective.error_rate * 100:g} %",
         "the whole rate sent and answered",
     ]
-    yield f"# Saturation of task {clean(found.task)}"
+    yield f"# Saturation of task {single_line(found.task)}"
     yield ""
     yield f"**{answer(found)}**"
     yield ""
@@ -54,21 +54,21 @@ def _answer(found: Saturation) -> Iterator[str]:
     )
     yield f"- limited by: {_WHY[found.limited_by]}"
     for note in found.notes:
-        yield f"- {clean(note)}"
+        yield f"- {single_line(note)}"
     if not found.complete:
         yield "- the search was ended early: the interval is what was known by then"
 
 
-def _rate(rate: float | None, found: Saturation) -> str:
+def _rate(rate: float | None, found: SaturationResult) -> str:
     if rate is None:
         return "nothing"
     text = f"{format_number(rate)} ops/s"
     if found.unit in ("", "ops"):
         return text
-    return f"{text} ({format_number(rate * found.work_per_operation)} {clean(found.unit)}/s)"
+    return f"{text} ({format_number(rate * found.work_per_operation)} {single_line(found.unit)}/s)"
 
 
-def _probes(found: Saturation) -> Iterator[str]:
+def _probes(found: SaturationResult) -> Iterator[str]:
     shown = sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
     heads = ["probe", "ops/s asked", "done", *(f"p{q:g} ms" for q in shown), "errors %", "waited", "outcome"]
     yield from _table(heads, [_probe_cells(probe, shown) for probe in found.probes])
@@ -76,7 +76,7 @@ def _probes(found: Saturation) -> Iterator[str]:
 
 def _probe_cells(probe: Probe, shown: Sequence[float]) -> list[str]:
     times = [probe.at(q) for q in shown]
-    why = f": {'; '.join(clean(reason) for reason in probe.reasons)}" if probe.reasons else ""
+    why = f": {'; '.join(single_line(reason) for reason in probe.reasons)}" if probe.reasons else ""
     return [
         str(probe.number),
         format_number(probe.rate),
@@ -88,7 +88,7 @@ def _probe_cells(probe: Probe, shown: Sequence[float]) -> list[str]:
     ]
 
 
-def _levels(found: Saturation) -> Iterator[str]:
+def _levels(found: SaturationResult) -> Iterator[str]:
     if not found.levels:
         return
     yield ""
@@ -96,22 +96,22 @@ def _levels(found: Saturation) -> Iterator[str]:
     yield ""
     clients = sorted({level.clients for level in found.levels})
     rows = [_level_cells(one, [level for level in found.levels if level.clients == one]) for one in clients]
-    yield from _table(["clients", f"{clean(found.unit) or 'ops'}/s", "lowest", "highest"], rows)
+    yield from _table(["clients", f"{single_line(found.unit) or 'ops'}/s", "lowest", "highest"], rows)
     yield ""
     yield from _law(found.fit, found)
 
 
-def _level_cells(clients: int, levels: Sequence[Level]) -> list[str]:
+def _level_cells(clients: int, levels: Sequence[ConcurrencyLevel]) -> list[str]:
     rates = [level.work for level in levels]
     figures = (sum(rates) / len(rates), min(rates), max(rates))
     return [str(clients), *(format_number(rate) for rate in figures)]
 
 
-def _law(fit: UslFit | None, found: Saturation) -> Iterator[str]:
+def _law(fit: UslFit | None, found: SaturationResult) -> Iterator[str]:
     if fit is None:
         yield "Too few levels for the Universal Scalability Law."
         return
-    unit = f"{clean(found.unit) or 'ops'}/s"
+    unit = f"{single_line(found.unit) or 'ops'}/s"
     yield "Universal Scalability Law, with 95 % bootstrap intervals:"
     yield ""
     yield f"- one client alone (lambda): {_interval(fit.rate_alone)} {unit}"
@@ -124,7 +124,7 @@ def _law(fit: UslFit | None, found: Saturation) -> Iterator[str]:
     yield f"- the law misses the means by {fit.residual * 100:.2g} % (root mean square)"
 
 
-def _interval(interval: Interval) -> str:
+def _interval(interval: Estimate) -> str:
     return f"{interval.value:.4g} ({interval.low:.4g} … {interval.high:.4g})"
 
 

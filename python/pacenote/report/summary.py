@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pacenote.model.printable import clean
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics
@@ -47,9 +47,11 @@ def summarise(record: RaceRecord, show: Show = "available") -> Report:
         *_document_rows(record),
     ]
     shown = tuple(
-        replace(row, task=clean(row.task)) for row in rows if row.value is not None or _is_forced(row, show)
+        replace(row, task=single_line(row.task))
+        for row in rows
+        if row.value is not None or _is_forced(row, show)
     )
-    verdict = Verdict(record.verdict.state, tuple(clean(reason) for reason in record.verdict.reasons))
+    verdict = Verdict(record.verdict.state, tuple(single_line(reason) for reason in record.verdict.reasons))
     return Report(header(record), shown, verdict, notes(record), footnotes(shown))
 
 

@@ -19,7 +19,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from pacenote.model.saturation import Interval, UslFit
+from pacenote.model.saturation import Estimate, UslFit
 
 LEVELS = 6
 """Fewer levels of concurrency do not tell contention from coherency."""
@@ -118,10 +118,10 @@ def _least_squares(rows: Sequence[Sequence[float]]) -> list[float] | None:
     return [matrix[row][size] / matrix[row][row] for row in range(size)]
 
 
-def _interval(value: float, resampled: Sequence[float]) -> Interval:
+def _interval(value: float, resampled: Sequence[float]) -> Estimate:
     ordered = sorted(resampled)
     cut = round((1 - _CONFIDENCE) / 2 * (len(ordered) - 1))
-    return Interval(value, ordered[cut], ordered[-1 - cut])
+    return Estimate(value, ordered[cut], ordered[-1 - cut])
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -23,7 +23,7 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
-from pacenote.model.verdict import judge
+from pacenote.model.verdict import determine_verdict
 from pacenote.store.files import append_line, store_error, write_atomically
 
 
@@ -118,7 +118,7 @@ class RaceFolder:
         if not since:
             return record
         record = dataclasses.replace(record, tasks=record.tasks + since)
-        return dataclasses.replace(record, verdict=judge(record))
+        return dataclasses.replace(record, verdict=determine_verdict(record))
 
     def _journalled(self) -> Iterator[TaskResult]:
         try:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.errors import PacenoteError
-from pacenote.model.race_record import TIMESTAMP, RaceRecord
+from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.store.files import PRIVATE_FILE
 
 RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]
@@ -206,7 +206,7 @@ def _row(folder: Path) -> tuple[str, ...]:
     cluster = record.cluster
     return (
         folder.name,
-        record.timestamp.strftime(TIMESTAMP),
+        record.timestamp.strftime(TIMESTAMP_FORMAT),
         record.track.name,
         record.track.revision or "",
         record.challenge or "",

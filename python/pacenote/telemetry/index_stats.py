@@ -17,7 +17,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pacenote.model.system_metrics import ShardSpread
+from pacenote.model.system_metrics import PerShardTimes
 from pacenote.telemetry.device import Get, Reading
 from pacenote.units import format_count
 
@@ -82,7 +82,7 @@ class IndexStats:
             elif deltas is not None:
                 system[name] = sum(deltas)
                 if name in _TIMES and deltas:
-                    spread = ShardSpread(min(deltas), statistics.median(deltas), max(deltas))
+                    spread = PerShardTimes(min(deltas), statistics.median(deltas), max(deltas))
                     system[f"{name}_per_shard"] = spread
         for name, field in _SIZES.items():
             system[name] = _total(_copies(reply), field)

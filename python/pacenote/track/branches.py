@@ -25,7 +25,7 @@ def best_branch(branches: Collection[str], version: str) -> str | None:
     if match is None:
         return None
     major, minor = int(match[1]), int(match[2])
-    for exact in variants(version)[:-2]:
+    for exact in version_variants(version)[:-2]:
         if exact in branches:
             return exact
     numbered = [found for name in branches if (found := _BRANCH.fullmatch(name))]
@@ -38,7 +38,7 @@ def best_branch(branches: Collection[str], version: str) -> str | None:
     return _newest(branches) if major > newest else None
 
 
-def variants(version: str) -> tuple[str, ...]:
+def version_variants(version: str) -> tuple[str, ...]:
     """A version from its most to its least exact form: `8.1.2-SNAPSHOT`, `8.1.2`, `8.1`, `8`."""
     match = _VERSION.fullmatch(version)
     if match is None:

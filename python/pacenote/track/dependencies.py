@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pacenote.errors import TrackError
-from pacenote.model.messages import listed
+from pacenote.model.messages import quoted_list
 
 
 def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
@@ -35,11 +35,11 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     folder = dependency_folder(requirements, home)
     if folder.is_dir():
         return folder
-    named = listed(requirements)
+    named = quoted_list(requirements)
     for requirement in requirements:
         if not requirement.strip() or requirement.lstrip().startswith("-"):
             raise TrackError(
-                f"dependencies: {listed([requirement])} is no package",
+                f"dependencies: {quoted_list([requirement])} is no package",
                 hint="write a requirement such as numpy>=2, or the URL of an archive",
             )
     if offline:
@@ -74,7 +74,7 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
         errors = [line for line in said if line.startswith("ERROR")] or said
         reason = errors[0].removeprefix("ERROR: ") if errors else f"status {done.returncode}"
         raise TrackError(
-            f"the Python packages {listed(requirements)} cannot be installed: {reason}",
+            f"the Python packages {quoted_list(requirements)} cannot be installed: {reason}",
             hint=f"try it yourself: {sys.executable} -m pip install {' '.join(requirements)}",
         )
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pacenote.errors import UsageError
-from pacenote.model.messages import near, quoted
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.track import ANY_TASK, Challenge, Parallel, Task, Track
 
-Kind = Literal["name", "type", "tag"]
+FilterKind = Literal["name", "type", "tag"]
 
 _WHAT = {"name": "task", "type": "operation type", "tag": "tag"}
 
@@ -24,7 +24,7 @@ _WHAT = {"name": "task", "type": "operation type", "tag": "tag"}
 class TaskFilter:
     """One filter: what of a task it looks at, and what it looks for."""
 
-    kind: Kind
+    kind: FilterKind
     value: str
 
     def matches(self, task: Task) -> bool:
@@ -97,14 +97,14 @@ def _check_known(track: Track, filters: list[TaskFilter], option: str) -> None:
     told = []
     for one in unknown:
         known = {value for task in tasks for value in _values(one.kind, task)}
-        told.append(f"no {_WHAT[one.kind]} {quoted(one.value)}{near(one.value, known)}")
+        told.append(f"no {_WHAT[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
     raise UsageError(
         f"{option}: track {quoted(track.name)} has {', and '.join(told)}",
         hint="`pacenote info` lists the tasks; type: and tag: in front look for operation types and tags",
     )
 
 
-def _values(kind: Kind, task: Task) -> tuple[str, ...]:
+def _values(kind: FilterKind, task: Task) -> tuple[str, ...]:
     if kind == "name":
         return (task.name,)
     return (task.operation.type,) if kind == "type" else task.tags

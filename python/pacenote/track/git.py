@@ -31,14 +31,14 @@ _LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
 _ASIDE = ("warning:", "hint:")
 
 
-class GitFailed(Exception):  # like the errors of the tree: what happened
+class GitError(Exception):  # like the errors of the tree: what happened
     """A git command did not succeed; the text is what it said, in one line."""
 
 
 def git(*arguments: str, at: Path | None = None) -> str:
     """Runs git and returns what it printed, without surrounding white space.
 
-    Raises `GitFailed` when it fails, `TrackError` when there is no git.
+    Raises `GitError` when it fails, `TrackError` when there is no git.
     """
     program = shutil.which("git")
     if program is None:
@@ -59,11 +59,11 @@ def git(*arguments: str, at: Path | None = None) -> str:
         check=False,
     )
     if done.returncode:
-        raise GitFailed(_reason(done.stderr) or f"git {arguments[0]} ended with status {done.returncode}")
+        raise GitError(_reason(done.stderr) or f"git {arguments[0]} ended with status {done.returncode}")
     return done.stdout.strip()
 
 
-def without_login(text: str) -> str:
+def strip_credentials(text: str) -> str:
     """The text without the user names of its URLs, which may be access tokens."""
     return _LOGIN.sub("", text)
 
@@ -75,4 +75,4 @@ def _reason(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_ASIDE)]
     ends = next((at for at, line in enumerate(lines, start=1) if line.startswith("fatal:")), len(lines))
-    return without_login("; ".join(lines[max(0, ends - 2) : ends]))
+    return strip_credentials("; ".join(lines[max(0, ends - 2) : ends]))

@@ -23,7 +23,7 @@ _SEPARATOR = ",\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SourceLocation:
     """A line of a file of the track."""
 
     file: Path
@@ -31,7 +31,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Segment:
     """A stretch of assembled text: `text` begins at `line` of `file`. Separators belong to the file
     before.
     """
@@ -42,22 +42,22 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledText:
     """The text of a track with all fragments in place, and where each stretch of it came from."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Segment, ...]
 
     @property
     def text(self) -> str:
         """The whole text."""
         return "".join(piece.text for piece in self.pieces)
 
-    def origin(self, line: int) -> Origin:
+    def origin(self, line: int) -> SourceLocation:
         """The file and line that line `line` (from 1) of the text came from.
 
         Where several files meet on a line, the one that gave most of it.
         """
-        best, most = Origin(self.pieces[0].file, 1), -1
+        best, most = SourceLocation(self.pieces[0].file, 1), -1
         for number, origin, text in self.lines():
             if number > line:
                 break
@@ -65,42 +65,42 @@ class Assembled:
                 best, most = origin, len(text.strip())
         return best
 
-    def lines(self) -> Iterator[tuple[int, Origin, str]]:
+    def lines(self) -> Iterator[tuple[int, SourceLocation, str]]:
         """Every stretch of every line: its line in the text, its origin and what it says."""
         number = 1
         for piece in self.pieces:
             for offset, text in enumerate(piece.text.split("\n")):
-                yield number + offset, Origin(piece.file, piece.line + offset), text
+                yield number + offset, SourceLocation(piece.file, piece.line + offset), text
             number += piece.text.count("\n")
 
 
-def splice(source: TrackSource, file: Path) -> Assembled:
+def assemble(source: TrackSource, file: Path) -> AssembledText:
     """Assembles a file of the track with everything it collects.
 
     Raises `TrackError` when a file cannot be read or collects itself.
     """
-    return Assembled(tuple(_pieces(source, file, ())))
+    return AssembledText(tuple(_pieces(source, file, ())))
 
 
-def _pieces(source: TrackSource, file: Path, above: tuple[Path, ...]) -> Iterator[Piece]:
+def _pieces(source: TrackSource, file: Path, above: tuple[Path, ...]) -> Iterator[Segment]:
     if file in above:
         chain = " collects ".join(source.shown(step) for step in (*above, file))
         raise TrackError(f"a fragment collects itself: {chain}", hint="narrow the pattern of the last one")
     text = source.read(file)
     line, end = 1, 0
     for match in _COLLECT.finditer(text):
-        yield Piece(text[end : match.start()], file, line)
+        yield Segment(text[end : match.start()], file, line)
         line += text.count("\n", end, match.end())
         end = match.end()
         yield from _collected(source, file, match[1], (*above, file))
-    yield Piece(text[end:], file, line)
+    yield Segment(text[end:], file, line)
 
 
-def _collected(source: TrackSource, file: Path, pattern: str, above: tuple[Path, ...]) -> Iterator[Piece]:
-    last: Piece | None = None
+def _collected(source: TrackSource, file: Path, pattern: str, above: tuple[Path, ...]) -> Iterator[Segment]:
+    last: Segment | None = None
     for fragment in source.glob(file.parent, pattern):
         if last is not None:
-            yield Piece(_SEPARATOR, last.file, last.line + last.text.count("\n"))
+            yield Segment(_SEPARATOR, last.file, last.line + last.text.count("\n"))
         for piece in _pieces(source, fragment, above):
             last = piece
             yield piece

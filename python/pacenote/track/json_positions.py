@@ -13,7 +13,7 @@ from pacenote.model.problems import KeyPath
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
-def lines_of(text: str) -> dict[KeyPath, int]:
+def line_numbers(text: str) -> dict[KeyPath, int]:
     """The line (from 1) on which the value of every key path begins; for a member of an object, its key.
 
     The text must be valid JSON.
@@ -65,7 +65,7 @@ def _numbered(text: str) -> Iterator[tuple[str, int]]:
         yield match[0], line
 
 
-def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
+def nearest_line(lines: dict[KeyPath, int], path: KeyPath) -> int:
     """The line of a key path, or of the nearest place above it: a missing key is shown where its object
     begins.
     """

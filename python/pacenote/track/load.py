@@ -8,15 +8,15 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import listed, quoted
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import quoted, quoted_list
 from pacenote.model.problems import Problem, Problems
-from pacenote.model.secrets import hide, secret_values
+from pacenote.model.secrets import redact, secret_values
 from pacenote.model.track import Track
-from pacenote.track.includes import splice
+from pacenote.track.includes import assemble
 from pacenote.track.parse import parse_track
-from pacenote.track.render import RESERVED, Renderer, RenderOptions, unused_problem
-from pacenote.track.rendered import Rendered
+from pacenote.track.render import RESERVED_NAMES, Renderer, RenderOptions, unused_params_message
+from pacenote.track.rendered import RenderedTrack
 from pacenote.track.source import TrackSource
 from pacenote.units import format_count
 
@@ -47,8 +47,8 @@ def _hiding(params: Mapping[str, Any]) -> Generator[frozenset[str], None, None]:
             raise
         # A trace of what this error came from would show what is hidden here.
         raise TrackError(
-            hide(error.message, secrets),
-            problems=tuple(hide(problem, secrets) for problem in error.problems),
+            redact(error.message, secrets),
+            problems=tuple(redact(problem, secrets) for problem in error.problems),
             hint=error.hint,
         ) from None
 
@@ -59,19 +59,19 @@ def _load(
     renderer = Renderer(source, params, options)
     rendered = _rendered(source, renderer)
     problems = Problems()
-    root = Reader(rendered.parsed(), (), problems)
+    root = FieldReader(rendered.parsed(), (), problems)
     track = parse_track(root, source.name, source.root, renderer.body)
     found = [*_other_plugin(source), *rendered.describe(problems)]
-    taken = sorted(RESERVED & set(params))
+    taken = sorted(RESERVED_NAMES & set(params))
     found += [f"{quoted(name)} is no name for a parameter: templates have it already" for name in taken]
     unused = () if options.ignore_unused else renderer.unused()
     if unused:
-        found.append(unused_problem(unused, renderer.known()))
+        found.append(unused_params_message(unused, renderer.known()))
     if found:
         raise _refused(source, tuple(found), _hint(renderer) if unused else "")
 
     def describe(later: Iterable[Problem]) -> tuple[str, ...]:
-        return tuple(hide(text, secrets) for text in rendered.describe(later))
+        return tuple(redact(text, secrets) for text in rendered.describe(later))
 
     plugin = source.root / PLUGIN_FILE
     return dataclasses.replace(track, describe=describe, plugin=plugin if plugin.is_file() else None)
@@ -90,9 +90,9 @@ def render_track(source: TrackSource, params: Mapping[str, Any], options: Render
         return _rendered(source, Renderer(source, params, options)).text
 
 
-def _rendered(source: TrackSource, renderer: Renderer) -> Rendered:
-    assembled = splice(source, source.file)
-    return Rendered(source, assembled, renderer.track(assembled))
+def _rendered(source: TrackSource, renderer: Renderer) -> RenderedTrack:
+    assembled = assemble(source, source.file)
+    return RenderedTrack(source, assembled, renderer.track(assembled))
 
 
 def _refused(source: TrackSource, problems: tuple[str, ...], hint: str) -> TrackError:
@@ -103,5 +103,5 @@ def _refused(source: TrackSource, problems: tuple[str, ...], hint: str) -> Track
 
 
 def _hint(renderer: Renderer) -> str:
-    known = listed(sorted(renderer.known()))
+    known = quoted_list(sorted(renderer.known()))
     return f"parameters of the track: {known}; --ignore-unused-track-params lets others pass"

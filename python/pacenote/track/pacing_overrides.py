@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from pacenote.model.pacing_options import Pacing
+from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track import BUILT_IN_SCHEDULES, Challenge, Parallel, Task, Track
 
 
-def with_pacing(track: Track, pacing: Pacing) -> Track:
+def apply_pacing_options(track: Track, pacing: PacingOptions) -> Track:
     """The track with other arrivals, and with as many clients in open-loop tasks as they may use connections.
 
     Iterations count per client: more clients have fewer each, rounded up, so that a task keeps its length.
@@ -18,7 +18,7 @@ def with_pacing(track: Track, pacing: Pacing) -> Track:
     return dataclasses.replace(track, challenges=challenges)
 
 
-def _challenge(challenge: Challenge, pacing: Pacing) -> Challenge:
+def _challenge(challenge: Challenge, pacing: PacingOptions) -> Challenge:
     schedule = tuple(
         _parallel(element, pacing) if isinstance(element, Parallel) else _task(element, pacing)
         for element in challenge.schedule
@@ -26,7 +26,7 @@ def _challenge(challenge: Challenge, pacing: Pacing) -> Challenge:
     return dataclasses.replace(challenge, schedule=schedule)
 
 
-def _parallel(parallel: Parallel, pacing: Pacing) -> Parallel:
+def _parallel(parallel: Parallel, pacing: PacingOptions) -> Parallel:
     tasks = tuple(_task(task, pacing) for task in parallel.tasks)
     clients = parallel.clients
     if clients is not None:
@@ -35,7 +35,7 @@ def _parallel(parallel: Parallel, pacing: Pacing) -> Parallel:
     return dataclasses.replace(parallel, tasks=tasks, clients=clients)
 
 
-def _task(task: Task, pacing: Pacing) -> Task:
+def _task(task: Task, pacing: PacingOptions) -> Task:
     if task.target_throughput is None and task.target_interval is None:
         return task
     changes: dict[str, Any] = {}

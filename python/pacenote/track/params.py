@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import UsageError
-from pacenote.model.problems import shown
+from pacenote.model.problems import preview
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
 """An item up to its comma; a comma in a value that is quoted as a whole ends nothing."""
@@ -45,7 +45,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     else:
         return [_QUOTED.sub(r"\1\2", item.strip()) for item in _ITEM.findall(text) if item.strip()]
     if not isinstance(value, list):
-        raise UsageError(f"{option}: is {shown(value)}, must be a list")
+        raise UsageError(f"{option}: is {preview(value)}, must be a list")
     return value
 
 
@@ -65,10 +65,12 @@ def parse_dict(
     else:
         items = enumerate(_ITEM.findall(text), start=1)
         pairs = dict(_pair(item, position, option) for position, item in items if item.strip())
-        return {key: _unquoted(value) if key in texts else typed(value) for key, value in pairs.items()}
+        return {
+            key: _unquoted(value) if key in texts else parse_scalar(value) for key, value in pairs.items()
+        }
     if not isinstance(value, dict):
         # Where there are texts, some of them are secret.
-        raise UsageError(f"{option}: is {'something else' if texts else shown(value)}, must be an object")
+        raise UsageError(f"{option}: is {'something else' if texts else preview(value)}, must be an object")
     return value
 
 
@@ -91,7 +93,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text.endswith("'") else text[1:]
 
 
-def typed(text: str) -> Any:
+def parse_scalar(text: str) -> Any:
     """The value a text looks like."""
     if text.startswith("'"):
         return _unquoted(text)

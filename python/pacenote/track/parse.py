@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import TrackError
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
-from pacenote.model.problems import shown
+from pacenote.model.problems import preview
 from pacenote.model.track import (
     Challenge,
     ComponentTemplate,
@@ -25,7 +25,7 @@ from pacenote.model.track import (
     IndexTemplate,
     Track,
 )
-from pacenote.track.parse_corpora import Targets, parse_corpora
+from pacenote.track.parse_corpora import IndexTargets, parse_corpora
 from pacenote.track.parse_operations import parse_operations
 from pacenote.track.parse_schedule import parse_challenges
 
@@ -35,17 +35,17 @@ RenderBody = Callable[[Path], str]
 _VERSION = 2
 
 
-def parse_track(root: Reader, name: str, folder: Path, render_body: RenderBody) -> Track:
+def parse_track(root: FieldReader, name: str, folder: Path, render_body: RenderBody) -> Track:
     """The model of a track. Problems are noted in the reader; with problems the result is not to be used."""
     if root.data.get("version", _VERSION) != _VERSION:
         root.problem(
-            "version", f"is {shown(root.data['version'])}, only version {_VERSION} of the format exists"
+            "version", f"is {preview(root.data['version'])}, only version {_VERSION} of the format exists"
         )
     bodies = _Bodies(folder, render_body)
     indices, streams = _indices(root, bodies), _data_streams(root)
     if indices and streams:
         root.problem("data-streams", "cannot be used beside indices: a track writes to one kind")
-    targets = Targets(tuple(index.name for index in indices), tuple(stream.name for stream in streams))
+    targets = IndexTargets(tuple(index.name for index in indices), tuple(stream.name for stream in streams))
     corpora: tuple[Corpus, ...] = parse_corpora(root, targets)
     operations = parse_operations(root)
     challenges: tuple[Challenge, ...] = parse_challenges(root, operations)
@@ -74,7 +74,7 @@ class _Bodies:
         self._folder = folder
         self._render = render
 
-    def read(self, item: Reader, key: str) -> dict[str, Any] | None:
+    def read(self, item: FieldReader, key: str) -> dict[str, Any] | None:
         """The body in the file that `key` names; a problem is noted at that key."""
         name = item.required_text(key)
         if not name:
@@ -94,11 +94,11 @@ class _Bodies:
             item.problem(key, f"names {quoted(name)}, which rendered holds a number that is too long")
             return None
         if not isinstance(body, dict):
-            item.problem(key, f"names {quoted(name)}, which holds {shown(body)}, must hold an object")
+            item.problem(key, f"names {quoted(name)}, which holds {preview(body)}, must hold an object")
             return None
         return body
 
-    def template(self, item: Reader) -> dict[str, Any]:
+    def template(self, item: FieldReader) -> dict[str, Any]:
         """The body of a template: the file, or the part of it that `template-path` points to."""
         body = self.read(item, "template")
         for part in item.text("template-path").split(".") if item.has("template-path") else ():
@@ -109,7 +109,7 @@ class _Bodies:
         return body or {}
 
 
-def _indices(root: Reader, bodies: _Bodies) -> tuple[Index, ...]:
+def _indices(root: FieldReader, bodies: _Bodies) -> tuple[Index, ...]:
     indices = []
     for item in root.children("indices"):
         if "types" in item.data:
@@ -119,11 +119,11 @@ def _indices(root: Reader, bodies: _Bodies) -> tuple[Index, ...]:
     return tuple(indices)
 
 
-def _data_streams(root: Reader) -> tuple[DataStream, ...]:
+def _data_streams(root: FieldReader) -> tuple[DataStream, ...]:
     return tuple(DataStream(item.required_text("name")) for item in root.children("data-streams"))
 
 
-def _templates(root: Reader, bodies: _Bodies) -> tuple[IndexTemplate, ...]:
+def _templates(root: FieldReader, bodies: _Bodies) -> tuple[IndexTemplate, ...]:
     return tuple(
         IndexTemplate(
             name=item.required_text("name"),
@@ -135,7 +135,7 @@ def _templates(root: Reader, bodies: _Bodies) -> tuple[IndexTemplate, ...]:
     )
 
 
-def _composable_templates(root: Reader, bodies: _Bodies) -> tuple[ComposableTemplate, ...]:
+def _composable_templates(root: FieldReader, bodies: _Bodies) -> tuple[ComposableTemplate, ...]:
     return tuple(
         ComposableTemplate(
             name=item.required_text("name"),
@@ -147,7 +147,7 @@ def _composable_templates(root: Reader, bodies: _Bodies) -> tuple[ComposableTemp
     )
 
 
-def _component_templates(root: Reader, bodies: _Bodies) -> tuple[ComponentTemplate, ...]:
+def _component_templates(root: FieldReader, bodies: _Bodies) -> tuple[ComponentTemplate, ...]:
     return tuple(
         ComponentTemplate(name=item.required_text("name"), body=bodies.template(item))
         for item in root.children("component-templates")

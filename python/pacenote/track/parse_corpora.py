@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
-from pacenote.model.track import Corpus, Documents, Generator
+from pacenote.model.track import Corpus, CorpusGenerator, Documents
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class IndexTargets:
     """Names of the indices and data streams documents can go to."""
 
     indices: tuple[str, ...]
@@ -28,7 +28,7 @@ class _Defaults:
     data_stream: str | None
 
 
-def parse_corpora(root: Reader, targets: Targets) -> tuple[Corpus, ...]:
+def parse_corpora(root: FieldReader, targets: IndexTargets) -> tuple[Corpus, ...]:
     """The corpora of a track, their names unique."""
     corpora: list[Corpus] = []
     for item in root.children("corpora"):
@@ -39,7 +39,7 @@ def parse_corpora(root: Reader, targets: Targets) -> tuple[Corpus, ...]:
     return tuple(corpora)
 
 
-def _corpus(item: Reader, targets: Targets) -> Corpus:
+def _corpus(item: FieldReader, targets: IndexTargets) -> Corpus:
     defaults = _Defaults(
         base_url=item.text("base-url") or None,
         source_format=_source_format(item, "bulk"),
@@ -59,7 +59,7 @@ def _corpus(item: Reader, targets: Targets) -> Corpus:
     )
 
 
-def _documents(item: Reader, defaults: _Defaults, targets: Targets) -> Documents:
+def _documents(item: FieldReader, defaults: _Defaults, targets: IndexTargets) -> Documents:
     _reject_mapping_type(item)
     has_action_lines = item.flag("includes-action-and-meta-data", defaults.has_action_lines)
     index = stream = None
@@ -80,7 +80,7 @@ def _documents(item: Reader, defaults: _Defaults, targets: Targets) -> Documents
     )
 
 
-def _where_to(item: Reader, defaults: _Defaults, targets: Targets) -> tuple[str | None, str | None]:
+def _where_to(item: FieldReader, defaults: _Defaults, targets: IndexTargets) -> tuple[str | None, str | None]:
     index = _target(item, "target-index", defaults.index)
     stream = _target(item, "target-data-stream", defaults.data_stream)
     if targets.indices and stream:
@@ -97,7 +97,7 @@ def _where_to(item: Reader, defaults: _Defaults, targets: Targets) -> tuple[str 
     return index, stream
 
 
-def _target(item: Reader, key: str, default: str | None) -> str | None:
+def _target(item: FieldReader, key: str, default: str | None) -> str | None:
     return item.text(key) or default
 
 
@@ -105,21 +105,21 @@ def _sole(names: tuple[str, ...]) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _source_format(item: Reader, default: str) -> str:
+def _source_format(item: FieldReader, default: str) -> str:
     return item.choice("source-format", ["bulk"], default)
 
 
-def _reject_mapping_type(item: Reader) -> None:
+def _reject_mapping_type(item: FieldReader) -> None:
     if "target-type" in item.data:
         item.problem("target-type", "is not supported: no engine has mapping types any more")
 
 
-def _generator(item: Reader) -> Generator | None:
+def _generator(item: FieldReader) -> CorpusGenerator | None:
     if not item.has("generator"):
         return None
     generator = item.child("generator")
     generator.required("documents")
-    return Generator(
+    return CorpusGenerator(
         name=generator.required_text("name"),
         documents=generator.integer("documents", 1) or 1,
         params=generator.data,

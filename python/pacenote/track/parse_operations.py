@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.track import Operation
 
@@ -12,7 +12,7 @@ _OWN_KEYS = frozenset({"name", "operation-type"})
 _SEARCHES = frozenset({"search", "paginated-search", "scroll-search", "composite-agg"})
 
 
-def parse_operations(root: Reader) -> dict[str, Operation]:
+def parse_operations(root: FieldReader) -> dict[str, Operation]:
     """The named operations by name; the names are unique."""
     operations: dict[str, Operation] = {}
     for item in root.children("operations"):
@@ -23,7 +23,7 @@ def parse_operations(root: Reader) -> dict[str, Operation]:
     return operations
 
 
-def parse_operation(item: Reader, name: str = "") -> Operation:
+def parse_operation(item: FieldReader, name: str = "") -> Operation:
     """One operation; without a name it is called by its type."""
     kind = item.required_text("operation-type")
     if kind in _SEARCHES and "type" in item.data:
@@ -39,7 +39,7 @@ def parse_operation(item: Reader, name: str = "") -> Operation:
     )
 
 
-def operation_of(task: Reader, operations: Mapping[str, Operation]) -> Operation:
+def parse_task_operation(task: FieldReader, operations: Mapping[str, Operation]) -> Operation:
     """The operation of a task: one of the track by name, one written out, or a bare type without
     parameters.
     """

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import listed, near, quoted
-from pacenote.model.problems import shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.model.problems import preview
 from pacenote.model.track import ANY_TASK, Challenge, Operation, Parallel, Task
-from pacenote.track.parse_operations import operation_of
+from pacenote.track.parse_operations import parse_task_operation
 from pacenote.track.parse_target_rate import parse_target_interval, parse_target_throughput
 
 _SINGLE = ("challenge", "test_procedure", "test-procedure")
@@ -22,7 +22,7 @@ _MOST_CLIENTS = 1_000_000
 Operations = Mapping[str, Operation]
 
 
-def parse_challenges(root: Reader, operations: Operations) -> tuple[Challenge, ...]:
+def parse_challenges(root: FieldReader, operations: Operations) -> tuple[Challenge, ...]:
     """The challenges of a track, exactly one of them the default.
 
     OpenSearch Benchmark calls them test procedures; a track may also have a bare schedule.
@@ -45,7 +45,7 @@ def parse_challenges(root: Reader, operations: Operations) -> tuple[Challenge, .
 
 
 def _check_challenges(
-    root: Reader, key: str, items: tuple[Reader, ...], challenges: tuple[Challenge, ...]
+    root: FieldReader, key: str, items: tuple[FieldReader, ...], challenges: tuple[Challenge, ...]
 ) -> None:
     names: set[str] = set()
     for item, challenge in zip(items, challenges, strict=True):
@@ -56,13 +56,13 @@ def _check_challenges(
         names.add(challenge.name)
     defaults = [challenge.name for challenge in challenges if challenge.default]
     if len(challenges) > 1 and len(defaults) != 1:
-        found = f"{listed(defaults)} are" if defaults else "none is"
+        found = f"{quoted_list(defaults)} are" if defaults else "none is"
         root.problem(
             key, f'has {len(challenges)} challenges of which {found} marked as "default", must be exactly one'
         )
 
 
-def _challenge(item: Reader, operations: Operations, base: Mapping[str, Any]) -> Challenge:
+def _challenge(item: FieldReader, operations: Operations, base: Mapping[str, Any]) -> Challenge:
     item.required("schedule")
     return Challenge(
         name=item.required_text("name"),
@@ -75,7 +75,7 @@ def _challenge(item: Reader, operations: Operations, base: Mapping[str, Any]) ->
     )
 
 
-def _schedule(challenge: Reader, operations: Operations) -> tuple[Task | Parallel, ...]:
+def _schedule(challenge: FieldReader, operations: Operations) -> tuple[Task | Parallel, ...]:
     elements = tuple(_element(item, operations) for item in challenge.children("schedule"))
     places: dict[str, tuple[str | int, ...]] = {}
     for element in elements:
@@ -87,7 +87,7 @@ def _schedule(challenge: Reader, operations: Operations) -> tuple[Task | Paralle
     return elements
 
 
-def _element(item: Reader, operations: Operations) -> Task | Parallel:
+def _element(item: FieldReader, operations: Operations) -> Task | Parallel:
     if "parallel" in item.data:
         return _parallel(item, operations)
     return _task(item, operations, _Inherited())
@@ -104,7 +104,7 @@ class _Inherited:
     ramp_up_time_period: float | None = None
 
 
-def _bounds(item: Reader, above: _Inherited) -> _Inherited:
+def _bounds(item: FieldReader, above: _Inherited) -> _Inherited:
     """The bounds that an element writes down, the others from above."""
     read = _Inherited(
         warmup_iterations=item.integer("warmup-iterations", 0),
@@ -118,7 +118,7 @@ def _bounds(item: Reader, above: _Inherited) -> _Inherited:
     return _Inherited(**{name: inherited[name] if own[name] is None else own[name] for name in own})
 
 
-def _parallel(outer: Reader, operations: Operations) -> Parallel:
+def _parallel(outer: FieldReader, operations: Operations) -> Parallel:
     item = outer.child("parallel")
     item.required("tasks")
     above = _bounds(item, _Inherited())
@@ -126,7 +126,7 @@ def _parallel(outer: Reader, operations: Operations) -> Parallel:
     completed_by = item.text("completed-by") or None
     names = [task.name for task in tasks]
     if completed_by and completed_by != ANY_TASK and completed_by not in names:
-        hint = near(completed_by, names)
+        hint = did_you_mean(completed_by, names)
         item.problem("completed-by", f"names {quoted(completed_by)}, which is none of its tasks{hint}")
     return Parallel(
         tasks=tasks,
@@ -137,7 +137,7 @@ def _parallel(outer: Reader, operations: Operations) -> Parallel:
     )
 
 
-def _parallel_task(item: Reader, operations: Operations, above: _Inherited) -> Task:
+def _parallel_task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
     if "parallel" in item.data:
         item.problem("parallel", "cannot stand inside another parallel element")
         return Task(name="", operation=Operation("", ""), place=item.path)
@@ -147,8 +147,8 @@ def _parallel_task(item: Reader, operations: Operations, above: _Inherited) -> T
     return _task(item, operations, above)
 
 
-def _task(item: Reader, operations: Operations, above: _Inherited) -> Task:
-    operation = operation_of(item, operations)
+def _task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
+    operation = parse_task_operation(item, operations)
     bounds = _bounds(item, above)
     _check_bounds(item, bounds)
     if item.has("target-throughput") and item.has("target-interval"):
@@ -175,7 +175,7 @@ def _task(item: Reader, operations: Operations, above: _Inherited) -> Task:
     )
 
 
-def _run_on_serverless(item: Reader, operation: Operation) -> bool | None:
+def _run_on_serverless(item: FieldReader, operation: Operation) -> bool | None:
     """What the task says, else what its operation says."""
     if item.has("run-on-serverless"):
         return item.flag("run-on-serverless", False)
@@ -183,7 +183,7 @@ def _run_on_serverless(item: Reader, operation: Operation) -> bool | None:
     return None if said is None else str(said).lower() == "true"
 
 
-def _check_bounds(item: Reader, bounds: _Inherited) -> None:
+def _check_bounds(item: FieldReader, bounds: _Inherited) -> None:
     if bounds.warmup_iterations is not None and bounds.time_period is not None:
         item.problem(None, "mixes warmup-iterations with time-period, choose iterations or periods")
     if bounds.warmup_time_period is not None and bounds.iterations is not None:
@@ -196,5 +196,5 @@ def _check_bounds(item: Reader, bounds: _Inherited) -> None:
     elif warmup is None:
         item.problem(None, "has a ramp-up-time-period, which needs a warmup-time-period at least as long")
     elif warmup < ramp_up:
-        text = f"is {shown(warmup)} s, shorter than ramp-up-time-period, which is {shown(ramp_up)} s"
+        text = f"is {preview(warmup)} s, shorter than ramp-up-time-period, which is {preview(ramp_up)} s"
         item.problem("warmup-time-period", text)

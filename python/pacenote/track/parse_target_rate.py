@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pacenote.model.field_reader import LARGEST_NUMBER, Reader
-from pacenote.model.problems import shown
+from pacenote.model.field_reader import MAX_NUMBER, FieldReader
+from pacenote.model.problems import preview
 from pacenote.units import Rate
 
 _LARGEST_RATE = 1e9
@@ -14,7 +14,7 @@ _LARGEST_RATE = 1e9
 _UNPACED = (None, False, 0, "", "0", "none", "None")
 
 
-def parse_target_throughput(item: Reader) -> Rate | None:
+def parse_target_throughput(item: FieldReader) -> Rate | None:
     """A number of operations per second, or a text such as `10 docs/s`; 0 and its like mean no target."""
     value = item.data.get("target-throughput")
     if value in _UNPACED:
@@ -25,17 +25,17 @@ def parse_target_throughput(item: Reader) -> Rate | None:
     elif isinstance(value, str):
         rate = _parsed(value)
     if rate is None or math.isnan(rate.value) or rate.value < 0:
-        text = f'is {shown(value)}, must be a number of at least 0 or a text such as "10 docs/s"'
+        text = f'is {preview(value)}, must be a number of at least 0 or a text such as "10 docs/s"'
         item.problem("target-throughput", text)
         return None
-    if rate.value and not 1 / LARGEST_NUMBER <= rate.value <= _LARGEST_RATE:
-        text = f"is {shown(value)}, must be 0, or from one in 100 years to {_LARGEST_RATE:.0f} each second"
+    if rate.value and not 1 / MAX_NUMBER <= rate.value <= _LARGEST_RATE:
+        text = f"is {preview(value)}, must be 0, or from one in 100 years to {_LARGEST_RATE:.0f} each second"
         item.problem("target-throughput", text)
         return None
     return rate if rate.value else None
 
 
-def parse_target_interval(item: Reader) -> float | None:
+def parse_target_interval(item: FieldReader) -> float | None:
     """Seconds between two operations over all clients; 0 and its like mean no target."""
     value = item.data.get("target-interval")
     if value in _UNPACED:
@@ -46,12 +46,12 @@ def parse_target_interval(item: Reader) -> float | None:
         except ValueError:
             value = None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        found = shown(item.data["target-interval"])
+        found = preview(item.data["target-interval"])
         item.problem("target-interval", f"is {found}, must be a number of seconds of at least 0")
         return None
-    if value and not 1 / _LARGEST_RATE <= value <= LARGEST_NUMBER:
-        found = shown(item.data["target-interval"])
-        text = f"is {found}, must be 0, or from {1 / _LARGEST_RATE:g} to {LARGEST_NUMBER:.0f} seconds"
+    if value and not 1 / _LARGEST_RATE <= value <= MAX_NUMBER:
+        found = preview(item.data["target-interval"])
+        text = f"is {found}, must be 0, or from {1 / _LARGEST_RATE:g} to {MAX_NUMBER:.0f} seconds"
         item.problem("target-interval", text)
         return None
     return float(value)

@@ -18,9 +18,9 @@ import jinja2.defaults
 import jinja2.meta
 
 from pacenote.errors import TrackError
-from pacenote.model.messages import near, quoted
+from pacenote.model.messages import did_you_mean, quoted
 from pacenote.track.dates import DATE_FILTERS
-from pacenote.track.includes import Assembled, splice
+from pacenote.track.includes import AssembledText, assemble
 from pacenote.track.source import TrackSource
 
 _HELPERS = """\
@@ -37,10 +37,10 @@ _HELPERS = """\
 """
 _HELPER_NAMES = ("rally.helpers", "benchmark.helpers")
 _HELPER_FILE = "<helpers>"
-RESERVED = frozenset({"now", "glob", "build_flavor", "serverless_operator"})
+RESERVED_NAMES = frozenset({"now", "glob", "build_flavor", "serverless_operator"})
 """Names that Rally gives to templates itself, so that no parameter can be called so."""
 
-_NOT_PARAMETERS = RESERVED | {"rally", "benchmark", *jinja2.defaults.DEFAULT_NAMESPACE}
+_NOT_PARAMETERS = RESERVED_NAMES | {"rally", "benchmark", *jinja2.defaults.DEFAULT_NAMESPACE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Renderer:
         self._read: list[str] = []
         self._analysed: dict[str, tuple[set[str], list[str]]] = {}
 
-    def track(self, assembled: Assembled) -> str:
+    def track(self, assembled: AssembledText) -> str:
         """The rendered text of the track. Raises `TrackError` with file and line of the fragment at fault."""
         loaders = [_HELPER_LOADER, jinja2.FunctionLoader(self._include)]
         environment = jinja2.Environment(loader=jinja2.ChoiceLoader(loaders))
@@ -79,11 +79,11 @@ class Renderer:
         """The rendered text of an index or template body. Raises `TrackError` with file and line."""
         environment = jinja2.Environment(loader=_HELPER_LOADER)
         environment.globals.update(self._globals())
-        return self._render(environment, splice(self._source, file))
+        return self._render(environment, assemble(self._source, file))
 
     def unused(self) -> tuple[str, ...]:
         """Parameters that nothing rendered so far can have read, sorted."""
-        return tuple(sorted(name for name in set(self._params) - RESERVED if not self._reads(name)))
+        return tuple(sorted(name for name in set(self._params) - RESERVED_NAMES if not self._reads(name)))
 
     def known(self) -> set[str]:
         """Every parameter that something rendered so far can have read."""
@@ -122,7 +122,7 @@ class Renderer:
             "serverless_operator": self._options.serverless_operator,
         }
 
-    def _render(self, environment: jinja2.Environment, assembled: Assembled) -> str:
+    def _render(self, environment: jinja2.Environment, assembled: AssembledText) -> str:
         text = assembled.text
         try:
             return environment.from_string(text).render()
@@ -141,7 +141,7 @@ class Renderer:
         found = self._source.glob(self._source.root, pattern)
         return [self._source.shown(path) for path in found]
 
-    def _explained(self, assembled: Assembled, cause: Exception) -> TrackError:
+    def _explained(self, assembled: AssembledText, cause: Exception) -> TrackError:
         file, line = _blamed(cause)
         if file is None:
             origin = assembled.origin(line)
@@ -154,11 +154,11 @@ class Renderer:
         )
 
 
-def unused_problem(unused: tuple[str, ...], known: set[str]) -> str:
+def unused_params_message(unused: tuple[str, ...], known: set[str]) -> str:
     """The problem that parameters were given which no part of the track reads, with what may have been
     meant.
     """
-    named = [f"{quoted(name)}{near(name, known)}" for name in unused]
+    named = [f"{quoted(name)}{did_you_mean(name, known)}" for name in unused]
     return f"the track does not use the parameter{'s' if len(named) > 1 else ''} {', '.join(named)}"
 
 

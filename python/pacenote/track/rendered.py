@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from pacenote.errors import TrackError
-from pacenote.model.problems import KeyPath, Problem, shown
-from pacenote.track.includes import Assembled, Origin
-from pacenote.track.json_positions import excerpt, line_of, lines_of
+from pacenote.model.problems import KeyPath, Problem, preview
+from pacenote.track.includes import AssembledText, SourceLocation
+from pacenote.track.json_positions import excerpt, line_numbers, nearest_line
 from pacenote.track.source import TrackSource
 
 _TELLING = 6
@@ -26,16 +26,16 @@ _TELLING = 6
 _REACH = 12
 """How many lines above a place are searched for a telling one."""
 
-_Written = defaultdict[str, list[Origin]]
+_Written = defaultdict[str, list[SourceLocation]]
 """Where each line of the fragments stands, by what it says."""
 
 
 @dataclass(frozen=True)  # Without slots: what is looked up for problems is kept for the next ones.
-class Rendered:
+class RenderedTrack:
     """The rendered text of a track and what it was assembled from."""
 
     source: TrackSource
-    assembled: Assembled
+    assembled: AssembledText
     text: str
 
     def parsed(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Rendered:
         except ValueError as cause:  # more digits than Python reads
             raise TrackError(f"{self._entry} rendered holds a number that is too long") from cause
         if not isinstance(data, dict):
-            raise TrackError(f"{self._entry}: a track is a JSON object, this is {shown(data)}")
+            raise TrackError(f"{self._entry}: a track is a JSON object, this is {preview(data)}")
         return data
 
     def describe(self, problems: Iterable[Problem]) -> tuple[str, ...]:
@@ -57,11 +57,13 @@ class Rendered:
         problems = tuple(problems)
         if not problems:
             return ()
-        return tuple(f"{problem} ({self._place(line_of(self._lines, problem.path))})" for problem in problems)
+        return tuple(
+            f"{problem} ({self._place(nearest_line(self._lines, problem.path))})" for problem in problems
+        )
 
     @cached_property
     def _lines(self) -> dict[KeyPath, int]:
-        return lines_of(self.text)
+        return line_numbers(self.text)
 
     @property
     def _entry(self) -> str:
@@ -83,7 +85,7 @@ class Rendered:
     def _rendered(self) -> list[str]:
         return self.text.split("\n")
 
-    def _origin(self, line: int) -> Origin | None:
+    def _origin(self, line: int) -> SourceLocation | None:
         for number in range(line, max(0, line - _REACH), -1):
             text = self._rendered[number - 1].strip()
             if len(text) >= _TELLING and len(self._written.get(text, ())) == 1:

@@ -23,12 +23,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pacenote.errors import TrackError, UsageError
-from pacenote.model.messages import listed, quoted
-from pacenote.track.branches import best_branch, variants
-from pacenote.track.git import GitFailed, git, without_login
+from pacenote.model.messages import quoted, quoted_list
+from pacenote.track.branches import best_branch, version_variants
+from pacenote.track.git import GitError, git, strip_credentials
 from pacenote.track.source import FolderRepository
 
-DEFAULT = "default"
+DEFAULT_REPOSITORY = "default"
 """The repository that is meant when none is named."""
 
 DEFAULT_URL = "https://github.com/elastic/rally-tracks"
@@ -56,7 +56,7 @@ class Checkout(FolderRepository):
 
     def describe(self) -> str:
         """Where a track comes from, for people: whose code it is that is going to run."""
-        source = f" ({without_login(self.url)})" if self.url else ""
+        source = f" ({strip_credentials(self.url)})" if self.url else ""
         short, plus, changed = self.revision.partition("+")
         revision = f"{short[:12]}{' with local changes' if plus and changed else ''}"
         return f"repository {quoted(self.repository)}{source}, {self.label}, revision {revision}"
@@ -89,7 +89,7 @@ class GitRepository:
             checkouts.mkdir(parents=True, exist_ok=True)
             with self._alone(checkouts):
                 return self._checkout(checkouts, version, revision)
-        except GitFailed as cause:
+        except GitError as cause:
             raise TrackError(
                 f"track repository {quoted(self.name)} cannot be read: {cause}",
                 hint=f"look at {self.clone}; without it the repository is cloned again",
@@ -107,7 +107,7 @@ class GitRepository:
         try:
             self._materialise(root, commit)
             changed = _changes(root)
-        except GitFailed as cause:
+        except GitError as cause:
             raise TrackError(
                 f"revision {commit[:12]} of track repository {quoted(self.name)} cannot be checked "
                 f"out: {cause}",
@@ -134,7 +134,7 @@ class GitRepository:
             if git("config", "--get", "remote.origin.url", at=self.clone) != self.url:
                 git("remote", "set-url", "origin", self.url, at=self.clone)
             git("fetch", "--quiet", "--prune", "--tags", "--force", "origin", at=self.clone)
-        except GitFailed as cause:
+        except GitError as cause:
             return [f"track repository {quoted(self.name)} cannot be updated, it is used as it is: {cause}"]
         return []
 
@@ -151,13 +151,13 @@ class GitRepository:
                 f"track repository {quoted(self.name)} is not cloned yet, and --offline fetches nothing",
                 hint="run once without --offline, or name a track with --track-path",
             )
-        url = without_login(self.url)
+        url = strip_credentials(self.url)
         self.progress(f"cloning track repository {quoted(self.name)} from {url}")
         fresh = self.clone.with_name(f".{self.name}.clone")
         shutil.rmtree(fresh, ignore_errors=True)
         try:
             git("clone", "--quiet", "--no-checkout", "--", self.url, str(fresh))
-        except GitFailed as cause:
+        except GitError as cause:
             shutil.rmtree(fresh, ignore_errors=True)
             raise TrackError(
                 f"track repository {quoted(self.name)} cannot be cloned from {url}: {cause}",
@@ -175,20 +175,20 @@ class GitRepository:
         if branch in local:
             return f"branch {branch}", self._commit(f"{_LOCAL}{branch}")
         tags = self._names("refs/tags/")
-        for variant in variants(version):
+        for variant in version_variants(version):
             if f"v{variant}" in tags:
                 return f"tag v{variant}", self._commit(f"refs/tags/v{variant}")
         known = sorted({*remote, *local} - {"HEAD"})
         wanted = f"engine version {version}" if version else "the newest engine (master or main)"
         raise TrackError(
             f"track repository {quoted(self.name)} has no branch for {wanted}",
-            hint=f"choose one with --track-revision; branches: {listed(known[:20])}",
+            hint=f"choose one with --track-revision; branches: {quoted_list(known[:20])}",
         )
 
     def _resolve(self, revision: str) -> tuple[str, str]:
         if not revision.startswith(("-", "^")):  # an option, or everything but the revision
             for prefix in (_REMOTE, ""):
-                with contextlib.suppress(GitFailed):
+                with contextlib.suppress(GitError):
                     return revision, self._commit(f"{prefix}{revision}")
         raise TrackError(
             f"track repository {quoted(self.name)} has no revision {quoted(revision)}",
@@ -206,7 +206,7 @@ class GitRepository:
         if not (root / ".git").exists():
             self.progress(f"checking out revision {commit[:12]} of track repository {quoted(self.name)}")
             if root.exists():
-                raise GitFailed("it is no work tree of git")
+                raise GitError("it is no work tree of git")
             # Under another name until it is complete, in case we are killed. Then git holds it for locked,
             # and wants to be forced twice.
             fresh = root.with_name(f".{commit}")
@@ -223,7 +223,7 @@ class GitRepository:
         longest = time.time() - _UNUSED_S
         for folder in checkouts.iterdir():
             if folder != used and folder.is_dir() and folder.stat().st_mtime < longest:
-                with contextlib.suppress(GitFailed):
+                with contextlib.suppress(GitError):
                     if not _changes(folder):
                         git("worktree", "remove", "--force", str(folder), at=self.clone)
 
@@ -265,7 +265,7 @@ def open_repository(
         raise UsageError(
             f"--track-repository cannot be '{named}'", hint="it is a name of the configuration, or a URL"
         )
-    url = _checked({DEFAULT: DEFAULT_URL, **urls}.get(named, ""))
+    url = _checked({DEFAULT_REPOSITORY: DEFAULT_URL, **urls}.get(named, ""))
     return GitRepository(named, url, home, offline, progress)
 
 

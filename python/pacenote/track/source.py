@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pacenote.errors import TrackError
-from pacenote.model.messages import listed, near, quoted
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
 
 ENTRY_FILES = ("track.json", "workload.json")
 """Names of a track's entry file: Rally's, and OpenSearch Benchmark's."""
@@ -75,11 +75,11 @@ class FolderRepository:
 
 _FEW = 12
 
-BUNDLED = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
+BUNDLED_TRACKS = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
 """The tracks that come with Pacenote."""
 
 
-def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED,)) -> TrackSource:
+def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,)) -> TrackSource:
     """Looks a track up by name; the first repository that has it wins. It is called as it was looked up, but
     in the plain way: `a/b` for `./a//b/`.
 
@@ -91,13 +91,17 @@ def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED,)) 
             return dataclasses.replace(open_track(folder), name=Path(name).as_posix())
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
-        f"there is no track {quoted(name)}{near(name, known)}",
+        f"there is no track {quoted(name)}{did_you_mean(name, known)}",
         hint=f"{_shown(known)}; a track of your own is named with --track-path",
     )
 
 
 def _shown(known: Sequence[str]) -> str:
-    return f"tracks: {listed(known)}" if len(known) <= _FEW else "`pacenote list tracks` shows what there is"
+    return (
+        f"tracks: {quoted_list(known)}"
+        if len(known) <= _FEW
+        else "`pacenote list tracks` shows what there is"
+    )
 
 
 def open_track(path: Path) -> TrackSource:

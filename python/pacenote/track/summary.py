@@ -35,7 +35,7 @@ class TrackSummary:
     problem: str = ""
 
 
-def summarise(repository: FolderRepository, cache: Path | None = None) -> list[TrackSummary]:
+def summarize_tracks(repository: FolderRepository, cache: Path | None = None) -> list[TrackSummary]:
     """All tracks below a folder, by name. `cache` is a folder in which the result is kept until any file of
     the repository changes.
     """

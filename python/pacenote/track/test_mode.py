@@ -18,7 +18,7 @@ from pacenote.model.track import (
 )
 from pacenote.units import OPS, Rate
 
-DOCUMENTS = 1000
+TEST_MODE_DOCUMENTS = 1000
 """How many documents of each data file are used."""
 
 _LONGEST_S = 10.0
@@ -42,13 +42,13 @@ def _corpus(corpus: Corpus) -> Corpus:
     documents = tuple(_documents(file) for file in corpus.documents)
     generator = corpus.generator
     if generator is not None:
-        most = sum(file.document_count or DOCUMENTS for file in documents)
+        most = sum(file.document_count or TEST_MODE_DOCUMENTS for file in documents)
         generator = dataclasses.replace(generator, documents=min(generator.documents, most))
     return dataclasses.replace(corpus, documents=documents, generator=generator)
 
 
 def _documents(file: Documents) -> Documents:
-    if file.document_count is None or file.document_count <= DOCUMENTS:
+    if file.document_count is None or file.document_count <= TEST_MODE_DOCUMENTS:
         return file
     plain = PurePosixPath(file.document_file)
     short = str(plain.with_name(f"{plain.stem}-1k{plain.suffix}"))
@@ -56,7 +56,7 @@ def _documents(file: Documents) -> Documents:
     return dataclasses.replace(
         file,
         source_file=f"{'./' if file.source_file.startswith('./') else ''}{short}{packed}",
-        document_count=DOCUMENTS,
+        document_count=TEST_MODE_DOCUMENTS,
         compressed_bytes=None,
         uncompressed_bytes=None,
     )

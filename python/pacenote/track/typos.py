@@ -20,7 +20,7 @@ _ALIKE = 0.85
 """How alike two keys must be, by `difflib`: one letter too many, too few or swapped, or `_` for `-`."""
 
 
-def unread_keys(track: Track) -> tuple[str, ...]:
+def misspelled_keys(track: Track) -> tuple[str, ...]:
     """One warning for each key of a task that nothing reads and that is nearly one that is read.
 
     Tasks whose scheduler a plug-in brings are left out: the key may be the plug-in's.

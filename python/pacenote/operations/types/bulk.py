@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import listed, near, quoted
-from pacenote.model.problems import shown
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.model.problems import preview
 from pacenote.model.track import Corpus, Documents, Track
 from pacenote.model.work import (
     Action,
@@ -26,7 +26,7 @@ from pacenote.model.work import (
     LimitShare,
     OnConflict,
 )
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
 
 _MOST_DOCUMENTS = 2**32 - 1
@@ -41,7 +41,7 @@ Selected = tuple[tuple[Corpus, Documents], ...]
 """Data files with the corpora they belong to."""
 
 
-def select_documents(params: Reader, track: Track) -> Selected:
+def select_documents(params: FieldReader, track: Track) -> Selected:
     """The data files that the operation's `corpora`, `indices` and `data-streams` choose, in the track's
     order.
     """
@@ -50,7 +50,7 @@ def select_documents(params: Reader, track: Track) -> Selected:
     for name in chosen:
         if name not in known:
             params.problem(
-                "corpora", f"names {quoted(name)}, which is no corpus of the track{near(name, known)}"
+                "corpora", f"names {quoted(name)}, which is no corpus of the track{did_you_mean(name, known)}"
             )
     indices, streams = params.names("indices"), params.names("data-streams")
     return tuple(
@@ -63,13 +63,13 @@ def select_documents(params: Reader, track: Track) -> Selected:
     )
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     size = _bulk_size(params)
     query = {**common.query, **_bulk_query(params)}
     selected = select_documents(params, context.track)
     if not selected:
-        known = listed(corpus.name for corpus in context.track.corpora)
+        known = quoted_list(corpus.name for corpus in context.track.corpora)
         params.problem(None, f"has no documents to index; corpora of the track: {known}")
     params.flag("detailed-results", False)
     looped = params.flag("looped", False)
@@ -86,10 +86,10 @@ def _compile(params: Reader, context: Context) -> Compiled:
         retries_on_429=params.integer("retries_on_429", 0, _MOST_RETRIES) or 0,
         timeout_ms=common.timeout_ms,
     )
-    return Compiled(work, weight=size, unit="docs", finite=not looped)
+    return CompiledOperation(work, weight=size, unit="docs", finite=not looped)
 
 
-def _bulk_size(params: Reader) -> int:
+def _bulk_size(params: FieldReader) -> int:
     params.required("bulk-size")
     size = params.integer("bulk-size", 1, _MOST_DOCUMENTS) or 1
     batch = params.integer("batch-size", 1)
@@ -98,18 +98,18 @@ def _bulk_size(params: Reader) -> int:
     return size
 
 
-def _bulk_query(params: Reader) -> dict[str, str]:
+def _bulk_query(params: FieldReader) -> dict[str, str]:
     query = {key: params.text(key) for key in ("pipeline", "timeout") if params.has(key)}
     if not params.has("refresh"):
         return query
     refresh = params.data["refresh"]
     text = json_body(refresh)
     if text not in _REFRESH:
-        params.problem("refresh", f"is {shown(refresh)}, must be one of {', '.join(_REFRESH)}")
+        params.problem("refresh", f"is {preview(refresh)}, must be one of {', '.join(_REFRESH)}")
     return {**query, "refresh": text}
 
 
-def _share(params: Reader) -> float:
+def _share(params: FieldReader) -> float:
     percentage = params.number("ingest-percentage", above=True)
     if percentage is None:
         return 1.0
@@ -118,7 +118,7 @@ def _share(params: Reader) -> float:
     return min(percentage, 100.0) / 100
 
 
-def _limit(params: Reader, size: int, files: Iterable[BulkFile], clients: int) -> Limit:
+def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: int) -> Limit:
     """How much of the corpora is sent: a share of it, or so many documents."""
     count = params.integer("ingest-doc-count", 1)
     if count is None:
@@ -138,7 +138,7 @@ def _limit(params: Reader, size: int, files: Iterable[BulkFile], clients: int) -
     return LimitDocuments(count)
 
 
-def _conflicts(params: Reader, selected: Selected) -> Conflicts | None:
+def _conflicts(params: FieldReader, selected: Selected) -> Conflicts | None:
     """Which ids come again; only documents that get an id from us can have one that came before."""
     if not params.data.get("conflicts"):
         return None
@@ -158,7 +158,7 @@ def _conflicts(params: Reader, selected: Selected) -> Conflicts | None:
     )
 
 
-def _up_to(params: Reader, key: str, most: float, default: float) -> float:
+def _up_to(params: FieldReader, key: str, most: float, default: float) -> float:
     value = params.number(key)
     if value is None:
         return default
@@ -167,7 +167,7 @@ def _up_to(params: Reader, key: str, most: float, default: float) -> float:
     return min(value, most)
 
 
-def _files(selected: Selected, with_ids: bool, context: Context) -> tuple[BulkFile, ...]:
+def _files(selected: Selected, with_ids: bool, context: CompileContext) -> tuple[BulkFile, ...]:
     """Files with their corpora numbered from 0, since clients start with different corpora."""
     numbers: dict[str, int] = {}
     files = []

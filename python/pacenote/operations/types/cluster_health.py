@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls, CheckHealth, HealthStatus
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.request import join_names, path_of, read_common, read_retry
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.request import build_path, join_names, read_common, read_retry
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     wanted = params.child("request-params")
     status = wanted.choice("wait_for_status", [health.value for health in HealthStatus], "")
     check = CheckHealth(
         status=HealthStatus(status) if status else None,
         no_relocating_shards=wanted.flag("wait_for_no_relocating_shards", False),
     )
-    path = path_of("_cluster", "health", join_names(params.names("index")))
+    path = build_path("_cluster", "health", join_names(params.names("index")))
     request = replace(read_common(params).request("GET", path), check=check)
-    return Compiled(Calls((request,), read_retry(params)))
+    return CompiledOperation(Calls((request,), read_retry(params)))
 
 
 OPERATION = OperationType(
     name="cluster-health",
     compile=_compile,
     admin=True,
-    serverless=Serverless.INTERNAL,
+    serverless=ServerlessStatus.INTERNAL,
     asserted={"cluster-status": ("status",), "relocating-shards": ("relocating_shards",)},
 )

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import listed, near, quoted
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.work import Call, Calls, Composite, Item, ItemOperation, Sleep, Stream, Wait
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.compile import compile_params
 from pacenote.operations.registry import resolve_type
 
@@ -34,27 +34,27 @@ _INNER_TYPES = (
 _REMEMBERING = ("open-point-in-time", "submit-async-search")
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required("requests")
     if context.remembered is None:
         context = replace(context, remembered=frozenset(_remembered(params.data.get("requests"))))
     items = _items(params, "requests", context)
     connections = params.integer("max-connections", 1)
-    return Compiled(Calls((Composite(items, max_connections=connections),)))
+    return CompiledOperation(Calls((Composite(items, max_connections=connections),)))
 
 
-def _items(params: Reader, key: str, context: Context) -> tuple[Item, ...]:
+def _items(params: FieldReader, key: str, context: CompileContext) -> tuple[Item, ...]:
     return tuple(_item(item, context) for item in params.children(key))
 
 
-def _item(item: Reader, context: Context) -> Item:
+def _item(item: FieldReader, context: CompileContext) -> Item:
     if "stream" in item.data:
         return Stream(_items(item, "stream", context))
     kind = item.data.get("operation-type")
     name = item.text("name") or str(kind)
     if kind not in _INNER_TYPES:
         text = "is missing, and there is no stream" if kind is None else f"is {quoted(str(kind))}"
-        known = f", must be one of {listed(_INNER_TYPES)}{near(str(kind), _INNER_TYPES)}"
+        known = f", must be one of {quoted_list(_INNER_TYPES)}{did_you_mean(str(kind), _INNER_TYPES)}"
         item.problem("operation-type", text if kind is None else text + known)
         return ItemOperation(name, str(kind), ())
     work = compile_params(resolve_type(kind), item, context).work

@@ -10,18 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import AfterKey, Pages
-from pacenote.operations.assertions import SEARCH_PLACES
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.search_requests import PAGES_UNIT, object_body, paged, read_pages, search_request
+from pacenote.operations.assertions import SEARCH_PROPERTIES
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.search_requests import (
+    PAGES_UNIT,
+    compile_pages,
+    read_object_body,
+    read_pages,
+    search_request,
+)
 
 _AGGREGATIONS = ("aggs", "aggregations")
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     pages = read_pages(params, required=False)
-    body = object_body(params)
+    body = read_object_body(params)
     paths = tuple(_paths(body)) if params.has("body") else ((),)
     if len(paths) != 1:
         params.problem("body", f"has {len(paths)} composite aggregations, must have exactly one")
@@ -30,9 +36,11 @@ def _compile(params: Reader, context: Context) -> Compiled:
     if size is not None and paths[0]:
         body = _with_size(body, paths[0], size)
     # The size is that of the aggregation, not of the hits.
-    shaped = Reader({**params.data, "body": body, "results-per-page": None}, params.path, params.problems)
+    shaped = FieldReader(
+        {**params.data, "body": body, "results-per-page": None}, params.path, params.problems
+    )
     first = search_request(shaped, context)
-    return paged(Pages(first, AfterKey(paths[0]), pages=pages))
+    return compile_pages(Pages(first, AfterKey(paths[0]), pages=pages))
 
 
 def _aggregations(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -59,4 +67,4 @@ def _with_size(body: Mapping[str, Any], path: tuple[str, ...], size: int) -> dic
     return {**body, key: {**inner, path[0]: _with_size(inner[path[0]], path[1:], size)}}
 
 
-OPERATION = OperationType(name="composite-agg", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PLACES)
+OPERATION = OperationType(name="composite-agg", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PROPERTIES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.templates import create
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.templates import create_templates
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     declared = context.track.composable_templates
-    return create(params, context, declared, "_index_template", ("template", "settings"))
+    return create_templates(params, context, declared, "_index_template", ("template", "settings"))
 
 
 OPERATION = OperationType(name="create-composable-template", compile=_compile, admin=True)

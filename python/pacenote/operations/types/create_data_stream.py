@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.named_resources import compiled
-from pacenote.operations.request import path_of, read_common
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.named_resources import compile_requests
+from pacenote.operations.request import build_path, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
-    requests = (common.request("PUT", path_of("_data_stream", name)) for name in _names(params, context))
-    return compiled(params, requests)
+    requests = (common.request("PUT", build_path("_data_stream", name)) for name in _names(params, context))
+    return compile_requests(params, requests)
 
 
-def _names(params: Reader, context: Context) -> tuple[str, ...]:
+def _names(params: FieldReader, context: CompileContext) -> tuple[str, ...]:
     if context.supplied and "data-streams" in params.data:
         return params.names("data-streams")
     names = params.names("data-stream") or tuple(stream.name for stream in context.track.data_streams)

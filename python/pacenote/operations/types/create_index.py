@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
-from pacenote.model.messages import near, quoted
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.compatibility import understood
-from pacenote.operations.named_resources import compiled, supplied_pairs
-from pacenote.operations.request import json_body, path_of, read_common
+from pacenote.model.field_reader import FieldReader
+from pacenote.model.messages import did_you_mean, quoted
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.compatibility import compatible_body
+from pacenote.operations.named_resources import compile_requests, read_name_body_pairs
+from pacenote.operations.request import build_path, json_body, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     supplied = context.supplied and "indices" in params.data
-    bodies = supplied_pairs(params, "indices") if supplied else _bodies(params, context)
+    bodies = read_name_body_pairs(params, "indices") if supplied else _bodies(params, context)
     requests = (
-        common.request("PUT", path_of(name), body=None if body is None else json_body(body))
+        common.request("PUT", build_path(name), body=None if body is None else json_body(body))
         for name, body in bodies.items()
     )
-    return compiled(params, requests)
+    return compile_requests(params, requests)
 
 
-def _bodies(params: Reader, context: Context) -> dict[str, Any]:
+def _bodies(params: FieldReader, context: CompileContext) -> dict[str, Any]:
     """What to create: the body by the name of each index."""
     declared = {index.name: index.body for index in context.track.indices}
     settings = params.mapping("settings")
@@ -34,12 +34,13 @@ def _bodies(params: Reader, context: Context) -> dict[str, Any]:
     bodies: dict[str, Any] = {}
     for name in names:
         if name in declared:
-            bodies[name] = understood(_with_settings(declared[name], settings), context.engine)
+            bodies[name] = compatible_body(_with_settings(declared[name], settings), context.engine)
         elif params.has("body") or not declared:
             bodies[name] = params.data.get("body")
         else:
             params.problem(
-                "index", f"names {quoted(name)}, which the track does not declare{near(name, declared)}"
+                "index",
+                f"names {quoted(name)}, which the track does not declare{did_you_mean(name, declared)}",
             )
     return bodies
 

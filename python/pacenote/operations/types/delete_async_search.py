@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls, Recall
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_common
-from pacenote.operations.search_requests import MARKER, path_of_result, recalled_names
+from pacenote.operations.search_requests import CAPTURE_MARKER, async_search_path, captured_names
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
-    names = recalled_names(params, "delete-results-for", context)
-    request = read_common(params).request("DELETE", path_of_result(context))
-    return Compiled(Calls(tuple(replace(request, recall=Recall(name, MARKER)) for name in names or ("",))))
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+    names = captured_names(params, "delete-results-for", context)
+    request = read_common(params).request("DELETE", async_search_path(context))
+    return CompiledOperation(
+        Calls(tuple(replace(request, recall=Recall(name, CAPTURE_MARKER)) for name in names or ("",)))
+    )
 
 
 OPERATION = OperationType(name="delete-async-search", compile=_compile)

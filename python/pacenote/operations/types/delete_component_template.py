@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.templates import delete, doomed_alone
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.templates import component_templates_to_delete, delete_templates
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
-    doomed = doomed_alone(params, context, context.track.component_templates)
-    return delete(params, context, doomed, "_component_template")
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+    doomed = component_templates_to_delete(params, context, context.track.component_templates)
+    return delete_templates(params, context, doomed, "_component_template")
 
 
 OPERATION = OperationType(name="delete-component-template", compile=_compile, admin=True)

@@ -5,21 +5,21 @@ One that is not there is no failure and no work.
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.named_resources import compiled, if_there
-from pacenote.operations.request import path_of, read_common
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.named_resources import compile_requests, if_exists
+from pacenote.operations.request import build_path, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     key = "data-streams" if context.supplied and "data-streams" in params.data else "data-stream"
     names = params.names(key) or tuple(stream.name for stream in context.track.data_streams)
     if not names:
         params.problem("data-stream", "is missing, and the track declares no data streams")
     params.flag("only-if-exists", True)
-    return compiled(
-        params, (if_there(common.request("DELETE", path_of("_data_stream", name))) for name in names)
+    return compile_requests(
+        params, (if_exists(common.request("DELETE", build_path("_data_stream", name))) for name in names)
     )
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.named_resources import compiled, if_there
-from pacenote.operations.request import path_of, read_common
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.named_resources import compile_requests, if_exists
+from pacenote.operations.request import build_path, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
-    path = path_of("_ilm", "policy", params.required_text("policy-name"))
-    return compiled(params, [if_there(read_common(params).request("DELETE", path))])
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+    path = build_path("_ilm", "policy", params.required_text("policy-name"))
+    return compile_requests(params, [if_exists(read_common(params).request("DELETE", path))])
 
 
 OPERATION = OperationType(
-    name="delete-ilm-policy", compile=_compile, admin=True, serverless=Serverless.BLOCKED
+    name="delete-ilm-policy", compile=_compile, admin=True, serverless=ServerlessStatus.BLOCKED
 )

@@ -7,23 +7,23 @@ switched off before and taken back after.
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.named_resources import allowing_patterns, compiled, if_there, is_pattern
-from pacenote.operations.request import path_of, read_common
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.named_resources import allowing_wildcards, compile_requests, has_wildcard, if_exists
+from pacenote.operations.request import build_path, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     key = "indices" if context.supplied and "indices" in params.data else "index"
     names = params.names(key) or tuple(index.name for index in context.track.indices)
     if not names:
         params.problem("index", "is missing, and the track declares no indices")
     params.flag("only-if-exists", True)
-    deletes = tuple(if_there(common.request("DELETE", path_of(name))) for name in names)
-    if any(map(is_pattern, names)) and not context.is_serverless:
-        deletes = allowing_patterns(common, deletes)
-    return compiled(params, deletes)
+    deletes = tuple(if_exists(common.request("DELETE", build_path(name))) for name in names)
+    if any(map(has_wildcard, names)) and not context.is_serverless:
+        deletes = allowing_wildcards(common, deletes)
+    return compile_requests(params, deletes)
 
 
 OPERATION = OperationType(name="delete-index", compile=_compile, admin=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.templates import delete, doomed_with_indices
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.templates import delete_templates, index_templates_to_delete
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
-    doomed = doomed_with_indices(params, context, context.track.templates)
-    return delete(params, context, doomed, "_template")
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+    doomed = index_templates_to_delete(params, context, context.track.templates)
+    return delete_templates(params, context, doomed, "_template")
 
 
 OPERATION = OperationType(
-    name="delete-index-template", compile=_compile, admin=True, serverless=Serverless.BLOCKED
+    name="delete-index-template", compile=_compile, admin=True, serverless=ServerlessStatus.BLOCKED
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.request import json_body, path_of, read_common
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.request import build_path, json_body, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     interval = params.text("fixed-interval") or "1h"
     source = params.text("source-index") or context.track.sole_target() or ""
     if not source:
@@ -17,8 +17,8 @@ def _compile(params: Reader, context: Context) -> Compiled:
     body = {"fixed_interval": interval}
     if params.has("sampling-method"):
         body["sampling_method"] = params.text("sampling-method")
-    path = path_of(source, "_downsample", target)
-    return Compiled(Calls((read_common(params).request("POST", path, body=json_body(body)),)))
+    path = build_path(source, "_downsample", target)
+    return CompiledOperation(Calls((read_common(params).request("POST", path, body=json_body(body)),)))
 
 
-OPERATION = OperationType(name="downsample", compile=_compile, serverless=Serverless.INTERNAL)
+OPERATION = OperationType(name="downsample", compile=_compile, serverless=ServerlessStatus.INTERNAL)

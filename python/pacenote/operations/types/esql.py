@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls, CheckEsql
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common
 
 
-def query_calls(params: Reader, **more: Any) -> Calls:
+def query_calls(params: FieldReader, **more: Any) -> Calls:
     """The request of a query: `body`, with `query`, `filter` and what is added put into it."""
     body = {**params.mapping("body"), **more, "query": params.required_text("query")}
     if params.has("filter"):
@@ -20,9 +20,9 @@ def query_calls(params: Reader, **more: Any) -> Calls:
     return Calls((replace(request, check=CheckEsql()),))
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.flag("detailed-results", False)
-    return Compiled(query_calls(params))
+    return CompiledOperation(query_calls(params))
 
 
 OPERATION = OperationType(

@@ -6,13 +6,13 @@ not recorded.
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.model.field_reader import FieldReader
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.types.esql import query_calls
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
-    return Compiled(query_calls(params, profile=True))
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+    return CompiledOperation(query_calls(params, profile=True))
 
 
 OPERATION = OperationType(name="esql-profile", compile=_compile)

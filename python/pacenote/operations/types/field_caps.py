@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import join_names, json_body, path_of, read_common
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.request import build_path, join_names, json_body, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     index = join_names(params.names("index")) or "_all"
     body = dict(params.mapping("body"))
     if params.has("index_filter"):
@@ -16,11 +16,11 @@ def _compile(params: Reader, context: Context) -> Compiled:
     fields = params.names("fields") or ("*",)
     request = read_common(params).request(
         "POST",
-        path_of(index, "_field_caps"),
+        build_path(index, "_field_caps"),
         query={"fields": join_names(fields)},
         body=json_body(body) if body else None,
     )
-    return Compiled(Calls((request,)))
+    return CompiledOperation(Calls((request,)))
 
 
 OPERATION = OperationType(name="field-caps", compile=_compile)

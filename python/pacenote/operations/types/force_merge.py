@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls, CheckCondition, CheckEmpty, Poll, Recall, Remember, Request
-from pacenote.operations.base import Compiled, Context, Engine, OperationType, Serverless
-from pacenote.operations.request import Common, join_names, path_of, read_common
-from pacenote.operations.search_requests import MARKER
+from pacenote.operations.base import (
+    CompileContext,
+    CompiledOperation,
+    EngineInfo,
+    OperationType,
+    ServerlessStatus,
+)
+from pacenote.operations.request import CommonParams, build_path, join_names, read_common
+from pacenote.operations.search_requests import CAPTURE_MARKER
 
 _POLL_PERIOD_S = 10.0
 
@@ -22,43 +28,43 @@ _TASKS_SINCE = (8, 1)
 _LONGEST_MERGE_MS = 86_400_000
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     names = params.names("index") or params.names("data-stream") or context.track.targets()
-    path = path_of(join_names(names), "_forcemerge")
+    path = build_path(join_names(names), "_forcemerge")
     # -1 is the engines' own way to say "as many as you like".
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1) or None}
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
-        return Compiled(Calls((common.request("POST", path, query=query),)))
+        return CompiledOperation(Calls((common.request("POST", path, query=query),)))
     if _is_older(context.engine):
         merge = common.request("POST", path, query=query)
         merge = replace(merge, timeout_ms=common.timeout_ms or _LONGEST_MERGE_MS)
-        return Compiled(Calls((merge, _wait_for_all(common, period_s))))
+        return CompiledOperation(Calls((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
     start = replace(start, remember=Remember("task", "task"))
-    return Compiled(Calls((start, _wait_for_task(common, period_s))))
+    return CompiledOperation(Calls((start, _wait_for_task(common, period_s))))
 
 
-def _is_older(engine: Engine) -> bool:
+def _is_older(engine: EngineInfo) -> bool:
     numbers = tuple(int(part) for part in engine.version.split(".")[:2] if part.isdecimal())
     return engine.distribution == "elasticsearch" and len(numbers) > 1 and numbers < _TASKS_SINCE
 
 
-def _wait_for_task(common: Common, period_s: float) -> Request:
+def _wait_for_task(common: CommonParams, period_s: float) -> Request:
     return Request(
         method="GET",
-        path=f"/_tasks/{MARKER}",
+        path=f"/_tasks/{CAPTURE_MARKER}",
         headers=common.headers,
         check=CheckCondition("completed", "true"),
         # The merge is one piece of work, done when the last poll says so; starting it already counted.
         weight=0,
         poll=Poll(every_s=period_s),
-        recall=Recall("task", MARKER),
+        recall=Recall("task", CAPTURE_MARKER),
     )
 
 
-def _wait_for_all(common: Common, period_s: float) -> Request:
+def _wait_for_all(common: CommonParams, period_s: float) -> Request:
     return Request(
         method="GET",
         path="/_tasks?actions=*forcemerge*",
@@ -69,4 +75,6 @@ def _wait_for_all(common: Common, period_s: float) -> Request:
     )
 
 
-OPERATION = OperationType(name="force-merge", compile=_compile, admin=True, serverless=Serverless.INTERNAL)
+OPERATION = OperationType(
+    name="force-merge", compile=_compile, admin=True, serverless=ServerlessStatus.INTERNAL
+)

@@ -6,29 +6,31 @@ total of hits, which is only a lower bound, is not asked.
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Pages, SearchAfter
-from pacenote.operations.assertions import SEARCH_PLACES
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.assertions import SEARCH_PROPERTIES
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.search_requests import (
     PAGES_UNIT,
-    object_body,
+    compile_pages,
     page_size,
-    paged,
+    read_object_body,
     read_pages,
     search_request,
 )
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     pages = read_pages(params, required=True)
     first = search_request(params, context)
     given = params.has("body")
-    body = object_body(params) if given else {}
+    body = read_object_body(params) if given else {}
     # In a point in time the engine itself sorts hits, by where they are.
     if given and not body.get("sort") and first.recall is None and pages != 1:
         params.problem("body", "has no sort, which the next page is found by")
-    return paged(Pages(first, SearchAfter(), pages=pages, page_size=page_size(params, body)))
+    return compile_pages(Pages(first, SearchAfter(), pages=pages, page_size=page_size(params, body)))
 
 
-OPERATION = OperationType(name="paginated-search", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PLACES)
+OPERATION = OperationType(
+    name="paginated-search", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PROPERTIES
+)

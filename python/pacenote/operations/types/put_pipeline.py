@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import path_of, read_body, read_common, read_options, read_retry
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.request import build_path, read_body, read_common, read_options, read_retry
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     options = read_options(params, "master-timeout", "timeout")
     if context.is_opensearch and "master_timeout" in options:
         options["cluster_manager_timeout"] = options.pop("master_timeout")
-    path = path_of("_ingest", "pipeline", params.required_text("id"))
+    path = build_path("_ingest", "pipeline", params.required_text("id"))
     request = read_common(params).request("PUT", path, query=options, body=read_body(params))
-    return Compiled(Calls((request,), read_retry(params)))
+    return CompiledOperation(Calls((request,), read_retry(params)))
 
 
 OPERATION = OperationType(name="put-pipeline", compile=_compile, admin=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import read_body, read_common, read_retry
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     request = read_common(params).request("PUT", "/_cluster/settings", body=read_body(params))
-    return Compiled(Calls((request,), read_retry(params)))
+    return CompiledOperation(Calls((request,), read_retry(params)))
 
 
-OPERATION = OperationType(name="put-settings", compile=_compile, admin=True, serverless=Serverless.INTERNAL)
+OPERATION = OperationType(
+    name="put-settings", compile=_compile, admin=True, serverless=ServerlessStatus.INTERNAL
+)

@@ -11,13 +11,13 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
-from pacenote.model.problems import shown
+from pacenote.model.problems import preview
 from pacenote.model.work import Lane
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import clean_path, common_of, json_body, read_common, seconds_of
-from pacenote.operations.runner import Client, LaneFailure, RunResult
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.request import common_params, encode_path, json_body, read_common, seconds_param
+from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
 from pacenote.operations.types.raw_request import METHODS
 
 _PAUSE_S = 60.0
@@ -31,37 +31,37 @@ _NUMERIC: Mapping[str, Callable[[float, float], bool]] = {
 _OPERATORS = ("exists", "not_exists", *_NUMERIC)
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     path = params.required_text("path")
     if path and not path.startswith("/"):
-        params.problem("path", f"is {shown(path)}, must start with /")
+        params.problem("path", f"is {preview(path)}, must start with /")
     if params.text("method", "GET").upper() not in METHODS:
-        params.problem("method", f"is {shown(params.data['method'])}, must be one of {', '.join(METHODS)}")
+        params.problem("method", f"is {preview(params.data['method'])}, must be one of {', '.join(METHODS)}")
     params.required_text("json-path")
     params.required("criterion")
     params.number("retry-wait-interval")
     if params.has("criterion"):
         _check_criterion(params.child("criterion"))
-    return Compiled(Lane())
+    return CompiledOperation(Lane())
 
 
-def _check_criterion(criterion: Reader) -> None:
+def _check_criterion(criterion: FieldReader) -> None:
     name = criterion.required_text("operator")
     if name and name not in _OPERATORS:
-        criterion.problem("operator", f"is {shown(name)}, must be one of {', '.join(_OPERATORS)}")
+        criterion.problem("operator", f"is {preview(name)}, must be one of {', '.join(_OPERATORS)}")
     if name in _NUMERIC and _number(criterion.data.get("value")) is None:
-        criterion.problem("value", f"is {shown(criterion.data.get('value'))}, must be a number")
+        criterion.problem("value", f"is {preview(criterion.data.get('value'))}, must be a number")
 
 
-async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
     body = params.get("body")
-    method, path = str(params.get("method", "GET")).upper(), clean_path(params["path"])
+    method, path = str(params.get("method", "GET")).upper(), encode_path(params["path"])
     text = None if body is None else json_body(body)
-    request = common_of(params).request(method, path, body=text)
+    request = common_params(params).request(method, path, body=text)
     keys = params["json-path"].split(".")
     while not _fulfilled(_value((await client.send(request)).json(), keys), params):
-        await asyncio.sleep(seconds_of(params, "retry-wait-interval", _PAUSE_S))
+        await asyncio.sleep(seconds_param(params, "retry-wait-interval", _PAUSE_S))
     return RunResult()
 
 
@@ -74,7 +74,9 @@ def _fulfilled(value: Any, params: Mapping[str, Any]) -> bool:
         return False
     found, wanted = _number(value), _number(criterion["value"])
     if found is None or wanted is None:
-        raise LaneFailure(f"{quoted(params['json-path'])} is {shown(value)}, which is no number to compare")
+        raise OperationFailed(
+            f"{quoted(params['json-path'])} is {preview(value)}, which is no number to compare"
+        )
     return _NUMERIC[name](found, wanted)
 
 

@@ -5,8 +5,10 @@ Sorted by `_doc` and kept for 10 s between pages. A page that is not full is the
 
 from __future__ import annotations
 
-from pacenote.operations.assertions import SEARCH_PLACES
+from pacenote.operations.assertions import SEARCH_PROPERTIES
 from pacenote.operations.base import OperationType
-from pacenote.operations.search_requests import PAGES_UNIT, scroll
+from pacenote.operations.search_requests import PAGES_UNIT, compile_scroll
 
-OPERATION = OperationType(name="scroll-search", compile=scroll, unit=PAGES_UNIT, asserted=SEARCH_PLACES)
+OPERATION = OperationType(
+    name="scroll-search", compile=compile_scroll, unit=PAGES_UNIT, asserted=SEARCH_PROPERTIES
+)

@@ -8,17 +8,17 @@ operation do; `response-compression-enabled: false` makes an exception of it. Wi
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls
-from pacenote.operations.assertions import SEARCH_PLACES
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.search_requests import scroll, search_request
+from pacenote.operations.assertions import SEARCH_PROPERTIES
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.search_requests import compile_scroll, search_request
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if params.data.get("pages"):
-        return scroll(params, context)
-    return Compiled(Calls((search_request(params, context),)))
+        return compile_scroll(params, context)
+    return CompiledOperation(Calls((search_request(params, context),)))
 
 
-OPERATION = OperationType(name="search", compile=_compile, asserted=SEARCH_PLACES)
+OPERATION = OperationType(name="search", compile=_compile, asserted=SEARCH_PROPERTIES)

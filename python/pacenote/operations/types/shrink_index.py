@@ -11,11 +11,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Lane
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.request import Common, common_of, json_body, path_of, read_common
-from pacenote.operations.runner import Client, LaneFailure, RunResult
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.request import CommonParams, build_path, common_params, json_body, read_common
+from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
 
 SETTLE_S = 3.0
 """Pause before relocations are looked for: the engine decides on them only some time after a change."""
@@ -26,22 +26,22 @@ _NODE = "index.routing.allocation.require._name"
 _WRITES = "index.blocks.write"
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     params.required_text("source-index")
     params.required_text("target-index")
     params.required("target-body")
     params.mapping("target-body")
     params.text("shrink-node")
-    return Compiled(Lane())
+    return CompiledOperation(Lane())
 
 
-async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
-    common = common_of(params)
-    found = await client.send(common.request("GET", path_of(params["source-index"])))
+async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+    common = common_params(params)
+    found = await client.send(common.request("GET", build_path(params["source-index"])))
     sources = sorted(found.json())
     if not sources:
-        raise LaneFailure(f"no index matches {params['source-index']}")
+        raise OperationFailed(f"no index matches {params['source-index']}")
     nodes = [params["shrink-node"]] if params.get("shrink-node") else await _data_nodes(client, common)
     stem = _common_start(sources)
     body = copy.deepcopy(dict(params["target-body"]))
@@ -50,7 +50,7 @@ async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]
     for number, source in enumerate(sources):
         await _move(client, common, source, nodes[number % len(nodes)])
         target = params["target-index"] + source.removeprefix(stem)
-        path = path_of(source, "_shrink", target)
+        path = build_path(source, "_shrink", target)
         await client.send(common.request("PUT", path, body=json_body(body)))
         await _settled(client, common, target)
     return RunResult(weight=len(sources))
@@ -63,29 +63,29 @@ def _common_start(names: list[str]) -> str:
     return first[:length]
 
 
-async def _data_nodes(client: Client, common: Common) -> list[str]:
+async def _data_nodes(client: DriverClient, common: CommonParams) -> list[str]:
     query = {"filter_path": "nodes.*.name,nodes.*.roles"}
     reply = (await client.send(common.request("GET", "/_nodes", query=query))).json()
     nodes = sorted(
         node["name"] for node in reply.get("nodes", {}).values() if "data" in node.get("roles", ())
     )
     if not nodes:
-        raise LaneFailure("there is no data node to shrink on; name one as shrink-node")
+        raise OperationFailed("there is no data node to shrink on; name one as shrink-node")
     return nodes
 
 
-async def _move(client: Client, common: Common, index: str, node: str) -> None:
+async def _move(client: DriverClient, common: CommonParams, index: str, node: str) -> None:
     body = json_body({"settings": {_NODE: node, _WRITES: "true"}})
     query = {"preserve_existing": True}
-    await client.send(common.request("PUT", path_of(index, "_settings"), query=query, body=body))
+    await client.send(common.request("PUT", build_path(index, "_settings"), query=query, body=body))
     await _settled(client, common, index)
 
 
-async def _settled(client: Client, common: Common, index: str) -> None:
+async def _settled(client: DriverClient, common: CommonParams, index: str) -> None:
     """Waits until no shard of the index moves."""
     await asyncio.sleep(SETTLE_S)
     query = {"wait_for_no_relocating_shards": True}
-    health = common.request("GET", path_of("_cluster", "health", index), query=query)
+    health = common.request("GET", build_path("_cluster", "health", index), query=query)
     while (await client.send(health)).json()["relocating_shards"]:
         await asyncio.sleep(_POLL_S)
 
@@ -94,7 +94,7 @@ OPERATION = OperationType(
     name="shrink-index",
     compile=_compile,
     admin=True,
-    serverless=Serverless.BLOCKED,
+    serverless=ServerlessStatus.BLOCKED,
     run=_run,
     retried=True,
 )

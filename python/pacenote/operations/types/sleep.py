@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Sleep
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if params.required("duration") is None:
-        return Compiled(Sleep(0.0))
-    return Compiled(Sleep(params.number("duration") or 0.0))
+        return CompiledOperation(Sleep(0.0))
+    return CompiledOperation(Sleep(params.number("duration") or 0.0))
 
 
 OPERATION = OperationType(name="sleep", compile=_compile, admin=True)

@@ -5,13 +5,13 @@ A result that ends before all `pages` are fetched is a failure: the track asked 
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls, Cursor, Pages
-from pacenote.operations.base import Compiled, Context, OperationType
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required("body")
     body = params.child("body")
     if params.has("body"):
@@ -20,8 +20,8 @@ def _compile(params: Reader, context: Context) -> Compiled:
     path = "/_plugins/_sql" if context.is_opensearch else "/_sql"
     first = read_common(params).request("POST", path, body=json_body(body.data))
     if pages == 1:
-        return Compiled(Calls((first,)))
-    return Compiled(Calls((Pages(first, Cursor(), pages=pages, strict=True),)), weight=pages)
+        return CompiledOperation(Calls((first,)))
+    return CompiledOperation(Calls((Pages(first, Cursor(), pages=pages, strict=True),)), weight=pages)
 
 
 OPERATION = OperationType(name="sql", compile=_compile)

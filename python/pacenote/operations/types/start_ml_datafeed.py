@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.operations import ml
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.named_resources import compiled
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.named_resources import compile_requests
 from pacenote.operations.request import json_body, read_common, read_options
 
 _OPTIONS = ("start", "end", "timeout")
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     path = ml.path_to(params, "datafeeds", "datafeed-id", "_start")
     if not params.has("body"):
         return ml.act(params, path, *_OPTIONS)
     body = {**params.mapping("body"), **read_options(params, *_OPTIONS)}
-    return compiled(params, [read_common(params).request("POST", path, body=json_body(body))])
+    return compile_requests(params, [read_common(params).request("POST", path, body=json_body(body))])
 
 
 OPERATION = OperationType(name="start-ml-datafeed", compile=_compile, admin=True)

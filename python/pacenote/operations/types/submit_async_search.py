@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Calls, Remember
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import join_names, path_of, read_body, read_common
-from pacenote.operations.search_requests import inside_composite
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.request import build_path, join_names, read_body, read_common
+from pacenote.operations.search_requests import require_composite
 
 _NO_WAIT = {"wait_for_completion_timeout": "0"}
 """Else a quick search would be over at once and have no id."""
@@ -17,17 +17,17 @@ _KEPT = {"wait_for_completion_timeout": "1ms", "keep_on_completion": "true"}
 """OpenSearch waits at least 1 ms, and throws away a search that ends within it unless told otherwise."""
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
-    inside_composite(params, context)
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+    require_composite(params, context)
     name = params.required_text("name")
     index = join_names(params.names("index"))
     common = read_common(params)
-    path, defaults = path_of(index, "_async_search"), _NO_WAIT
+    path, defaults = build_path(index, "_async_search"), _NO_WAIT
     if context.is_opensearch:
-        path, defaults = path_of("_plugins", "_asynchronous_search"), {**_KEPT, "index": index or "_all"}
+        path, defaults = build_path("_plugins", "_asynchronous_search"), {**_KEPT, "index": index or "_all"}
     query = {key: value for key, value in defaults.items() if key not in common.query}
     request = common.request("POST", path, query=query, body=read_body(params))
-    return Compiled(Calls((replace(request, remember=Remember(name, "id")),)))
+    return CompiledOperation(Calls((replace(request, remember=Remember(name, "id")),)))
 
 
 OPERATION = OperationType(name="submit-async-search", compile=_compile)

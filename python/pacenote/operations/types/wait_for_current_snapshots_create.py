@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import Lane
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.request import common_of, path_of, read_common, seconds_of
-from pacenote.operations.runner import Client, RunResult
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.request import build_path, common_params, read_common, seconds_param
+from pacenote.operations.runner import DriverClient, RunResult
 
 _POLL_S = 1.0
 
@@ -18,25 +18,25 @@ _POLL_S = 1.0
 _SHORT = {"verbose": False, "filter_path": "snapshots.snapshot"}
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     params.required_text("repository")
     params.number("completion-recheck-wait-period")
-    return Compiled(Lane())
+    return CompiledOperation(Lane())
 
 
-async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
-    path = path_of("_snapshot", params["repository"], "_current")
-    request = common_of(params).request("GET", path, query=_SHORT)
+async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+    path = build_path("_snapshot", params["repository"], "_current")
+    request = common_params(params).request("GET", path, query=_SHORT)
     while (await client.send(request)).json().get("snapshots"):
-        await asyncio.sleep(seconds_of(params, "completion-recheck-wait-period", _POLL_S))
+        await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
     return RunResult()
 
 
 OPERATION = OperationType(
     name="wait-for-current-snapshots-create",
     compile=_compile,
-    serverless=Serverless.INTERNAL,
+    serverless=ServerlessStatus.INTERNAL,
     run=_run,
     retried=True,
 )

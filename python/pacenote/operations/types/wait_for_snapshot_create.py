@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.work import Lane
-from pacenote.operations.base import Compiled, Context, OperationType, Serverless
-from pacenote.operations.request import common_of, path_of, read_common, seconds_of
-from pacenote.operations.runner import Client, LaneFailure, RunResult
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
+from pacenote.operations.request import build_path, common_params, read_common, seconds_param
+from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
 from pacenote.operations.types.wait_for_recovery import BYTES
 
 _POLL_S = 1.0
@@ -25,21 +25,21 @@ _LOOKS = 3
 """How often a snapshot may be missing: a request to take one is answered before it is listed."""
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     params.required_text("repository")
     params.required_text("snapshot")
     params.number("completion-recheck-wait-period")
-    return Compiled(Lane(), unit=BYTES)
+    return CompiledOperation(Lane(), unit=BYTES)
 
 
-async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
-    common, folder = common_of(params), path_of("_snapshot", params["repository"])
+async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+    common, folder = common_params(params), build_path("_snapshot", params["repository"])
     name = params["snapshot"]
     running = common.request("GET", f"{folder}/_current", query={"verbose": False})
     # The statistics of a running snapshot are dear, so it is asked for them only when it has ended.
     query = {"ignore_unavailable": True}
-    status = common.request("GET", folder + path_of(name, "_status"), query=query)
+    status = common.request("GET", folder + build_path(name, "_status"), query=query)
     looks = _LOOKS
     while True:
         snapshots = (await client.send(running)).json().get("snapshots", ())
@@ -48,17 +48,17 @@ async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]
             looks -= not found
             state = found[0]["state"] if found else "MISSING" if looks <= 0 else ""
             if state in _FAILED:
-                raise LaneFailure(f"snapshot {quoted(name)} is {state.lower()}")
+                raise OperationFailed(f"snapshot {quoted(name)} is {state.lower()}")
             if state == "SUCCESS":
                 return RunResult(found[0]["stats"]["total"]["size_in_bytes"], BYTES)
-        await asyncio.sleep(seconds_of(params, "completion-recheck-wait-period", _POLL_S))
+        await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
 
 
 OPERATION = OperationType(
     name="wait-for-snapshot-create",
     compile=_compile,
     unit=BYTES,
-    serverless=Serverless.INTERNAL,
+    serverless=ServerlessStatus.INTERNAL,
     run=_run,
     retried=True,
 )

@@ -11,13 +11,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.model.field_reader import Reader
+from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.problems import Problems
 from pacenote.model.work import Lane
-from pacenote.operations.base import Compiled, Context, OperationType
-from pacenote.operations.request import common_of, path_of, read_common, seconds_of
-from pacenote.operations.runner import Client, LaneBadReply, LaneFailure, RunResult
+from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
+from pacenote.operations.request import build_path, common_params, read_common, seconds_param
+from pacenote.operations.runner import DriverClient, OperationFailed, RunResult, UnexpectedResponse
 
 _DOCUMENTS = "docs"
 
@@ -27,57 +27,57 @@ _REPORT_MS = 500
 _TIMES = ("search_time_in_ms", "processing_time_in_ms", "index_time_in_ms")
 
 
-def _compile(params: Reader, context: Context) -> Compiled:
+def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     params.required_text("transform-id")
     for key in ("force", "wait-for-completion", "wait-for-checkpoint"):
         params.flag(key, False)
     for key in ("transform-timeout", "poll-interval"):
         params.number(key)
-    return Compiled(Lane(), unit=_DOCUMENTS, finite=True)
+    return CompiledOperation(Lane(), unit=_DOCUMENTS, finite=True)
 
 
-async def _run(client: Client, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
     if not memory:
         began = time.monotonic()
         await _stop(client, params)
         memory.update(began=began, documents=0, ms=0)
-    path = path_of("_transform", params["transform-id"], "_stats")
-    request = common_of(params).request("GET", path)
+    path = build_path("_transform", params["transform-id"], "_stats")
+    request = common_params(params).request("GET", path)
     while True:
         transforms = (await client.send(request)).json().get("transforms")
         if not transforms:
-            raise LaneBadReply(f"there are no statistics of transform {quoted(params['transform-id'])}")
+            raise UnexpectedResponse(f"there are no statistics of transform {quoted(params['transform-id'])}")
         ended = _ended(transforms[0], params, memory)
         result = _report(transforms[0].get("stats", {}), ended, memory)
         if ended:
             memory.clear()
         if result is not None:
             return result
-        await asyncio.sleep(seconds_of(params, "poll-interval", 0.5))
+        await asyncio.sleep(seconds_param(params, "poll-interval", 0.5))
 
 
-async def _stop(client: Client, params: Mapping[str, Any]) -> None:
-    read = Reader(params, (), Problems())
+async def _stop(client: DriverClient, params: Mapping[str, Any]) -> None:
+    read = FieldReader(params, (), Problems())
     query = {
         "force": read.flag("force", False),
         "timeout": params.get("timeout"),
         "wait_for_completion": False,
         "wait_for_checkpoint": read.flag("wait-for-checkpoint", True),
     }
-    path = path_of("_transform", params["transform-id"], "_stop")
-    await client.send(common_of(params).request("POST", path, query=query))
+    path = build_path("_transform", params["transform-id"], "_stop")
+    await client.send(common_params(params).request("POST", path, query=query))
 
 
 def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], memory: Mapping[str, Any]) -> bool:
     name, state = quoted(params["transform-id"]), transform.get("state")
     if state == "failed":
-        raise LaneFailure(f"transform {name} failed: {transform.get('reason', 'for no reason given')}")
-    limit_s = seconds_of(params, "transform-timeout", 3600.0)
-    if state == "stopped" or not Reader(params, (), Problems()).flag("wait-for-completion", True):
+        raise OperationFailed(f"transform {name} failed: {transform.get('reason', 'for no reason given')}")
+    limit_s = seconds_param(params, "transform-timeout", 3600.0)
+    if state == "stopped" or not FieldReader(params, (), Problems()).flag("wait-for-completion", True):
         return True
     if time.monotonic() - memory["began"] > limit_s:
-        raise LaneFailure(f"transform {name} has not ended within {limit_s:g} s (transform-timeout)")
+        raise OperationFailed(f"transform {name} has not ended within {limit_s:g} s (transform-timeout)")
     return False
 
 
