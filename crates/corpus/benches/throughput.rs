@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, Conflicts, IdSeed, Ids, LineFile, Part, Recipe, generate, generator,
-    unpack,
+    ActionLines, BulkBody, BulkReader, CorpusSpec, DocumentRange, IdActionLines, IdConflicts, IdSeed,
+    LineFile, generate, generator, unpack,
 };
 
 const DOCUMENTS: u64 = 3_000_000;
@@ -25,7 +25,7 @@ fn main() {
     }
     let folder = tempfile::tempdir().unwrap();
     let logs = generator("http_logs").unwrap();
-    let recipe = Recipe { files: logs.files(DOCUMENTS), seed: 1 };
+    let recipe = CorpusSpec { files: logs.files(DOCUMENTS), seed: 1 };
     generate(logs, &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
     let data = folder.path().join("documents-241998.json");
     if wanted("open") {
@@ -44,9 +44,9 @@ fn building(data: &Path) {
     let action = ActionLines::Constant(b"{\"index\":{\"_index\":\"logs-241998\"}}\n".to_vec());
     bulks("bulk, constant action", &file, action, file.lines());
     for (what, update, recency) in [("index", false, 0.0), ("update", true, 0.0), ("recent", true, 0.5)] {
-        let conflicts = Conflicts { shuffled: true, probability: 0.25, update, recency };
+        let conflicts = IdConflicts { shuffled: true, probability: 0.25, update, recency };
         let seed = IdSeed { seed: 1, task: "index", client: 0, file: 0 };
-        let ids = Ids::new("\"logs-241998\"", &(0..file.lines()), conflicts, seed);
+        let ids = IdActionLines::new("\"logs-241998\"", &(0..file.lines()), conflicts, seed);
         let action = ActionLines::WithIds(Box::new(ids));
         bulks(&format!("bulk, ids, {what}"), &file, action, file.lines());
     }
@@ -120,7 +120,7 @@ fn opening(data: &Path) {
 }
 
 fn bulks(what: &str, file: &Arc<LineFile>, action: ActionLines, documents: u64) {
-    let part = Part { file: Arc::clone(file), first_document: 0, documents, action };
+    let part = DocumentRange { file: Arc::clone(file), first_document: 0, documents, action };
     let mut reader = BulkReader::new(vec![part], 5000).unwrap();
     let (mut body, mut bytes) = (BulkBody::new(), 0);
     let took = best(|| {

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::CorpusError;
-use crate::ids::Ids;
-use crate::lines::LineFile;
+use crate::ids::IdActionLines;
+use crate::line_file::LineFile;
 
 /// Where the action line of each document comes from.
 #[derive(Debug, Clone)]
@@ -15,12 +15,12 @@ pub enum ActionLines {
     /// The file has only sources; this line, newline included, goes before each of them.
     Constant(Vec<u8>),
     /// The file has only sources; actions have ids, some of which come again.
-    WithIds(Box<Ids>),
+    WithIds(Box<IdActionLines>),
 }
 
 /// A stretch of one data file.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct DocumentRange {
     /// The data.
     pub file: Arc<LineFile>,
     /// First document of the stretch, from 0. Counted in documents, not lines.
@@ -31,7 +31,7 @@ pub struct Part {
     pub action: ActionLines,
 }
 
-impl Part {
+impl DocumentRange {
     /// Lines per document in the file.
     fn lines_each(&self) -> u64 {
         match self.action {
@@ -127,7 +127,7 @@ pub struct BulkReader {
 
 #[derive(Debug, Clone)]
 struct Source {
-    part: Part,
+    part: DocumentRange,
     start: usize,
     /// Bytes to expect for a full bulk, reserved at once so that the first bulks do not grow step by step.
     usual_body: usize,
@@ -141,7 +141,7 @@ impl BulkReader {
     ///
     /// [`CorpusError::TooFewLines`] if a part reaches beyond its file; [`CorpusError::BadBulk`] for a bulk size of
     /// 0 or an action that is not one line.
-    pub fn new(parts: Vec<Part>, bulk_size: u32) -> Result<Self, CorpusError> {
+    pub fn new(parts: Vec<DocumentRange>, bulk_size: u32) -> Result<Self, CorpusError> {
         let mut sources = Vec::with_capacity(parts.len());
         for part in parts.into_iter().filter(|part| part.documents > 0) {
             if bulk_size == 0 {
@@ -222,7 +222,7 @@ impl BulkReader {
 }
 
 /// What a body of `part` will take: the file's mean line, and a quarter more since lines differ.
-fn usual_body(part: &Part, bulk_size: u32) -> usize {
+fn usual_body(part: &DocumentRange, bulk_size: u32) -> usize {
     let added = match &part.action {
         ActionLines::InFile => return 0,
         ActionLines::Constant(action) => action.len(),
@@ -254,7 +254,7 @@ fn interleave(action: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usi
 }
 
 /// Appends so many documents of `data`, each with its action; returns the bytes of `data` used.
-fn identify(ids: &mut Ids, data: &[u8], documents: u32, body: &mut Vec<u8>) -> usize {
+fn identify(ids: &mut IdActionLines, data: &[u8], documents: u32, body: &mut Vec<u8>) -> usize {
     let (mut start, mut left) = (0, documents);
     for newline in memchr::memchr_iter(b'\n', data).take(documents as usize) {
         ids.append(&data[start..newline], body);

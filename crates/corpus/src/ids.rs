@@ -1,16 +1,15 @@
-//! Ids of documents, of which some come again: Rally's `conflicts`, seeded.
+//! IdActionLines of documents, of which some come again: Rally's `conflicts`, seeded.
 
 use std::ops::Range;
 
 use crate::generate::random::{Random, stream_of};
-use crate::splitmix::mix;
 
 /// How much a recency of 1 leans towards recent ids; Rally's figure.
 const RECENCY_SLOPE: f64 = 30.0;
 
 /// How ids are chosen. By default every document has a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Conflicts {
+pub struct IdConflicts {
     /// New ids come in random order instead of one after another.
     pub shuffled: bool,
     /// Share of documents that get an id that came before, from 0 to 1.
@@ -36,23 +35,23 @@ pub struct IdSeed<'a> {
 
 /// Action lines with ids, for one client's documents of one file.
 #[derive(Debug, Clone)]
-pub struct Ids {
+pub struct IdActionLines {
     /// Action lines up to the id.
     index: Vec<u8>,
     update: Vec<u8>,
     first: u64,
     order: Option<Permutation>,
-    conflicts: Conflicts,
+    conflicts: IdConflicts,
     random: Random,
     /// New ids handed out since the last start.
     used: u64,
 }
 
-impl Ids {
-    /// Ids out of `range`, which is the client's own, for documents of the index whose name is `index` as JSON, quotes
+impl IdActionLines {
+    /// IdActionLines out of `range`, which is the client's own, for documents of the index whose name is `index` as JSON, quotes
     /// included. The range must have as many ids as there are documents in one pass.
     #[must_use]
-    pub fn new(index: &str, range: &Range<u64>, conflicts: Conflicts, seed: IdSeed) -> Self {
+    pub fn new(index: &str, range: &Range<u64>, conflicts: IdConflicts, seed: IdSeed) -> Self {
         let action = |verb: &str| format!("{{\"{verb}\":{{\"_index\":{index},\"_id\":\"").into_bytes();
         let stream = [stream_of(seed.task), u64::from(seed.client), seed.file as u64];
         let mut random = Random::new(seed.seed, &stream);
@@ -154,6 +153,14 @@ impl Permutation {
         }
         (high << bits) | low
     }
+}
+
+/// Mixes the bits of a number: the output function of `SplitMix64` (Steele, Lea, Flood: Fast splittable pseudorandom
+/// number generators, OOPSLA 2014).
+fn mix(number: u64) -> u64 {
+    let z = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 fn mask(bits: u32) -> u64 {

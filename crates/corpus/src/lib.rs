@@ -8,13 +8,13 @@
 //! | --- | --- |
 //! | [`unpack`](mod@unpack) | archives to the plain file, counting lines on the way: one file per kind |
 //! | `offsets` | Rally's `<file>.offset` table: where every 50,000th line starts |
-//! | [`lines`] | [`LineFile`]: a mapped ndjson file with that table |
+//! | [`line_file`] | [`LineFile`]: a mapped ndjson file with that table |
 //! | [`partition`] | which documents belong to which client (Rally's bounds) |
 //! | [`bulk`] | [`BulkReader`]: bulk bodies of one client; the hot path of indexing |
-//! | [`ids`] | [`Ids`]: action lines with ids that come again |
+//! | [`ids`] | [`IdActionLines`]: action lines with ids that come again |
 //! | [`generate`](mod@generate) | seeded generators, one file (or folder) each, and their registry |
-//! | `splitmix` | [`SplitMix64`], the smallest of random generators |
-//! | `output` | temporary file, disk guard, fsync and rename; shared by unpacking and generating |
+//! | `writer` | writes a data file: disk space check, fsync, rename; for unpacking and generating |
+//! | `temporary` | temporary files beside the file that they become |
 //! | [`checksum`] | [`crc32c`] of a file |
 //! | [`error`] | [`CorpusError`] |
 
@@ -23,21 +23,20 @@ pub mod checksum;
 pub mod error;
 pub mod generate;
 pub mod ids;
-pub mod lines;
+pub mod line_file;
 mod offsets;
-mod output;
 pub mod partition;
-mod splitmix;
+mod temporary;
 pub mod unpack;
+mod writer;
 
-pub use bulk::{ActionLines, BulkBody, BulkReader, Part};
+pub use bulk::{ActionLines, BulkBody, BulkReader, DocumentRange};
 pub use checksum::crc32c;
 pub use error::CorpusError;
 pub use generate::{
-    FileSpec, GenerateProgress, Generated, GeneratedFile, Generator, Recipe, generate, generator,
+    CorpusSpec, FileSpec, GenerateProgress, GeneratedCorpus, GeneratedFile, Generator, generate, generator,
 };
-pub use ids::{Conflicts, IdSeed, Ids};
-pub use lines::LineFile;
+pub use ids::{IdActionLines, IdConflicts, IdSeed};
+pub use line_file::LineFile;
 pub use partition::{bounds, reading_order, share_of_bulks};
-pub use splitmix::SplitMix64;
-pub use unpack::{Archive, Packing, UnpackProgress, Unpacked, unpack};
+pub use unpack::{Archive, Compression, UnpackProgress, Unpacked, unpack};

@@ -76,7 +76,7 @@ impl OffsetTable {
     /// Writes the side file of `data_file`, atomically.
     pub(crate) fn store(&self, data_file: &Path) -> io::Result<()> {
         let side = Self::side_file(data_file);
-        let mut temp = crate::output::temporary(&side)?;
+        let mut temp = crate::temporary::create_beside(&side)?;
         temp.write_all(self.text().as_bytes())?;
         temp.persist(&side).map(|_| ()).map_err(|failed| failed.error)
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use pacenote_corpus::{ActionLines, BulkBody, BulkReader, CorpusError, LineFile, Part, bounds};
+use pacenote_corpus::{ActionLines, BulkBody, BulkReader, CorpusError, DocumentRange, LineFile, bounds};
 
 const ACTION: &str = "{\"index\":{\"_index\":\"logs\"}}\n";
 
@@ -28,8 +28,8 @@ fn sources(documents: u64) -> Arc<LineFile> {
     file(&(0..documents).map(|n| source(n) + "\n").collect::<String>())
 }
 
-fn part(file: &Arc<LineFile>, first_document: u64, documents: u64, action: ActionLines) -> Part {
-    Part { file: Arc::clone(file), first_document, documents, action }
+fn part(file: &Arc<LineFile>, first_document: u64, documents: u64, action: ActionLines) -> DocumentRange {
+    DocumentRange { file: Arc::clone(file), first_document, documents, action }
 }
 
 /// All bulks as (documents, body).

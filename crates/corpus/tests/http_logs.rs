@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
 
 use pacenote_corpus::{
-    CorpusError, FileSpec, GenerateProgress, Generator, LineFile, Recipe, generate, generator,
+    CorpusError, CorpusSpec, FileSpec, GenerateProgress, Generator, LineFile, generate, generator,
 };
 
 const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
@@ -16,8 +16,8 @@ fn logs() -> &'static dyn Generator {
     generator("http_logs").expect("the generator is registered")
 }
 
-fn recipe(documents: u64, seed: u64) -> Recipe {
-    Recipe { files: logs().files(documents), seed }
+fn recipe(documents: u64, seed: u64) -> CorpusSpec {
+    CorpusSpec { files: logs().files(documents), seed }
 }
 
 fn bytes(documents: u64, seed: u64, file: usize) -> Vec<u8> {
@@ -231,7 +231,7 @@ fn a_file_has_its_name_and_its_count_from_the_caller() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, documents| FileSpec { name: name.to_owned(), documents };
     let files = vec![file("documents-191998-1k.json", 1_000), file("other.json", 50)];
-    let recipe = Recipe { files, seed: 3 };
+    let recipe = CorpusSpec { files, seed: 3 };
     generate(logs(), &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap();
     let week = parse(&fs::read(folder.path().join("documents-191998-1k.json")).unwrap());
     assert_eq!(week.len(), 1_000);
@@ -245,7 +245,7 @@ fn names_that_are_not_those_of_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for names in [vec![""], vec![".."], vec!["a/b"], vec!["/a"], vec!["a/"], vec!["a", "b", "a"]] {
         let files = names.iter().map(|name| FileSpec { name: (*name).to_owned(), documents: 1 }).collect();
-        let recipe = Recipe { files, seed: 0 };
+        let recipe = CorpusSpec { files, seed: 0 };
         let error = generate(logs(), &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, CorpusError::BadFileName { .. }), "{names:?}: {error}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -276,7 +276,7 @@ impl Generator for Short {
 #[test]
 fn a_defective_generator_is_found_out() {
     let folder = tempfile::tempdir().unwrap();
-    let recipe = Recipe { files: Short.files(5), seed: 0 };
+    let recipe = CorpusSpec { files: Short.files(5), seed: 0 };
     let error = generate(&Short, &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert!(matches!(error, CorpusError::WrongCount { announced: 5, written: 4, .. }), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

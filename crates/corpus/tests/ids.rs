@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use pacenote_corpus::{ActionLines, BulkBody, BulkReader, Conflicts, IdSeed, Ids, LineFile, Part, bounds};
+use pacenote_corpus::{
+    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, LineFile, bounds,
+};
 
-const NONE: Conflicts = Conflicts { shuffled: false, probability: 0.0, update: false, recency: 0.0 };
+const NONE: IdConflicts = IdConflicts { shuffled: false, probability: 0.0, update: false, recency: 0.0 };
 
 fn file(text: &str) -> Arc<LineFile> {
     let folder = tempfile::tempdir().unwrap();
@@ -16,14 +18,14 @@ fn file(text: &str) -> Arc<LineFile> {
     Arc::new(LineFile::open(&path).unwrap()) // the map outlives the name
 }
 
-fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: Conflicts, seed: u64) -> BulkReader {
+fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: IdConflicts, seed: u64) -> BulkReader {
     let range = bounds(file.lines(), place.0, place.1);
     let seed = IdSeed { seed, task: "index", client: place.0, file: 0 };
-    let part = Part {
+    let part = DocumentRange {
         file: Arc::clone(file),
         first_document: range.start,
         documents: range.end - range.start,
-        action: ActionLines::WithIds(Box::new(Ids::new("\"logs\"", &range, conflicts, seed))),
+        action: ActionLines::WithIds(Box::new(IdActionLines::new("\"logs\"", &range, conflicts, seed))),
     };
     BulkReader::new(vec![part], 100).unwrap()
 }
@@ -70,14 +72,14 @@ fn new_ids_are_numbers_from_the_range_of_the_client() {
 #[test]
 fn an_update_wraps_the_document() {
     let file = file("{\"a\":1}\n {\"a\":2} \r\n{\"a\":3}");
-    let always = Conflicts { probability: 1.0, update: true, ..NONE };
+    let always = IdConflicts { probability: 1.0, update: true, ..NONE };
     let expected = concat!(
         "{\"index\":{\"_index\":\"logs\",\"_id\":\"0000000000\"}}\n{\"a\":1}\n",
         "{\"update\":{\"_index\":\"logs\",\"_id\":\"0000000000\"}}\n{\"doc\":{\"a\":2}}\n",
         "{\"update\":{\"_index\":\"logs\",\"_id\":\"0000000000\"}}\n{\"doc\":{\"a\":3}}\n"
     );
     assert_eq!(text(&mut reader(&file, (0, 1), always, 1)), expected);
-    let replaced = text(&mut reader(&file, (0, 1), Conflicts { update: false, ..always }, 1));
+    let replaced = text(&mut reader(&file, (0, 1), IdConflicts { update: false, ..always }, 1));
     assert_eq!(replaced.matches("\"_id\":\"0000000000\"").count(), 3);
     assert!(!replaced.contains("doc"), "{replaced}");
 }
@@ -86,7 +88,7 @@ fn an_update_wraps_the_document() {
 fn the_share_of_conflicts_is_the_probability() {
     let file = numbered(100_000);
     for probability in [0.25, 0.9] {
-        let conflicts = Conflicts { probability, update: true, ..NONE };
+        let conflicts = IdConflicts { probability, update: true, ..NONE };
         let text = text(&mut reader(&file, (0, 1), conflicts, 3));
         let actions = actions(&text);
         let updates = actions.iter().filter(|(verb, _)| *verb == "update").count() as f64;
@@ -109,7 +111,7 @@ fn ids_that_come_again_are_any_or_recent_ones() {
     // How far back, as a share of the ids so far, earlier ids lie.
     let file = numbered(60_000);
     let distance = |recency: f64| {
-        let conflicts = Conflicts { probability: 0.5, update: true, recency, ..NONE };
+        let conflicts = IdConflicts { probability: 0.5, update: true, recency, ..NONE };
         let (mut used, mut sum, mut count) = (0_u64, 0.0, 0_u32);
         for (verb, id) in actions(&text(&mut reader(&file, (0, 1), conflicts, 5))) {
             match verb {
@@ -139,12 +141,12 @@ fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
         let mut owner: HashMap<u64, u32> = HashMap::new();
         for client in 0..7 {
             let range = bounds(10_007, client, 7);
-            let all_new = text(&mut reader(&file, (client, 7), Conflicts { shuffled, ..NONE }, 1));
+            let all_new = text(&mut reader(&file, (client, 7), IdConflicts { shuffled, ..NONE }, 1));
             let mut ids: Vec<u64> = actions(&all_new).into_iter().map(|(_, id)| id).collect();
             assert_eq!(ids.is_sorted(), !shuffled);
             ids.sort_unstable();
             assert!(ids.into_iter().eq(range), "without conflicts the whole range is used");
-            let conflicts = Conflicts { shuffled, probability: 0.5, update: false, recency: 0.0 };
+            let conflicts = IdConflicts { shuffled, probability: 0.5, update: false, recency: 0.0 };
             for (_, id) in actions(&text(&mut reader(&file, (client, 7), conflicts, 1))) {
                 assert_eq!(*owner.entry(id).or_insert(client), client);
             }
@@ -155,7 +157,7 @@ fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
 #[test]
 fn chance_is_of_the_seed_and_of_the_client() {
     let file = numbered(1000);
-    let conflicts = Conflicts { shuffled: true, probability: 0.5, update: true, recency: 0.5 };
+    let conflicts = IdConflicts { shuffled: true, probability: 0.5, update: true, recency: 0.5 };
     let of = |place, seed| text(&mut reader(&file, place, conflicts, seed));
     assert_eq!(of((0, 1), 1), of((0, 1), 1));
     assert_ne!(of((0, 1), 1), of((0, 1), 2));
@@ -166,7 +168,7 @@ fn chance_is_of_the_seed_and_of_the_client() {
 #[test]
 fn another_pass_has_the_same_new_ids_and_nothing_is_allocated() {
     let file = numbered(1000);
-    let conflicts = Conflicts { shuffled: true, probability: 0.3, update: true, recency: 0.0 };
+    let conflicts = IdConflicts { shuffled: true, probability: 0.3, update: true, recency: 0.0 };
     let mut reader = reader(&file, (0, 1), conflicts, 1);
     let first = text(&mut reader);
     reader.rewind();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pacenote_corpus::{FileSpec, GenerateProgress, LineFile, Recipe, UnpackProgress};
+use pacenote_corpus::{CorpusSpec, FileSpec, GenerateProgress, LineFile, UnpackProgress};
 use pyo3::prelude::*;
 
 use crate::core_error;
@@ -60,7 +60,7 @@ pub fn generators() -> Vec<&'static str> {
     pacenote_corpus::generate::names().collect()
 }
 
-/// Version of a generator: another one makes other bytes of the same recipe.
+/// Version of a generator: a new one means other bytes for the same files and seed.
 #[pyfunction]
 pub fn generator_version(name: &str) -> PyResult<u32> {
     Ok(find(name)?.version())
@@ -90,12 +90,12 @@ pub fn generate(
 ) -> PyResult<(u32, Vec<FileRow>)> {
     let generator = find(name)?;
     let files = files.into_iter().map(|(name, documents)| FileSpec { name, documents }).collect();
-    let recipe = Recipe { files, seed };
+    let spec = CorpusSpec { files, seed };
     let py = progress.py();
     let mut pulse = Pulse::new(progress.unbind());
     let made = py.detach(|| {
         let mut tell = |at: GenerateProgress| pulse.tell(at.documents, at.documents_total);
-        pacenote_corpus::generate(generator, &recipe, &folder, &mut tell)
+        pacenote_corpus::generate(generator, &spec, &folder, &mut tell)
     });
     let made = pulse.finish(made)?;
     let files = made.files.into_iter().map(|file| (file.name, file.documents, file.bytes)).collect();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use super::FileSpec;
+use super::generator::FileSpec;
 use super::random::{Random, Streams, stream_of};
 
 /// Bytes handed to the sink at once, about.
@@ -25,12 +25,12 @@ pub(crate) trait Documents: Sync {
 ///
 /// The periods of a corpus are near 1000 divided by how often it is wanted in the small file of the test mode.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Every {
+pub(crate) struct Periodic {
     pub(crate) period: u64,
     pub(crate) first: u64,
 }
 
-impl Every {
+impl Periodic {
     /// Of a document that has this place, how many had it before.
     #[inline]
     pub(crate) fn turn(self, index: u64) -> Option<u64> {

@@ -9,9 +9,9 @@
 use std::io::{self, Write};
 
 use super::append::{decimal, text};
-use super::documents::{self, Documents, Every};
-use super::random::{Random, Urn};
-use super::{FileSpec, Generator, only};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator, single_file};
+use super::random::{Random, WeightTable};
 
 const VERSION: u32 = 1;
 
@@ -98,17 +98,17 @@ const PLACES: [(i64, i64, i64, u64); 72] = [
 ];
 
 /// The nearest ring around (7, 55) has little but water: islands and the coast of Jutland.
-const NEAR_RING: Every = Every { period: 125, first: 17 };
+const NEAR_RING: Periodic = Periodic { period: 125, first: 17 };
 const ISLANDS: Point = (83 * DEGREE / 10, 549 * DEGREE / 10);
 
 /// Points between 73204.77 m and 73204.78 m from (7, 55), also after an index has rounded them.
-const AT_73_KM: Every = Every { period: 499, first: 31 };
+const AT_73_KM: Periodic = Periodic { period: 499, first: 31 };
 const POINTS_AT_73_KM: [Point; 3] =
     [(81_167_977, 548_530_414), (80_915_838, 552_084_602), (81_163_481, 551_582_648)];
 
 /// Points of the map.
 struct Map {
-    urn: Urn,
+    urn: WeightTable,
     shape: bool,
 }
 
@@ -160,11 +160,11 @@ impl Generator for Points {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("documents.json", documents)
+        single_file("documents.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {
-        let map = Map { urn: Urn::new(&PLACES.map(|(.., weight)| weight)), shape: self.shape };
+        let map = Map { urn: WeightTable::new(&PLACES.map(|(.., weight)| weight)), shape: self.shape };
         documents::write(&map, file.documents, documents::streams(seed, VERSION, file), threads, sink)
     }
 }

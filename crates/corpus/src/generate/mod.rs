@@ -11,7 +11,9 @@
 
 mod append;
 mod big5;
+mod daily_load;
 mod documents;
+mod generator;
 mod geonames;
 mod geopoint;
 mod http_logs;
@@ -21,7 +23,6 @@ mod percolator;
 mod pmc;
 mod prose;
 pub(crate) mod random;
-mod rhythm;
 mod split;
 mod stackoverflow;
 
@@ -31,47 +32,18 @@ use std::ops::ControlFlow;
 use std::path::{Component, Path};
 use std::thread;
 
-use crate::error::CorpusError;
-use crate::output::{Output, REPORT_EVERY, Sealed, free_space};
+pub use generator::{FileSpec, Generator};
 
-/// One file of a corpus, as announced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileSpec {
-    /// File name, without a folder.
-    pub name: String,
-    /// Its documents.
-    pub documents: u64,
-}
+use crate::error::CorpusError;
+use crate::writer::{Output, REPORT_EVERY, SyncedFile, free_space};
 
 /// What to generate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recipe {
+pub struct CorpusSpec {
     /// The files, each by its own name: a track's own, or those of [`Generator::files`].
     pub files: Vec<FileSpec>,
     /// Seed of all randomness.
     pub seed: u64,
-}
-
-/// A source of seeded data.
-pub trait Generator: Sync {
-    /// The name of the corpus it stands in for, as tracks spell it.
-    fn name(&self) -> &'static str;
-
-    /// Raised whenever the same recipe gives other bytes than before.
-    fn version(&self) -> u32;
-
-    /// The files of a corpus of `documents` documents, as the public track declares them; their documents add up to
-    /// exactly that.
-    fn files(&self, documents: u64) -> Vec<FileSpec>;
-
-    /// Writes one file in large pieces. Its bytes depend on its name, its documents and the seed, never on `threads`,
-    /// the number of threads that may work on it. Where a corpus has several files or kinds of them the name says
-    /// which one it is; a name that says nothing is as good as any other.
-    ///
-    /// # Errors
-    ///
-    /// Only those of `sink`.
-    fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()>;
 }
 
 /// All generators.
@@ -106,11 +78,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     GENERATORS.iter().map(|generator| generator.name())
 }
 
-/// The files of a corpus that has one.
-fn only(name: &str, documents: u64) -> Vec<FileSpec> {
-    vec![FileSpec { name: name.to_owned(), documents }]
-}
-
 /// How far generating has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GenerateProgress {
@@ -135,7 +102,7 @@ pub struct GeneratedFile {
 
 /// A corpus that was generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
+pub struct GeneratedCorpus {
     /// The generator's name.
     pub generator: &'static str,
     /// The generator's version: same version and recipe, same bytes.
@@ -156,10 +123,10 @@ pub struct Generated {
 /// a defective generator.
 pub fn generate(
     generator: &dyn Generator,
-    recipe: &Recipe,
+    recipe: &CorpusSpec,
     folder: &Path,
     progress: &mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
-) -> Result<Generated, CorpusError> {
+) -> Result<GeneratedCorpus, CorpusError> {
     check_names(&recipe.files, folder)?;
     let documents_total = recipe.files.iter().map(|file| file.documents).sum();
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
@@ -183,8 +150,8 @@ pub fn generate(
         files.push(GeneratedFile { name: spec.name.clone(), documents: spec.documents, bytes });
         whole.push(sealed);
     }
-    whole.into_iter().try_for_each(|file| Sealed::publish(file).map(|_| ()))?;
-    Ok(Generated { generator: generator.name(), version: generator.version(), files })
+    whole.into_iter().try_for_each(|file| SyncedFile::publish(file).map(|_| ()))?;
+    Ok(GeneratedCorpus { generator: generator.name(), version: generator.version(), files })
 }
 
 /// Each name is one of a file, and of another file than the others.

@@ -7,15 +7,15 @@
 use std::io::{self, Write};
 
 use super::append::text;
-use super::documents::{self, Documents, Every};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator, single_file};
 use super::prose::Words;
 use super::random::Random;
-use super::{FileSpec, Generator, only};
 
 const VERSION: u32 = 1;
 
 /// What the documents of the track find, for every fifth of the queries below.
-const WANTED: Every = Every { period: 200, first: 23 };
+const WANTED: Periodic = Periodic { period: 200, first: 23 };
 const QUERIES: [[&str; 4]; 5] = [
     ["president bush", "president bush speech", "laura bush", "bush administration"],
     ["saddam hussein", "saddam hussein trial", "hussein capture", "saddam"],
@@ -25,7 +25,7 @@ const QUERIES: [[&str; 4]; 5] = [
 ];
 
 /// Other queries: what people look for on the web.
-const OTHER: Every = Every { period: 200, first: 129 };
+const OTHER: Periodic = Periodic { period: 200, first: 129 };
 const TOPICS: &str = "free music lyrics school county city home for sale new york pictures of florida texas games \
     online movie high cars used jobs real estate hotels beach cheap tickets airline university state recipes chicken \
     baby names dog breeds weather news bank credit card phone number yahoo myspace ebay mapquest craigslist health \
@@ -67,7 +67,7 @@ impl Generator for Percolator {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("queries-2.json", documents)
+        single_file("queries-2.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

@@ -1,8 +1,13 @@
-//! Random numbers whose bytes never change: our own, in integers only.
+//! Random numbers that are the same on every machine and in every version: a published algorithm, drawn in integers.
 
 use std::ops::Range;
 
-use crate::splitmix::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
+
+/// How far the state of `SplitMix64` moves with each number (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, OOPSLA 2014).
+const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The number of a file's stream, from its name: FNV-1a, 64 bits.
 pub(crate) fn stream_of(name: &str) -> u64 {
@@ -13,28 +18,27 @@ pub(crate) fn stream_of(name: &str) -> u64 {
 /// xoshiro256++ 1.0 (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2019; public domain), seeded
 /// through `SplitMix64` as its authors advise.
 #[derive(Debug, Clone)]
-pub(crate) struct Random {
-    state: [u64; 4],
-}
+pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
     /// An independent stream for each `stream` (a path of numbers: version, file, purpose) under one seed.
     pub(crate) fn new(seed: u64, stream: &[u64]) -> Self {
-        let mut mixed = SplitMix64(seed);
+        let mut mixed = SplitMix64::seed_from_u64(seed);
         for part in stream {
-            mixed = SplitMix64(mixed.draw() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93));
+            mixed = SplitMix64::seed_from_u64(mixed.next_u64() ^ part.wrapping_mul(0xd6e8_feb8_6659_fd93));
         }
-        Self { state: std::array::from_fn(|_| mixed.draw()) }
+        Self::from_splitmix(mixed)
+    }
+
+    /// A generator whose state is the next four numbers of `source`.
+    fn from_splitmix(mut source: SplitMix64) -> Self {
+        Self(Xoshiro256PlusPlus::from_rng(&mut source))
     }
 
     /// 64 random bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
-        let [s0, s1, s2, s3] = self.state;
-        let result = s0.wrapping_add(s3).rotate_left(23).wrapping_add(s0);
-        let (s2, s3) = (s2 ^ s0, s3 ^ s1);
-        self.state = [s0 ^ s3, s1 ^ s2, s2 ^ (s1 << 17), s3.rotate_left(45)];
-        result
+        self.0.next_u64()
     }
 
     /// A number below `bound` (0 for a bound of 0), by multiplication (Lemire 2019, without its rejection step: the
@@ -129,22 +133,21 @@ impl Streams {
     /// Stream `index`. The streams are stretches of one sequence of `SplitMix64`, four numbers each.
     #[inline]
     pub(crate) fn stream(self, index: u64) -> Random {
-        let step = 4_u64.wrapping_mul(SplitMix64::STEP);
-        let mut at = SplitMix64(self.base.wrapping_add(index.wrapping_mul(step)));
-        Random { state: std::array::from_fn(|_| at.draw()) }
+        let step = 4_u64.wrapping_mul(SPLITMIX_STEP);
+        Random::from_splitmix(SplitMix64::seed_from_u64(self.base.wrapping_add(index.wrapping_mul(step))))
     }
 }
 
 /// Draws an index in proportion to its weight from 16 random bits: a list of 65,536 places, each holding an index.
 ///
-/// Coarser than [`Alias`], but four draws from one random number. An index with less than its 65,536th share has one
+/// Coarser than [`AliasTable`], but four draws from one random number. An index with less than its 65,536th share has one
 /// place or none.
 #[derive(Debug, Clone)]
-pub(crate) struct Urn {
+pub(crate) struct WeightTable {
     places: Vec<u16>,
 }
 
-impl Urn {
+impl WeightTable {
     /// For at most 65,536 weights that are not all zero.
     pub(crate) fn new(weights: &[u64]) -> Self {
         let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
@@ -180,12 +183,12 @@ impl Urn {
 /// Draws an index in proportion to its weight in constant time: Walker's alias method, built as Vose describes (A
 /// linear algorithm for generating random numbers with a given distribution, 1991), in integers.
 #[derive(Debug, Clone)]
-pub(crate) struct Alias {
+pub(crate) struct AliasTable {
     /// Per column: the threshold below which the column itself is drawn, and the other index.
     columns: Vec<(u32, u32)>,
 }
 
-impl Alias {
+impl AliasTable {
     /// For weights that are not all zero, fewer than 2^32 of them, with a sum below 2^64.
     pub(crate) fn new(weights: &[u64]) -> Self {
         let count = weights.len() as u128;
@@ -221,10 +224,11 @@ mod tests {
     #[test]
     fn matches_the_published_algorithms() {
         // SplitMix64 from 0 and xoshiro256++ from the state 1, 2, 3, 4: the vectors the authors' code prints.
-        let mut state = SplitMix64(0);
-        assert_eq!(state.draw(), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(state.draw(), 0x6e78_9e6a_a1b9_65f4);
-        let mut random = Random { state: [1, 2, 3, 4] };
+        let mut splitmix = SplitMix64::seed_from_u64(0);
+        assert_eq!(splitmix.next_u64(), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(splitmix.next_u64(), 0x6e78_9e6a_a1b9_65f4);
+        let state: Vec<u8> = [1_u64, 2, 3, 4].into_iter().flat_map(u64::to_le_bytes).collect();
+        let mut random = Random(Xoshiro256PlusPlus::from_seed(state.try_into().unwrap()));
         let drawn: Vec<u64> = (0..4).map(|_| random.next()).collect();
         assert_eq!(drawn, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
     }
@@ -241,7 +245,7 @@ mod tests {
     #[test]
     fn alias_keeps_the_weights() {
         let weights = [1, 0, 7, 100, 3, 50, 50, 789];
-        let (alias, mut random, mut drawn) = (Alias::new(&weights), Random::new(7, &[]), [0_u64; 8]);
+        let (alias, mut random, mut drawn) = (AliasTable::new(&weights), Random::new(7, &[]), [0_u64; 8]);
         for _ in 0..1_000_000 / 4 {
             drawn[alias.pick(random.next())] += 4;
         }
@@ -264,12 +268,12 @@ mod tests {
 
     #[test]
     fn an_urn_keeps_the_weights() {
-        let urn = Urn::new(&[1, 0, 2, 5, 0]);
+        let urn = WeightTable::new(&[1, 0, 2, 5, 0]);
         let mut counts = [0; 5];
         (0..=u16::MAX).for_each(|bits| counts[urn.pick(bits)] += 1);
         assert_eq!(counts, [8192, 0, 16_384, 40_960, 0]);
         let mut counts = [0; 100];
-        let zipf = Urn::zipf(100, 1);
+        let zipf = WeightTable::zipf(100, 1);
         (0..=u16::MAX).for_each(|bits| counts[zipf.pick(bits)] += 1);
         assert!(counts.is_sorted_by(|one, next| next <= &(one + 1)) && counts[99] > 100, "{counts:?}");
     }

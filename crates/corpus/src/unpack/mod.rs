@@ -1,9 +1,10 @@
 //! Unpacking of corpora, in one streaming pass that also counts the lines.
 
-mod beside;
-mod blocks;
+mod fill;
 mod members;
+mod parallel_bzip2;
 mod tar;
+mod writer_thread;
 mod zip;
 
 use std::cell::Cell;
@@ -12,14 +13,15 @@ use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use beside::Belt;
-use blocks::Blocks;
+use fill::fill;
 use members::Choice;
+use parallel_bzip2::Blocks;
 use tar::Tar;
+use writer_thread::Belt;
 
 use crate::error::CorpusError;
-use crate::lines;
-use crate::output::{FreeSpace, Output, REPORT_EVERY, free_space};
+use crate::line_file::map;
+use crate::writer::{FreeSpace, Output, REPORT_EVERY, free_space};
 
 /// Compressed bytes read at once.
 const READ_SIZE: usize = 1 << 20;
@@ -37,7 +39,7 @@ const MOST_TIMES: u64 = 1000;
 
 /// How a stream of bytes is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Packing {
+pub enum Compression {
     /// Not at all.
     None,
     /// gzip, one member or many.
@@ -52,27 +54,27 @@ pub enum Packing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Archive {
     /// Only the data file, perhaps packed.
-    Stream(Packing),
+    Stream(Compression),
     /// A tar archive, perhaps packed.
-    Tar(Packing),
+    Tar(Compression),
     /// A zip archive.
     Zip,
 }
 
 /// Endings of names; those that contain others come first.
 const ENDINGS: [(&str, Archive); 12] = [
-    (".tar.gz", Archive::Tar(Packing::Gzip)),
-    (".tar.bz2", Archive::Tar(Packing::Bzip2)),
-    (".tar.zst", Archive::Tar(Packing::Zstd)),
-    (".tgz", Archive::Tar(Packing::Gzip)),
-    (".tbz", Archive::Tar(Packing::Bzip2)),
-    (".tbz2", Archive::Tar(Packing::Bzip2)),
-    (".tzst", Archive::Tar(Packing::Zstd)),
-    (".tar", Archive::Tar(Packing::None)),
+    (".tar.gz", Archive::Tar(Compression::Gzip)),
+    (".tar.bz2", Archive::Tar(Compression::Bzip2)),
+    (".tar.zst", Archive::Tar(Compression::Zstd)),
+    (".tgz", Archive::Tar(Compression::Gzip)),
+    (".tbz", Archive::Tar(Compression::Bzip2)),
+    (".tbz2", Archive::Tar(Compression::Bzip2)),
+    (".tzst", Archive::Tar(Compression::Zstd)),
+    (".tar", Archive::Tar(Compression::None)),
     (".zip", Archive::Zip),
-    (".gz", Archive::Stream(Packing::Gzip)),
-    (".bz2", Archive::Stream(Packing::Bzip2)),
-    (".zst", Archive::Stream(Packing::Zstd)),
+    (".gz", Archive::Stream(Compression::Gzip)),
+    (".bz2", Archive::Stream(Compression::Bzip2)),
+    (".zst", Archive::Stream(Compression::Zstd)),
 ];
 
 impl Archive {
@@ -89,7 +91,7 @@ impl Archive {
         let known = ENDINGS.iter().find(|(ending, _)| lower.ends_with(ending));
         match known {
             Some((ending, kind)) => (*kind, name[..name.len() - ending.len()].to_owned()),
-            None => (Self::Stream(Packing::None), name),
+            None => (Self::Stream(Compression::None), name),
         }
     }
 }
@@ -137,7 +139,7 @@ pub fn unpack(
     max_bytes: Option<u64>,
     progress: &mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 ) -> Result<Unpacked, CorpusError> {
-    let limits = Limits { max_bytes, unknown: MOST_BYTES, free_space, threads: blocks::threads() };
+    let limits = Limits { max_bytes, unknown: MOST_BYTES, free_space, threads: parallel_bzip2::threads() };
     unpack_within(archive, folder, limits, progress)
 }
 
@@ -159,7 +161,7 @@ fn unpack_within(
     let file = File::open(archive).map_err(|cause| CorpusError::read(archive, cause))?;
     let size = file.metadata().map_err(|cause| CorpusError::read(archive, cause))?.len();
     let (kind, name) = Archive::split(archive);
-    if kind == Archive::Stream(Packing::None) {
+    if kind == Archive::Stream(Compression::None) {
         return Ok(Unpacked { path: archive.to_path_buf(), bytes: size, lines: None });
     }
     if size == 0 {
@@ -181,7 +183,7 @@ fn unpack_within(
     let mut unpacked = job.unpack(kind);
     if let Err(CorpusError::Corrupt { cause, .. }) = &unpacked
         && cause.kind() == io::ErrorKind::InvalidData
-        && matches!(kind, Archive::Stream(Packing::Bzip2) | Archive::Tar(Packing::Bzip2))
+        && matches!(kind, Archive::Stream(Compression::Bzip2) | Archive::Tar(Compression::Bzip2))
         && job.limits.threads > 1
     {
         // A guess where its blocks begin may have been wrong; the ordinary decoder makes none.
@@ -234,7 +236,7 @@ impl Job<'_> {
         Output::create(&self.target, self.limits.free_space)
     }
 
-    fn tar(&mut self, packing: Packing) -> Result<Output, CorpusError> {
+    fn tar(&mut self, packing: Compression) -> Result<Output, CorpusError> {
         let (archive, name) = (self.archive, self.name.clone());
         let mut tar = Tar::new(self.stream(packing)?);
         let (mut choice, mut kept) = (Choice::new(&name), None);
@@ -256,7 +258,7 @@ impl Job<'_> {
     fn zip(&mut self) -> Result<Output, CorpusError> {
         let (archive, name) = (self.archive, self.name.clone());
         let corrupt = |cause| CorpusError::corrupt(archive, cause);
-        let map = lines::map(archive)?;
+        let map = map(archive)?;
         let (mut choice, mut kept) = (Choice::new(&name), None);
         for member in zip::Members::of(&map).map_err(corrupt)? {
             let member = member.map_err(corrupt)?;
@@ -270,12 +272,12 @@ impl Job<'_> {
         self.read.set(start);
         let source = Counting { source: data, read: self.read };
         let stream = match (member.encrypted, member.method) {
-            (false, zip::STORED) => decoder(Packing::None, source),
+            (false, zip::STORED) => decoder(Compression::None, source),
             (false, zip::DEFLATE) => {
                 Ok(Box::new(flate2::read::DeflateDecoder::new(source)) as Box<dyn Read + '_>)
             }
-            (false, zip::BZIP2) => decoder(Packing::Bzip2, source),
-            (false, zip::ZSTD) => decoder(Packing::Zstd, source),
+            (false, zip::BZIP2) => decoder(Compression::Bzip2, source),
+            (false, zip::ZSTD) => decoder(Compression::Zstd, source),
             (true, _) => return Err(self.unsupported("it is encrypted".to_owned())),
             (false, method) => {
                 return Err(self.unsupported(format!("it is packed by method {method} of zip")));
@@ -304,7 +306,9 @@ impl Job<'_> {
         output: Option<&mut Output>,
     ) -> Result<(), CorpusError> {
         match output {
-            Some(output) => beside::write(output, WRITE_SIZE, |belt| self.pass(name, stream, Some(belt))),
+            Some(output) => {
+                writer_thread::write(output, WRITE_SIZE, |belt| self.pass(name, stream, Some(belt)))
+            }
             None => self.pass(name, stream, None),
         }
     }
@@ -351,11 +355,11 @@ impl Job<'_> {
 
 impl<'a> Job<'a> {
     /// The archive without its packing.
-    fn stream(&self, packing: Packing) -> Result<Box<dyn Read + 'a>, CorpusError> {
+    fn stream(&self, packing: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
         let (archive, read, threads) = (self.archive, self.read, self.limits.threads);
         let unread = |cause| CorpusError::read(archive, cause);
-        if packing == Packing::Bzip2 && threads > 1 {
-            return Ok(Box::new(Blocks::new(lines::map(archive)?, threads, read).map_err(unread)?));
+        if packing == Compression::Bzip2 && threads > 1 {
+            return Ok(Box::new(Blocks::new(map(archive)?, threads, read).map_err(unread)?));
         }
         read.set(0);
         let source = File::open(archive).map_err(unread)?;
@@ -363,27 +367,13 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Reads until the buffer is full or the stream ends; decoders hand out small pieces.
-fn fill(stream: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match stream.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
-fn decoder<'a>(packing: Packing, source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+fn decoder<'a>(packing: Compression, source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let source = BufReader::with_capacity(READ_SIZE, source);
     Ok(match packing {
-        Packing::None => Box::new(source),
-        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
-        Packing::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
-        Packing::Zstd => {
+        Compression::None => Box::new(source),
+        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
+        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
+        Compression::Zstd => {
             let mut frames = zstd::Decoder::with_buffer(source)?;
             frames.window_log_max(ZSTD_WINDOW)?;
             Box::new(frames)
@@ -454,16 +444,16 @@ mod tests {
     #[test]
     fn kinds_and_data_files_by_name() {
         for (name, kind, data) in [
-            ("a.json", Archive::Stream(Packing::None), "a.json"),
-            ("a", Archive::Stream(Packing::None), "a"),
-            ("a.json.gz", Archive::Stream(Packing::Gzip), "a.json"),
-            ("a.json.BZ2", Archive::Stream(Packing::Bzip2), "a.json"),
-            ("a.ndjson.zst", Archive::Stream(Packing::Zstd), "a.ndjson"),
-            ("a.json.tar.gz", Archive::Tar(Packing::Gzip), "a.json"),
-            ("a.json.tar.bz2", Archive::Tar(Packing::Bzip2), "a.json"),
-            ("a.json.tar.zst", Archive::Tar(Packing::Zstd), "a.json"),
-            ("a.json.tgz", Archive::Tar(Packing::Gzip), "a.json"),
-            ("a.json.tar", Archive::Tar(Packing::None), "a.json"),
+            ("a.json", Archive::Stream(Compression::None), "a.json"),
+            ("a", Archive::Stream(Compression::None), "a"),
+            ("a.json.gz", Archive::Stream(Compression::Gzip), "a.json"),
+            ("a.json.BZ2", Archive::Stream(Compression::Bzip2), "a.json"),
+            ("a.ndjson.zst", Archive::Stream(Compression::Zstd), "a.ndjson"),
+            ("a.json.tar.gz", Archive::Tar(Compression::Gzip), "a.json"),
+            ("a.json.tar.bz2", Archive::Tar(Compression::Bzip2), "a.json"),
+            ("a.json.tar.zst", Archive::Tar(Compression::Zstd), "a.json"),
+            ("a.json.tgz", Archive::Tar(Compression::Gzip), "a.json"),
+            ("a.json.tar", Archive::Tar(Compression::None), "a.json"),
             ("a.json.Zip", Archive::Zip, "a.json"),
         ] {
             assert_eq!(Archive::split(Path::new(name)), (kind, data.to_owned()), "{name}");
@@ -520,7 +510,7 @@ mod tests {
                 seen_all &= std::fs::read(unpacked.unwrap().path).unwrap() == *expected;
             }
             let read = Cell::new(0);
-            let blocks = Blocks::new(lines::map(&archive).unwrap(), 2, &read).unwrap();
+            let blocks = Blocks::new(map(&archive).unwrap(), 2, &read).unwrap();
             let mut unpacked = Vec::new();
             io::BufReader::new(blocks).read_to_end(&mut unpacked).unwrap();
             seen_all &= unpacked == *expected;
@@ -539,7 +529,7 @@ mod tests {
         for end in ends {
             std::fs::write(&archive, &whole[..end]).unwrap();
             let read = Cell::new(0);
-            let mut blocks = Blocks::new(lines::map(&archive).unwrap(), 2, &read).unwrap();
+            let mut blocks = Blocks::new(map(&archive).unwrap(), 2, &read).unwrap();
             let error = io::copy(&mut blocks, &mut io::sink()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{end}: {error}");
         }
@@ -548,7 +538,7 @@ mod tests {
             wrong[at] ^= 0x10;
             std::fs::write(&archive, &wrong).unwrap();
             let read = Cell::new(0);
-            let mut blocks = Blocks::new(lines::map(&archive).unwrap(), 2, &read).unwrap();
+            let mut blocks = Blocks::new(map(&archive).unwrap(), 2, &read).unwrap();
             io::copy(&mut blocks, &mut io::sink()).unwrap_err();
         }
     }

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 
-use super::fill;
+use super::fill::fill;
 use super::members::Kind;
 
 const BLOCK: usize = 512;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, Conflicts, IdSeed, Ids, LineFile, Part, bounds, reading_order,
-    share_of_bulks,
+    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, LineFile, bounds,
+    reading_order, share_of_bulks,
 };
 use pacenote_plan::{Action, Bulk, BulkFile, IdOrder, Limit, OnConflict, Plan, Task, Work};
 use pacenote_record::ErrorClass;
@@ -124,7 +124,7 @@ fn action_lines(plan: &Plan, task: &Task, bulk: &Bulk, (client, share): (u32, &F
         (Action::InFile {}, _) => ActionLines::InFile,
         (Action::Line { line }, _) => ActionLines::Constant(format!("{line}\n").into()),
         (Action::WithId { index }, conflicts) => {
-            let conflicts = conflicts.map_or(Conflicts::default(), |conflicts| Conflicts {
+            let conflicts = conflicts.map_or(IdConflicts::default(), |conflicts| IdConflicts {
                 shuffled: conflicts.ids == IdOrder::Random,
                 probability: conflicts.probability,
                 update: conflicts.on_conflict == OnConflict::Update,
@@ -134,7 +134,7 @@ fn action_lines(plan: &Plan, task: &Task, bulk: &Bulk, (client, share): (u32, &F
             let ids = first + share.range.start..first + share.range.end;
             let seed = IdSeed { seed: plan.seed, task: &task.name, client, file: share.file };
             let index = serde_json::Value::from(index.as_str()).to_string();
-            ActionLines::WithIds(Box::new(Ids::new(&index, &ids, conflicts, seed)))
+            ActionLines::WithIds(Box::new(IdActionLines::new(&index, &ids, conflicts, seed)))
         }
     }
 }
@@ -168,14 +168,15 @@ impl BulkSource {
     ) -> Result<Self, DriveError> {
         let (client, host) = place;
         let part = |share: FileShare| {
-            Ok(Part {
+            Ok(DocumentRange {
                 file: files.get(&bulk.files[share.file].path)?,
                 first_document: share.range.start,
                 documents: share.documents,
                 action: action_lines(plan, task, bulk, (client, &share)),
             })
         };
-        let parts: Result<Vec<Part>, DriveError> = shares(task, bulk, client).into_iter().map(part).collect();
+        let parts: Result<Vec<DocumentRange>, DriveError> =
+            shares(task, bulk, client).into_iter().map(part).collect();
         let headers = plan.target.headers.iter().chain(&bulk.headers);
         let coding = coding(&plan.target, true, headers.clone());
         let head = Head::new(&plan.target.hosts[host], "POST", &bulk.path, headers.chain(&coding))

@@ -1,7 +1,8 @@
 //! When operations of one client are due.
 
-use pacenote_corpus::SplitMix64;
 use pacenote_plan::{Pace, Task};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// The schedule of one client of a task, in nanoseconds since the task began.
 ///
@@ -38,7 +39,7 @@ impl Pacer {
     pub fn new(task: &Task, client: u32, seed: u64) -> Self {
         let (number, clients) = (f64::from(client), f64::from(task.clients));
         let ramp_ns = ramp_ns(task, client);
-        let random = || SplitMix64(seed ^ u64::from(client) << 32);
+        let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client) << 32);
         let (phase_s, interval_s, arrivals) = match task.pace {
             Pace::Unpaced {} | Pace::Scheduled {} => (0.0, 0.0, Arrivals::Unpaced),
             Pace::Deterministic { interval_s } => {
@@ -127,7 +128,7 @@ fn exponential(random: &mut SplitMix64) -> f64 {
 
 /// Uniform from 0 to below 1, of 53 bits.
 fn uniform(random: &mut SplitMix64) -> f64 {
-    (random.draw() >> 11) as f64 / (1_u64 << 53) as f64
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]

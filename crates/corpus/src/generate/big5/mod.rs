@@ -10,11 +10,11 @@ mod vocabulary;
 use std::io::{self, Write};
 
 use super::append::{date, number, padded, text, time, time_millis};
-use super::documents::{self, Documents, Every};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator};
 use super::prose::Words;
-use super::random::{Random, Urn};
+use super::random::{Random, WeightTable};
 use super::split::split;
-use super::{FileSpec, Generator};
 use vocabulary::{ANIMALS, FIRST, LAST, NOUNS, PROCESSES, REGIONS, WANTED};
 
 const VERSION: u32 = 1;
@@ -31,21 +31,21 @@ const SPAN: u64 = 14 * 86_400_000;
 const STREAMS: usize = 1500;
 
 /// Documents of a stream that is wanted by name, in turn.
-const STREAM: Every = Every { period: 29, first: 11 };
+const STREAM: Periodic = Periodic { period: 29, first: 11 };
 
 /// Documents with one of the animals that are looked for, in turn.
-const ANIMAL: Every = Every { period: 13, first: 0 };
+const ANIMAL: Periodic = Periodic { period: 13, first: 0 };
 
 /// The host that is looked for.
-const HOST: Every = Every { period: 331, first: 19 };
+const HOST: Periodic = Periodic { period: 331, first: 19 };
 
 struct Logs {
     documents: u64,
     words: Words,
     streams: Vec<String>,
-    stream: Urn,
-    process: Urn,
-    region: Urn,
+    stream: WeightTable,
+    process: WeightTable,
+    region: WeightTable,
 }
 
 impl Logs {
@@ -56,9 +56,9 @@ impl Logs {
             documents,
             words: Words::zipf(words, 40),
             streams: (0..STREAMS).map(named).collect(),
-            stream: Urn::zipf(STREAMS, 20),
-            process: Urn::zipf(PROCESSES.len(), 1),
-            region: Urn::zipf(REGIONS.len(), 3),
+            stream: WeightTable::zipf(STREAMS, 20),
+            process: WeightTable::zipf(PROCESSES.len(), 1),
+            region: WeightTable::zipf(REGIONS.len(), 3),
         }
     }
 

@@ -12,9 +12,9 @@ mod names;
 use std::io::{self, Write};
 
 use super::append::{decimal, number, padded, text};
-use super::documents::{self, Documents, Every};
-use super::random::{Random, Urn, u16_of};
-use super::{FileSpec, Generator, only};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator, single_file};
+use super::random::{Random, WeightTable, u16_of};
 use countries::{COUNTRIES, Country};
 use names::{COMMON, FEATURES, Feature, Kind, Language, STYLES, SYNONYMS, Style};
 
@@ -24,23 +24,23 @@ const VERSION: u32 = 1;
 const HIGHEST: u64 = 11_900_000;
 
 /// Places called Sankt Georgen, and what may follow.
-const SANKT_GEORGEN: Every = Every { period: 331, first: 17 };
+const SANKT_GEORGEN: Periodic = Periodic { period: 331, first: 17 };
 const GEORGENS: [&str; 8] =
     ["", "", " am Walde", " im Attergau", " an der Gusen", " ob Judenburg", " am Längsee", " bei Salzburg"];
 /// Places in Austria, at the least.
-const AUSTRIA: Every = Every { period: 150, first: 71 };
+const AUSTRIA: Periodic = Periodic { period: 150, first: 71 };
 /// Places whose name is a common one.
-const COMMON_NAME: Every = Every { period: 50, first: 9 };
+const COMMON_NAME: Periodic = Periodic { period: 50, first: 9 };
 /// Cities and regions of more than a million people.
-const MILLIONS: Every = Every { period: 211, first: 29 };
+const MILLIONS: Periodic = Periodic { period: 211, first: 29 };
 /// Places that are known by a street, too.
-const STREET: Every = Every { period: 125, first: 43 };
+const STREET: Periodic = Periodic { period: 125, first: 43 };
 
 /// Everything that is drawn by weight.
 struct Places {
     documents: u64,
-    country: Urn,
-    feature: Urn,
+    country: WeightTable,
+    feature: WeightTable,
     austria: usize,
     /// By the number of the style.
     languages: Vec<Language>,
@@ -51,8 +51,8 @@ impl Places {
         let austria = COUNTRIES.iter().position(|country| country.code == "AT").unwrap_or(0);
         Self {
             documents,
-            country: Urn::new(&COUNTRIES.map(|country| country.weight)),
-            feature: Urn::new(&FEATURES.map(|feature| feature.weight)),
+            country: WeightTable::new(&COUNTRIES.map(|country| country.weight)),
+            feature: WeightTable::new(&FEATURES.map(|feature| feature.weight)),
             austria,
             languages: STYLES.iter().map(Style::language).collect(),
         }
@@ -263,7 +263,7 @@ impl Generator for Geonames {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("documents-2.json", documents)
+        single_file("documents-2.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

@@ -17,10 +17,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::append::{number, text, time};
+use super::daily_load::{Slot, slots};
+use super::generator::{FileSpec, Generator};
 use super::random::{Random, byte_of, stream_of};
-use super::rhythm::{Slot, slots};
 use super::split::split;
-use super::{FileSpec, Generator};
 use requests::Endings;
 
 const VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 //! A resource has one size (pages one per file, that is per week), as in the real logs, where all but a few of the
 //! requests always have the same size; so every ending can be made in advance and drawn as a whole.
 
-use crate::generate::random::{Alias, Random};
+use crate::generate::random::{AliasTable, Random};
 
 use super::vocabulary::{Kind, Resource, resources};
 
@@ -61,14 +61,14 @@ impl Draft {
     fn table(self) -> Endings {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let places = starts.zip(self.ends.iter().copied()).collect();
-        Endings { alias: Alias::new(&self.weights), places, bytes: self.bytes }
+        Endings { alias: AliasTable::new(&self.weights), places, bytes: self.bytes }
     }
 }
 
 /// A table of endings to draw from.
 #[derive(Debug)]
 pub(super) struct Endings {
-    alias: Alias,
+    alias: AliasTable,
     places: Vec<(u32, u32)>,
     bytes: Vec<u8>,
 }

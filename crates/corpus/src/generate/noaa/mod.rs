@@ -13,9 +13,9 @@ mod vocabulary;
 use std::io::{self, Write};
 
 use super::append::{date, date_of, day_of, decimal, number, text};
-use super::documents::{self, Documents, Every};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator, single_file};
 use super::random::Random;
-use super::{FileSpec, Generator, only};
 use stations::{Kind, Station, Stations};
 use vocabulary::ANCHOR_NAMES;
 
@@ -25,13 +25,13 @@ const VERSION: u32 = 1;
 const DAYS: u32 = 1096;
 
 /// Documents of stations that are wanted by name.
-const NAMED: Every = Every { period: 199, first: 7 };
+const NAMED: Periodic = Periodic { period: 199, first: 7 };
 /// Documents from high above, of stations whose name begins with SA.
-const HIGH: Every = Every { period: 400, first: 9 };
+const HIGH: Periodic = Periodic { period: 400, first: 9 };
 /// Cold days in Japan.
-const COLD: Every = Every { period: 499, first: 3 };
+const COLD: Periodic = Periodic { period: 499, first: 3 };
 /// Documents with all that `deep-terms` asks for.
-const DEEP: Every = Every { period: 997, first: 13 };
+const DEEP: Periodic = Periodic { period: 997, first: 13 };
 
 /// By month, how far the season is from the middle of the year, in thousandths, north of the equator.
 const SEASON: [i64; 12] = [-950, -870, -520, 0, 480, 840, 980, 880, 520, 30, -470, -830];
@@ -238,7 +238,7 @@ impl Generator for Noaa {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("documents.json", documents)
+        single_file("documents.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! The stations, made anew for each file: the same ones for every seed.
 
 use super::super::append::{decimal, padded, text};
-use super::super::random::{Random, Urn};
+use super::super::random::{Random, WeightTable};
 use super::vocabulary::{ANCHOR_NAMES, COUNTRIES, Country, PLACES, STATES, SUFFIXES, State};
 
 /// Stations that are drawn by weight of their country.
@@ -52,7 +52,8 @@ pub(super) struct Stations {
 impl Stations {
     pub(super) fn new() -> Self {
         let mut random = Random::new(1870, &[]);
-        let mut maker = Maker { made: 0, country: Urn::new(&COUNTRIES.map(|country| country.weight)) };
+        let mut maker =
+            Maker { made: 0, country: WeightTable::new(&COUNTRIES.map(|country| country.weight)) };
         let (mut any, mut named, mut japanese, mut high) = (vec![], vec![], vec![], vec![]);
         for _ in 0..STATIONS {
             let country = &COUNTRIES[maker.country.draw(&mut random)];
@@ -100,7 +101,7 @@ struct Site {
 
 struct Maker {
     made: u64,
-    country: Urn,
+    country: WeightTable,
 }
 
 impl Maker {

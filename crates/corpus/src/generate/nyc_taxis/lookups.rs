@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use crate::generate::{FileSpec, Generator, only};
+use crate::generate::generator::{FileSpec, Generator, single_file};
 
 const VERSION: u32 = 1;
 
@@ -61,7 +61,7 @@ impl Generator for Lookup {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only(&format!("{}.json", self.name), documents)
+        single_file(&format!("{}.json", self.name), documents)
     }
 
     fn write(&self, file: &FileSpec, _seed: u64, _threads: usize, sink: &mut dyn Write) -> io::Result<()> {

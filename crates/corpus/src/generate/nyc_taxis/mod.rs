@@ -10,9 +10,9 @@ pub(super) mod lookups;
 use std::io::{self, Write};
 
 use super::append::{decimal, number, text, time};
-use super::documents::{self, Documents, Every};
-use super::random::{Random, Urn};
-use super::{FileSpec, Generator, only};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator, single_file};
+use super::random::{Random, WeightTable};
 
 const VERSION: u32 = 1;
 
@@ -41,27 +41,27 @@ const AREAS: [(i64, i64, i64, u64); 12] = [
 const KENNEDY: usize = 10;
 
 /// Rides at the flat rate to or from Kennedy, at the least.
-const TO_KENNEDY: Every = Every { period: 199, first: 37 };
+const TO_KENNEDY: Periodic = Periodic { period: 199, first: 37 };
 
 /// Everything that is drawn by weight.
 struct Rides {
     documents: u64,
-    hour: Urn,
-    area: Urn,
-    payment: Urn,
-    passengers: Urn,
-    rate: Urn,
+    hour: WeightTable,
+    area: WeightTable,
+    payment: WeightTable,
+    passengers: WeightTable,
+    rate: WeightTable,
 }
 
 impl Rides {
     fn new(documents: u64) -> Self {
         Self {
             documents,
-            hour: Urn::new(&BY_HOUR),
-            area: Urn::new(&AREAS.map(|(.., weight)| weight)),
-            payment: Urn::new(&[615, 374, 6, 3, 2]),
-            passengers: Urn::new(&[3, 7050, 1420, 410, 200, 540, 340]),
-            rate: Urn::new(&[9745, 205, 16, 6, 26, 2]),
+            hour: WeightTable::new(&BY_HOUR),
+            area: WeightTable::new(&AREAS.map(|(.., weight)| weight)),
+            payment: WeightTable::new(&[615, 374, 6, 3, 2]),
+            passengers: WeightTable::new(&[3, 7050, 1420, 410, 200, 540, 340]),
+            rate: WeightTable::new(&[9745, 205, 16, 6, 26, 2]),
         }
     }
 
@@ -190,7 +190,7 @@ impl Generator for Taxis {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("documents.json", documents)
+        single_file("documents.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

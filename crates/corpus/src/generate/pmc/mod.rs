@@ -8,10 +8,10 @@ mod vocabulary;
 use std::io::{self, Write};
 
 use super::append::{date_of, number, padded, text, time};
-use super::documents::{self, Documents, Every};
+use super::documents::{self, Documents, Periodic};
+use super::generator::{FileSpec, Generator, single_file};
 use super::prose::{Words, capitalize, english};
 use super::random::Random;
-use super::{FileSpec, Generator, only};
 use vocabulary::{JOURNALS, MONTHS, NAMES};
 
 const VERSION: u32 = 1;
@@ -21,10 +21,10 @@ const FIRST_DAY: u64 = 13_879;
 const DAYS: u32 = 9 * 365;
 
 /// Articles that look at newspapers.
-const NEWSPAPERS: Every = Every { period: 97, first: 5 };
+const NEWSPAPERS: Periodic = Periodic { period: 97, first: 5 };
 
 /// Articles in which a physician has a say, at the least.
-const PHYSICIANS: Every = Every { period: 29, first: 3 };
+const PHYSICIANS: Periodic = Periodic { period: 29, first: 3 };
 
 /// The sections of an article and their shares of its text, in percent.
 const SECTIONS: [(&str, usize); 5] =
@@ -188,7 +188,7 @@ impl Generator for Pmc {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("documents.json", documents)
+        single_file("documents.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

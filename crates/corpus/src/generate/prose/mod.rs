@@ -5,7 +5,7 @@
 
 pub(crate) mod english;
 
-use super::random::{Random, Urn, u16_of};
+use super::random::{Random, WeightTable, u16_of};
 
 /// Bytes of a word and of the place it is kept in.
 const ROOM: usize = 23;
@@ -21,7 +21,7 @@ struct Word {
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
     words: Vec<Word>,
-    urn: Urn,
+    urn: WeightTable,
 }
 
 impl Words {
@@ -33,7 +33,7 @@ impl Words {
             Some(Word { text, len: u8::try_from(word.len()).ok()? })
         };
         let words: Vec<Word> = words.into_iter().filter_map(word).collect();
-        let urn = Urn::zipf(words.len(), flat);
+        let urn = WeightTable::zipf(words.len(), flat);
         Self { words, urn }
     }
 

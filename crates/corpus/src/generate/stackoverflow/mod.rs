@@ -6,7 +6,7 @@ mod vocabulary;
 
 use super::append::{number, text, time_millis};
 use super::prose::{Words, capitalize, english};
-use super::random::{Random, Urn};
+use super::random::{Random, WeightTable};
 use vocabulary::{CODE, OPENINGS, PROGRAMMING, TAGS};
 
 /// 1 August 2008 and 10 June 2016, in milliseconds since 1970.
@@ -20,7 +20,7 @@ const USERS: u32 = 5_000_000;
 struct Site {
     words: Words,
     code: Words,
-    tags: Urn,
+    tags: WeightTable,
 }
 
 impl Site {
@@ -37,7 +37,7 @@ impl Site {
         Self {
             words: Words::zipf(words, 6),
             code: Words::zipf(CODE.split_whitespace(), 12),
-            tags: Urn::new(&TAGS.map(|(_, weight, _)| weight)),
+            tags: WeightTable::new(&TAGS.map(|(_, weight, _)| weight)),
         }
     }
 

@@ -6,16 +6,16 @@
 use std::io::{self, Write};
 
 use super::super::append::{number, text};
-use super::super::documents::{self, Documents, Every};
+use super::super::documents::{self, Documents, Periodic};
+use super::super::generator::{FileSpec, Generator, single_file};
 use super::super::random::Random;
-use super::super::{FileSpec, Generator, only};
 use super::vocabulary::WANTED;
 use super::{START, Site, when};
 
 const VERSION: u32 = 1;
 
 /// Questions with a wanted tag and an early answer.
-const EARLY: Every = Every { period: 26, first: 7 };
+const EARLY: Periodic = Periodic { period: 26, first: 7 };
 
 /// Early: the first two years.
 const EARLY_MILLIS: u64 = 760 * 86_400_000;
@@ -91,7 +91,7 @@ impl Generator for Nested {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("documents.json", documents)
+        single_file("documents.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 
 use super::super::append::{number, text};
 use super::super::documents::{self, Documents};
+use super::super::generator::{FileSpec, Generator, single_file};
 use super::super::random::Random;
-use super::super::{FileSpec, Generator, only};
 use super::{Site, when};
 
 const VERSION: u32 = 1;
@@ -72,7 +72,7 @@ impl Generator for So {
     }
 
     fn files(&self, documents: u64) -> Vec<FileSpec> {
-        only("posts.json", documents)
+        single_file("posts.json", documents)
     }
 
     fn write(&self, file: &FileSpec, seed: u64, threads: usize, sink: &mut dyn Write) -> io::Result<()> {

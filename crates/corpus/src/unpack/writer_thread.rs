@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use crate::error::CorpusError;
-use crate::output::Output;
+use crate::writer::Output;
 
 /// Buffers on their way: their bytes stay in the cache that cores share.
 const BUFFERS: usize = 8;

@@ -1,15 +1,15 @@
 //! A data file being written: under a temporary name beside its target until it is whole, its lines counted as they
 //! pass, and the disk watched so that a corpus never fills it.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::CorpusError;
 use crate::offsets::{LineCounter, OffsetTable};
+use crate::temporary::{create_beside, folder_of};
 
 /// What must stay free on the file system: enough for the engine beside us to go on writing its logs.
 const KEEP_FREE: u64 = 64 << 20;
@@ -22,19 +22,6 @@ pub(crate) const REPORT_EVERY: u64 = 8 << 20;
 
 /// Tells the free bytes of the file system that holds a folder.
 pub(crate) type FreeSpace = fn(&Path) -> io::Result<u64>;
-
-/// A temporary file beside `target`, with the rights a plainly created file would have.
-pub(crate) fn temporary(target: &Path) -> io::Result<NamedTempFile> {
-    let mut prefix = target.file_name().unwrap_or_default().to_os_string();
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".partial").permissions(Permissions::from_mode(0o666));
-    builder.tempfile_in(folder_of(target))
-}
-
-fn folder_of(file: &Path) -> &Path {
-    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
 
 /// Free bytes for an ordinary user on the file system of `folder`.
 pub(crate) fn free_space(folder: &Path) -> io::Result<u64> {
@@ -53,7 +40,7 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn create(target: &Path, free_space: FreeSpace) -> Result<Self, CorpusError> {
-        let temp = temporary(target).map_err(|cause| CorpusError::write(target, cause))?;
+        let temp = create_beside(target).map_err(|cause| CorpusError::write(target, cause))?;
         let counter = LineCounter::default();
         Ok(Self { target: target.to_path_buf(), temp, counter, free_space, check_at: 0 })
     }
@@ -96,20 +83,20 @@ impl Output {
     }
 
     /// Brings the bytes to the disk. The file still has its temporary name.
-    pub(crate) fn seal(self) -> Result<Sealed, CorpusError> {
+    pub(crate) fn seal(self) -> Result<SyncedFile, CorpusError> {
         self.temp.as_file().sync_all().map_err(|cause| CorpusError::write(&self.target, cause))?;
-        Ok(Sealed { target: self.target, temp: self.temp.into_temp_path(), table: self.counter.finish() })
+        Ok(SyncedFile { target: self.target, temp: self.temp.into_temp_path(), table: self.counter.finish() })
     }
 }
 
 /// A whole file that has not got its name yet. Dropping it removes the file.
-pub(crate) struct Sealed {
+pub(crate) struct SyncedFile {
     target: PathBuf,
     temp: TempPath,
     table: OffsetTable,
 }
 
-impl Sealed {
+impl SyncedFile {
     pub(crate) fn lines(&self) -> u64 {
         self.table.lines()
     }
