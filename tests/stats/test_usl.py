@@ -1,10 +1,13 @@
 """The scalability law is recovered from throughput that follows it."""
 
 import random
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
-from pacenote.stats.usl import doubling, fit_usl
+from pacenote.stats.usl import fit_usl, powers_of_two
 
 
 def throughput(clients: int, alone: float, contention: float, coherency: float) -> float:
@@ -12,13 +15,21 @@ def throughput(clients: int, alone: float, contention: float, coherency: float) 
 
 
 def measured(alone: float, contention: float, coherency: float, noise: float) -> dict[int, list[float]]:
-    chance = random.Random(5)
+    rng = random.Random(5)
     return {
-        clients: [
-            throughput(clients, alone, contention, coherency) * chance.gauss(1, noise) for _ in range(3)
-        ]
-        for clients in doubling(64)
+        clients: [throughput(clients, alone, contention, coherency) * rng.gauss(1, noise) for _ in range(3)]
+        for clients in powers_of_two(64)
     }
+
+
+MEASURED = {
+    1: [980.0, 1015.5, 1003.2],
+    2: [1890.1, 1921.7, 1875.0],
+    4: [3390.4, 3312.2, 3401.9],
+    8: [5241.0, 5333.3, 5120.8],
+    16: [6010.5, 6122.2, 5987.1],
+    32: [4809.9, 4701.3, 4888.8],
+}
 
 
 def test_exact_throughput_gives_the_law_back() -> None:
@@ -40,24 +51,62 @@ def test_noise_widens_the_intervals_and_the_truth_is_inside() -> None:
     assert fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1) == fit, "one seed, one answer"
 
 
-def test_without_coherency_there_is_no_peak_to_tell() -> None:
+def test_the_fit_agrees_with_the_normal_equations_solved_by_gaussian_elimination() -> None:
+    fit = fit_usl(MEASURED, seed=7)
+    assert fit is not None
+    assert fit.peak_clients is not None
+    assert fit.peak_rate is not None
+    found = [
+        (interval.value, interval.low, interval.high)
+        for interval in (fit.rate_alone, fit.contention, fit.coherency, fit.peak_clients, fit.peak_rate)
+    ]
+    assert np.array(found) == pytest.approx(
+        np.array([
+            (993.9278452753899, 983.045017564116, 1004.3904738933609),
+            (0.03900525469397593, 0.03404214955198117, 0.04368522546352225),
+            (0.004431105442017842, 0.004250801477643651, 0.004646830178087007),
+            (14.726666916956495, 14.420325937466812, 15.009442028408202),
+            (6020.704383898474, 5960.352802850085, 6082.35537609414),
+        ]),
+        rel=1e-9,
+    )
+    assert fit.residual == pytest.approx(0.005068124715452095, rel=1e-9)
+
+
+def test_one_client_alone_never_has_infinite_throughput() -> None:
+    """The best fit of these measurements without a constant term would be closer, but is not a curve."""
+    rates = {1: 5.0, 2: 900.0, 4: 1700.0, 8: 3000.0, 16: 2500.0, 32: 2000.0}
+    fit = fit_usl({clients: [rate] for clients, rate in rates.items()}, seed=7)
+    assert fit is not None
+    found = (fit.rate_alone.value, fit.contention.value, fit.coherency.value)
+    assert found == pytest.approx((468.0987876884408, 0.0, 0.006826188144354259), rel=1e-9)
+
+
+def test_a_fit_without_coherency_has_no_peak() -> None:
     fit = fit_usl(measured(1000, 0.1, 0.0, 0.01), seed=1)
     assert fit is not None
     assert fit.peak_clients is None
     assert fit.coherency.value >= 0
 
 
-def test_throughput_that_scales_better_than_linear_is_no_negative_contention() -> None:
-    fit = fit_usl({clients: [clients**1.1 * 100] for clients in doubling(64)}, seed=1)
+def test_superlinear_throughput_does_not_give_negative_contention() -> None:
+    fit = fit_usl({clients: [clients**1.1 * 100] for clients in powers_of_two(64)}, seed=1)
     assert fit is not None
     assert (fit.contention.value, fit.coherency.value) == (0, 0)
 
 
-def test_too_little_says_nothing() -> None:
+def test_too_few_levels_and_throughputs_of_zero_are_not_fitted() -> None:
     assert fit_usl({clients: [100.0] for clients in (1, 2, 4, 8, 16)}, seed=1) is None
     assert fit_usl({**measured(1000, 0.1, 0, 0), 2: [0.0]}, seed=1) is None
 
 
-def test_levels_end_with_the_last() -> None:
-    assert doubling(1) == (1,)
-    assert doubling(48) == (1, 2, 4, 8, 16, 32, 48)
+def test_levels_double_up_to_the_highest() -> None:
+    assert powers_of_two(1) == (1,)
+    assert powers_of_two(48) == (1, 2, 4, 8, 16, 32, 48)
+
+
+def test_scipy_is_imported_by_the_fit_alone() -> None:
+    """Its threads and its import must not disturb the measurements that come before."""
+    program = "import sys, pacenote.cli.saturate, pacenote.lab.saturate; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

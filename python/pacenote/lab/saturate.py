@@ -30,7 +30,7 @@ from pacenote.model.verdict import determine_verdict
 from pacenote.plan.document import Allocation, Plan, Slot, Step
 from pacenote.race.drive import Drive
 from pacenote.race.run import Stage, stage
-from pacenote.stats.usl import LEVELS, doubling, fit_usl
+from pacenote.stats.usl import MIN_LEVELS, fit_usl, powers_of_two
 from pacenote.store.files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
@@ -211,7 +211,7 @@ class _Search:
         self._store(complete=False)
 
     def _sweep(self) -> None:
-        request, levels = self._request, doubling(max(1, self._request.clients))
+        request, levels = self._request, powers_of_two(max(1, self._request.clients))
         if not request.clients:
             return
         for _ in range(request.repeats):
@@ -223,7 +223,9 @@ class _Search:
                 level = ConcurrencyLevel(self._runs, clients, work, result.error_rate)
                 self.state = dataclasses.replace(self.state, levels=(*self.state.levels, level))
                 self._store(complete=False)
-        fit = fit_usl(_by_clients(self.state.levels), request.race.seed) if len(levels) >= LEVELS else None
+        fit = (
+            fit_usl(_by_clients(self.state.levels), request.race.seed) if len(levels) >= MIN_LEVELS else None
+        )
         self.state = dataclasses.replace(self.state, fit=fit)
 
     def _drive(self, task: Task, *, open_loop: bool) -> tuple[TaskResult, float]:
