@@ -12,7 +12,7 @@ from machine import Running
 from outcome import BenchmarkError
 
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.work import ActionLine, Bulk, BulkFile, Calls, Request
+from pacenote.model.work import ActionLine, Bulk, BulkFile, CallSequence, Request
 from pacenote.operations.base import EngineInfo
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, PlannedTask
@@ -47,7 +47,7 @@ def before_bulks(plan: Plan) -> Iterator[Request]:
     for task in plan.tasks:
         if isinstance(task.work, Bulk):
             return
-        if isinstance(task.work, Calls):
+        if isinstance(task.work, CallSequence):
             yield from (call for call in task.work.calls if isinstance(call, Request))
 
 

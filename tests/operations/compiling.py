@@ -9,7 +9,7 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
-from pacenote.model.work import Calls, Request
+from pacenote.model.work import CallSequence, Request
 from pacenote.operations.base import CompileContext, CompiledOperation, EngineInfo
 from pacenote.operations.compile import compile_operation
 from pacenote.operations.registry import resolve_type
@@ -58,7 +58,7 @@ def compiled(kind: str, within: Track | CompileContext | None = None, **params: 
 def requests(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[Request, ...]:
     """The requests of an operation."""
     work = compiled(kind, within, **params).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     requests = tuple(call for call in work.calls if isinstance(call, Request))
     assert len(requests) == len(work.calls)
     return requests

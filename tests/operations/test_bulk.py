@@ -13,10 +13,10 @@ from pacenote.model.work import (
     ActionWithId,
     Bulk,
     BulkFile,
-    Conflicts,
+    ConflictSettings,
     IdOrder,
-    LimitDocuments,
-    LimitShare,
+    IngestDocuments,
+    IngestShare,
     OnConflict,
 )
 from pacenote.operations.base import CompiledOperation
@@ -41,7 +41,7 @@ def test_the_whole_track_by_default() -> None:
     assert (work.path, work.bulk_size, work.limit, work.looped, work.timeout_ms) == (
         "/_bulk",
         100,
-        LimitShare(1.0),
+        IngestShare(1.0),
         False,
         None,
     )
@@ -85,25 +85,25 @@ def test_refresh(refresh: object, text: str) -> None:
 
 @pytest.mark.parametrize(("percentage", "share"), [(100, 1.0), (50, 0.5), (0.01, 0.0001)])
 def test_ingest_percentage(percentage: float, share: float) -> None:
-    assert bulk(ingest_percentage=percentage).limit == LimitShare(pytest.approx(share))
+    assert bulk(ingest_percentage=percentage).limit == IngestShare(pytest.approx(share))
 
 
 def test_conflicts() -> None:
-    assert bulk(corpora="library", conflicts="random").conflicts == Conflicts(
+    assert bulk(corpora="library", conflicts="random").conflicts == ConflictSettings(
         IdOrder.RANDOM, 0.25, OnConflict.INDEX, 0.0
     )
     work = bulk(
         corpora="library", conflicts="sequential", conflict_probability=100, on_conflict="update", recency=0.5
     )
-    assert work.conflicts == Conflicts(IdOrder.SEQUENTIAL, 1.0, OnConflict.UPDATE, 0.5)
+    assert work.conflicts == ConflictSettings(IdOrder.SEQUENTIAL, 1.0, OnConflict.UPDATE, 0.5)
     assert [file.action for file in work.files] == [ActionWithId("books"), ActionWithId("films")]
     assert bulk(conflicts="").conflicts is None
 
 
 def test_a_number_of_documents() -> None:
-    assert bulk(bulk_size=2, ingest_doc_count=6).limit == LimitDocuments(6)
+    assert bulk(bulk_size=2, ingest_doc_count=6).limit == IngestDocuments(6)
     three = context(EVERYTHING, clients=3)
-    assert compiled("bulk", three, bulk_size=2, ingest_doc_count=12).work.limit == LimitDocuments(12)
+    assert compiled("bulk", three, bulk_size=2, ingest_doc_count=12).work.limit == IngestDocuments(12)
     assert refused("bulk", three, bulk_size=2, ingest_doc_count=10) == (
         "operations[0].ingest-doc-count is 10, must be a multiple of bulk-size for each of 3 clients: of 6",
     )

@@ -11,15 +11,15 @@ import pytest
 from operations.compiling import compiled, context, refused, requests, track
 from pacenote.model.track import DataStream, Index
 from pacenote.model.work import (
+    Capture,
     CheckCondition,
     CheckEmpty,
     CheckHealth,
     CheckSearch,
     CheckStatus,
     HealthStatus,
-    Poll,
-    Recall,
-    Remember,
+    Placeholder,
+    PollPolicy,
     Request,
     Sleep,
 )
@@ -193,10 +193,10 @@ def test_force_merge() -> None:
 def test_force_merge_polling(params: dict[str, Any], period: float) -> None:
     start, wait = requests("force-merge", mode="polling", **params)
     path = "/books/_forcemerge?wait_for_completion=false"
-    assert start == Request("POST", path, remember=Remember("task", "task"))
+    assert start == Request("POST", path, capture=Capture("task", "task"))
     assert wait == Request(
-        "GET", "/_tasks/@recalled@", check=CheckCondition("completed", "true"), weight=0, poll=Poll(period),
-        recall=Recall("task", "@recalled@"),
+        "GET", "/_tasks/@recalled@", check=CheckCondition("completed", "true"), weight=0,
+        poll=PollPolicy(period), placeholder=Placeholder("task", "@recalled@"),
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def test_force_merge_polling_where_merges_have_no_tasks() -> None:
     merge, wait = requests("force-merge", older, mode="polling", poll_period=5)
     assert merge == Request("POST", "/books/_forcemerge", timeout_ms=86_400_000)
     assert wait == Request(
-        "GET", "/_tasks?actions=*forcemerge*", check=CheckEmpty("nodes"), weight=0, poll=Poll(5.0)
+        "GET", "/_tasks?actions=*forcemerge*", check=CheckEmpty("nodes"), weight=0, poll=PollPolicy(5.0)
     )
     newer = context(engine=EngineInfo("elasticsearch", "8.15.0"))
     assert requests("force-merge", newer, mode="polling") == requests("force-merge", mode="polling")

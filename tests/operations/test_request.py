@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import compiled, refused, requests
-from pacenote.model.work import NO_RETRY, Calls, Retry
+from pacenote.model.work import NO_RETRY, CallSequence, RetryPolicy
 from pacenote.operations.request import build_path, encode_path, scalar_text, with_query
 
 
@@ -42,26 +42,26 @@ def test_common_problems_come_out_together() -> None:
 @pytest.mark.parametrize(
     ("params", "retry"),
     [
-        ({}, Retry(0, False, 0.5, True, False)),
+        ({}, RetryPolicy(0, False, 0.5, True, False)),
         (
             {"retries": 3, "retry-wait-period": 2, "retry-on-timeout": False},
-            Retry(3, False, 2.0, False, False),
+            RetryPolicy(3, False, 2.0, False, False),
         ),
-        ({"retry-on-error": True}, Retry(0, False, 0.5, True, True)),
-        ({"retry-until-success": True}, Retry(0, True, 0.5, True, True)),
-        ({"retry-wait-period": 0}, Retry(0, False, 0.0, True, False)),
+        ({"retry-on-error": True}, RetryPolicy(0, False, 0.5, True, True)),
+        ({"retry-until-success": True}, RetryPolicy(0, True, 0.5, True, True)),
+        ({"retry-wait-period": 0}, RetryPolicy(0, False, 0.0, True, False)),
     ],
 )
-def test_retries(params: dict[str, Any], retry: Retry) -> None:
+def test_retries(params: dict[str, Any], retry: RetryPolicy) -> None:
     work = compiled("refresh", **params).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     assert work.retry == retry
 
 
 @pytest.mark.parametrize("kind", ["search", "force-merge", "raw-request"])
 def test_types_that_are_never_retried(kind: str) -> None:
     work = compiled(kind, body={}, path="/", retries=3).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     assert work.retry == NO_RETRY
 
 

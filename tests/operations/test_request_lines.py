@@ -13,7 +13,15 @@ import pytest
 
 from operations.compiling import ELASTICSEARCH, OPENSEARCH, compiled, context, lines, refused, requests, track
 from pacenote.model.track import ComponentTemplate, ComposableTemplate, DataStream, IndexTemplate
-from pacenote.model.work import NO_RETRY, Calls, CheckCondition, CheckEsql, Cursor, Pages, Retry
+from pacenote.model.work import (
+    NO_RETRY,
+    CallSequence,
+    CheckCondition,
+    CheckEsql,
+    NextByCursor,
+    PagedRequest,
+    RetryPolicy,
+)
 from pacenote.operations.base import EngineInfo
 from pacenote.operations.registry import find_type, known_types
 
@@ -241,10 +249,10 @@ def test_opensearch_has_other_words() -> None:
 
 def test_sql_pages() -> None:
     made = compiled("sql", body={"query": "SELECT 1"}, pages=3)
-    assert isinstance(made.work, Calls)
+    assert isinstance(made.work, CallSequence)
     (pages,) = made.work.calls
-    assert isinstance(pages, Pages)
-    assert (pages.next, pages.pages, pages.strict) == (Cursor(), 3, True)
+    assert isinstance(pages, PagedRequest)
+    assert (pages.next, pages.pages, pages.strict) == (NextByCursor(), 3, True)
     assert (made.weight, made.unit) == (3, "ops")
 
 
@@ -294,13 +302,13 @@ def test_what_is_tried_again(name: str) -> None:
     if name in ("bulk", "sleep", "composite-agg", "composite", "paginated-search"):
         return
     work = compiled(name, replace(context(), remembered=frozenset("n")), **ENOUGH).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     if name in NEVER_TRIED_AGAIN:
         assert work.retry == NO_RETRY
     elif name == "get-async-search":
-        assert work.retry == Retry(2, True, 0.5, True, True)
+        assert work.retry == RetryPolicy(2, True, 0.5, True, True)
     else:
-        assert work.retry == Retry(2, False, 0.5, True, False)
+        assert work.retry == RetryPolicy(2, False, 0.5, True, False)
 
 
 @pytest.mark.parametrize(

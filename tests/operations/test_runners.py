@@ -8,7 +8,7 @@ import pytest
 
 from operations.compiling import compiled, refused
 from operations.serving import in_turn, serving
-from pacenote.model.work import Lane
+from pacenote.model.work import PythonRunner
 from pacenote.operations.compile import InvalidOperation
 from pacenote.operations.runner import (
     ConnectionFailed,
@@ -159,7 +159,7 @@ def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
     assert served.asked == [stop, *["GET /_transform/t/_stats"] * 4]
     assert memory == {}
     made = compiled("wait-for-transform", transform_id="t")
-    assert (made.work, made.unit, made.finite) == (Lane(), "docs", True)
+    assert (made.work, made.unit, made.finite) == (PythonRunner(), "docs", True)
 
 
 @pytest.mark.parametrize(

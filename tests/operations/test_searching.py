@@ -11,23 +11,23 @@ import pytest
 from operations.compiling import OPENSEARCH, compiled, context, refused, requests, track
 from pacenote.model.track import Track
 from pacenote.model.work import (
-    AfterKey,
     Assertion,
-    Calls,
+    CallSequence,
+    Capture,
     CheckCondition,
     CheckSearch,
     Comparison,
     Composite,
-    Item,
-    ItemOperation,
-    Pages,
-    Recall,
-    Remember,
+    CompositeItem,
+    NextByAfterKey,
+    NextByScroll,
+    NextBySearchAfter,
+    OperationStream,
+    PagedRequest,
+    Placeholder,
     Request,
-    Retry,
-    Scroll,
-    SearchAfter,
-    Stream,
+    RetryPolicy,
+    SubOperation,
     Wait,
 )
 from pacenote.operations.base import CompileContext
@@ -35,42 +35,42 @@ from pacenote.operations.base import CompileContext
 JSON = (("content-type", "application/json"),)
 
 
-def pages(kind: str, within: Track | CompileContext | None = None, **params: Any) -> Pages:
+def pages(kind: str, within: Track | CompileContext | None = None, **params: Any) -> PagedRequest:
     work = compiled(kind, within, **params).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     (call,) = work.calls
-    assert isinstance(call, Pages)
+    assert isinstance(call, PagedRequest)
     return call
 
 
 def composite(
     *items: dict[str, Any], within: CompileContext | None = None, **params: Any
-) -> tuple[Item, ...]:
+) -> tuple[CompositeItem, ...]:
     work = compiled("composite", within, requests=list(items), **params).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     (call,) = work.calls
     assert isinstance(call, Composite)
     return call.items
 
 
-def operation(item: Item) -> ItemOperation:
-    assert isinstance(item, ItemOperation)
+def operation(item: CompositeItem) -> SubOperation:
+    assert isinstance(item, SubOperation)
     return item
 
 
-def request_of(item: Item) -> Request:
+def request_of(item: CompositeItem) -> Request:
     (call,) = operation(item).calls
     assert isinstance(call, Request)
     return call
 
 
 def test_scrolling() -> None:
-    expected = Pages(
+    expected = PagedRequest(
         Request(
             "POST", "/books/_search?request_cache=true&size=100&sort=_doc&scroll=10s", JSON, "{}",
             check=CheckSearch(),
         ),
-        Scroll("10s"), pages=25, page_size=100,
+        NextByScroll("10s"), pages=25, page_size=100,
     )  # fmt: skip
     assert pages("scroll-search", body={}, pages=25, results_per_page=100, cache=True) == expected
     made = compiled("scroll-search", body={}, pages=25)
@@ -93,9 +93,9 @@ def test_all_pages() -> None:
 def test_paginated_search() -> None:
     body = {"sort": [{"a": "asc"}]}
     made = pages("paginated-search", body=body, pages="3", results_per_page=50)
-    assert made == Pages(
+    assert made == PagedRequest(
         Request("POST", "/books/_search?size=50", JSON, '{"sort":[{"a":"asc"}]}', check=CheckSearch()),
-        SearchAfter(), pages=3, page_size=50,
+        NextBySearchAfter(), pages=3, page_size=50,
     )  # fmt: skip
     # Without results-per-page a page is as large as the engine makes it.
     assert pages("paginated-search", body=body, pages="all").page_size == 10
@@ -106,7 +106,7 @@ def test_pages_of_a_composite_aggregation() -> None:
     inner = {"composite": {"sources": []}}
     body = {"size": 0, "aggs": {"a": {"filter": {}, "aggregations": {"b": inner}}}}
     made = pages("composite-agg", body=body, results_per_page=200)
-    assert made.next == AfterKey(("a", "b"))
+    assert made.next == NextByAfterKey(("a", "b"))
     assert (made.pages, made.page_size, made.first.path) == (None, None, "/books/_search")
     sent = json.loads(made.first.body or "")
     assert sent["aggs"]["a"]["aggregations"]["b"] == {"composite": {"sources": [], "size": 200}}
@@ -153,8 +153,8 @@ def test_items_of_a_composite_operation() -> None:
         {"stream": [{"operation-type": "search", "name": "find", "index": "a", "body": {}}]},
         {"operation-type": "raw-request", "path": "/_x", "name": "raw"},
     )
-    assert first == ItemOperation("sleep", "sleep", (Wait(1.0),))
-    assert isinstance(stream, Stream)
+    assert first == SubOperation("sleep", "sleep", (Wait(1.0),))
+    assert isinstance(stream, OperationStream)
     assert (operation(stream.items[0]).name, request_of(stream.items[0]).path) == ("find", "/a/_search")
     assert request_of(last).path == "/_x"
 
@@ -168,7 +168,7 @@ def test_a_composite_operation_within_another() -> None:
 
 def test_how_many_connections() -> None:
     work = compiled("composite", requests=[{"operation-type": "field-caps"}], max_connections=3).work
-    assert isinstance(work, Calls)
+    assert isinstance(work, CallSequence)
     assert work.calls[0] == Composite(work.calls[0].items, max_connections=3)  # type: ignore[union-attr]
 
 
@@ -190,22 +190,22 @@ PIT = (
 
 def test_points_in_time() -> None:
     opened, paged, closed = composite(*PIT)
-    assert request_of(opened) == Request("POST", "/a/_pit?keep_alive=1m", remember=Remember("open", "id"))
+    assert request_of(opened) == Request("POST", "/a/_pit?keep_alive=1m", capture=Capture("open", "id"))
     (call,) = operation(paged).calls
-    assert isinstance(call, Pages)
+    assert isinstance(call, PagedRequest)
     assert call.first == Request(
         "POST", "/_search?y=1&size=5", JSON, '{"query":{},"pit":{"id":"@recalled@","keep_alive":"1m"}}',
-        check=CheckSearch(), recall=Recall("open", "@recalled@"),
+        check=CheckSearch(), placeholder=Placeholder("open", "@recalled@"),
     )  # fmt: skip
     assert request_of(closed) == Request(
-        "DELETE", "/_pit", JSON, '{"id":"@recalled@"}', recall=Recall("open", "@recalled@")
+        "DELETE", "/_pit", JSON, '{"id":"@recalled@"}', placeholder=Placeholder("open", "@recalled@")
     )
 
 
 def test_points_in_time_of_opensearch() -> None:
     opened, _, closed = composite(*PIT, within=context(engine=OPENSEARCH))
-    expected = Remember("open", "pit_id")
-    assert request_of(opened) == Request("POST", "/a/_search/point_in_time?keep_alive=1m", remember=expected)
+    expected = Capture("open", "pit_id")
+    assert request_of(opened) == Request("POST", "/a/_search/point_in_time?keep_alive=1m", capture=expected)
     assert (request_of(closed).path, request_of(closed).body) == (
         "/_search/point_in_time",
         '{"pit_id":["@recalled@"]}',
@@ -228,15 +228,15 @@ def test_asynchronous_searches() -> None:
     submit, get, delete = composite(*ASYNC)
     assert request_of(submit) == Request(
         "POST", "/a/_async_search?wait_for_completion_timeout=0", JSON, '{"query":{}}',
-        remember=Remember("s", "id"),
+        capture=Capture("s", "id"),
     )  # fmt: skip
     assert request_of(get) == Request(
         "GET", "/_async_search/@recalled@", check=CheckCondition("is_running", "false"),
-        recall=Recall("s", "@recalled@"),
+        placeholder=Placeholder("s", "@recalled@"),
     )  # fmt: skip
-    assert operation(get).retry == Retry(0, True, 0.1, True, True)
+    assert operation(get).retry == RetryPolicy(0, True, 0.1, True, True)
     assert request_of(delete) == Request(
-        "DELETE", "/_async_search/@recalled@", recall=Recall("s", "@recalled@")
+        "DELETE", "/_async_search/@recalled@", placeholder=Placeholder("s", "@recalled@")
     )
 
 

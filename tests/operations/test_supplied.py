@@ -13,15 +13,15 @@ from operations.compiling import compiled, track
 from pacenote.model.work import document_data
 from pacenote.operations.base import CompileContext
 from pacenote.operations.registry import resolve_type
-from pacenote.operations.supplied import OperationSupplier, SuppliedOperation
+from pacenote.operations.supplied import EncodedOperation, OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 
 
-def supply(kind: str, params: object) -> SuppliedOperation:
+def supply(kind: str, params: object) -> EncodedOperation:
     return OperationSupplier(resolve_type(kind), CompileContext(track())).supply(params)
 
 
-def bulk(**params: Any) -> SuppliedOperation:
+def bulk(**params: Any) -> EncodedOperation:
     given = {"body": b"{}\n", "bulk-size": 2, "unit": "docs", "action-metadata-present": True}
     return supply("bulk", {**given, **{key.replace("_", "-"): value for key, value in params.items()}})
 

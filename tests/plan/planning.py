@@ -10,13 +10,13 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Parallel, Task, Track
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import Host, Plan, PlannedTask
+from pacenote.plan.document import Plan, PlannedTask, TargetHost
 
 SEARCH = Operation("find", "search", {"body": {}})
 BULK = Operation("append", "bulk", {"bulk-size": 100})
 LOOPED = Operation("endless", "bulk", {"bulk-size": 100, "looped": True})
 NAP = Operation("nap", "sleep", {"duration": 1})
-SETTINGS = PlanSettings(race_id="r", seed=7, hosts=(Host("http", "127.0.0.1", 9200),))
+SETTINGS = PlanSettings(race_id="r", seed=7, hosts=(TargetHost("http", "127.0.0.1", 9200),))
 LIBRARY = Corpus("library", (Documents("books.json", document_count=1000, target_index="books"),))
 
 

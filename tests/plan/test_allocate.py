@@ -13,7 +13,10 @@ Rows = dict[int, list[tuple[int, int]]]
 
 
 def rows(step: Step) -> Rows:
-    return {slot.client: [(share.task, share.client) for share in slot.allocations] for slot in step.slots}
+    return {
+        row.client: [(share.task, share.client) for share in row.allocations]
+        for row in step.client_allocations
+    }
 
 
 A, B, C, WIDE = task("a", clients=2), task("b"), task("c"), task("wide", clients=4)

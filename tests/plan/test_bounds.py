@@ -16,9 +16,9 @@ from pacenote.plan.document import (
     UNTIL_EXHAUSTED,
     Deterministic,
     Iterations,
-    Pace,
     Poisson,
-    Time,
+    TaskPacing,
+    TimePeriod,
     Uniform,
     Unpaced,
 )
@@ -45,7 +45,7 @@ NEVER = "never ends: it has a warmup-time-period, no time-period, and a source w
         (NAP, {"target_throughput": Rate(2, "ops")}, Deterministic(0.5)),
     ],
 )
-def test_paces(operation: Operation, fields: dict[str, Any], pace: Pace) -> None:
+def test_paces(operation: Operation, fields: dict[str, Any], pace: TaskPacing) -> None:
     assert planned(task("t", operation, **fields)).pace == pace
 
 
@@ -93,20 +93,20 @@ def test_a_schedule_must_be_known() -> None:
         (SEARCH, {"iterations": 5}, Iterations(0, 5)),
         (SEARCH, {"warmup_iterations": 3}, Iterations(3, 1)),
         (SEARCH, {"warmup_iterations": 3, "iterations": 5}, Iterations(3, 5)),
-        (SEARCH, {"time_period": 10.0}, Time(0.0, 10.0)),
-        (SEARCH, {"warmup_time_period": 2.0, "time_period": 10.0}, Time(2.0, 10.0)),
-        (SEARCH, {"iterations": 5, "time_period": 10.0}, Time(0.0, 10.0)),
-        (BULK, {}, Time(0.0, None)),
-        (BULK, {"warmup_time_period": 240.0}, Time(240.0, None)),
-        (BULK, {"time_period": 60.0}, Time(0.0, 60.0)),
+        (SEARCH, {"time_period": 10.0}, TimePeriod(0.0, 10.0)),
+        (SEARCH, {"warmup_time_period": 2.0, "time_period": 10.0}, TimePeriod(2.0, 10.0)),
+        (SEARCH, {"iterations": 5, "time_period": 10.0}, TimePeriod(0.0, 10.0)),
+        (BULK, {}, TimePeriod(0.0, None)),
+        (BULK, {"warmup_time_period": 240.0}, TimePeriod(240.0, None)),
+        (BULK, {"time_period": 60.0}, TimePeriod(0.0, 60.0)),
         (BULK, {"iterations": 7}, Iterations(0, 7)),
         (BULK, {"warmup_iterations": 7}, Iterations(7, UNTIL_EXHAUSTED)),
         (LOOPED, {}, Iterations(0, 1)),
-        (LOOPED, {"time_period": 60.0}, Time(0.0, 60.0)),
+        (LOOPED, {"time_period": 60.0}, TimePeriod(0.0, 60.0)),
         (NAP, {}, Iterations(0, 1)),
     ],
 )
-def test_bounds(operation: Operation, fields: dict[str, Any], bound: Iterations | Time) -> None:
+def test_bounds(operation: Operation, fields: dict[str, Any], bound: Iterations | TimePeriod) -> None:
     assert planned(task("t", operation, **fields)).bound == bound
 
 
@@ -122,7 +122,7 @@ def test_unless_another_task_completes_it(completed_by: str) -> None:
 
     both = (task("append", BULK), task("find", SEARCH, **FOREVER))
     made = plan(Parallel(both, completed_by=completed_by))
-    assert made.tasks[1].bound == Time(5.0, None)
+    assert made.tasks[1].bound == TimePeriod(5.0, None)
 
 
 @pytest.mark.parametrize(

@@ -17,35 +17,44 @@ from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import (
     ActionInFile,
     ActionWithId,
-    AfterKey,
     Assertion,
     Bulk,
     BulkFile,
-    Calls,
+    CallSequence,
+    Capture,
     CheckEmpty,
     CheckEsql,
     Comparison,
     Composite,
-    Conflicts,
-    Cursor,
+    ConflictSettings,
     IdOrder,
-    ItemOperation,
-    Lane,
-    LimitDocuments,
+    IngestDocuments,
+    NextByAfterKey,
+    NextByCursor,
+    NextByScroll,
+    NextBySearchAfter,
     OnConflict,
-    Pages,
-    Recall,
-    Remember,
+    OperationStream,
+    PagedRequest,
+    Placeholder,
+    PythonRunner,
+    PythonSource,
     Request,
-    Scroll,
-    SearchAfter,
-    Stream,
-    Supplied,
+    SubOperation,
+    TaskWork,
     Wait,
-    Work,
 )
 from pacenote.plan.build import PlanContext, build_plan
-from pacenote.plan.document import Allocation, NamedTarget, Plan, Proxy, Scheduled, Slot, Step, Uniform
+from pacenote.plan.document import (
+    ClientAllocation,
+    NamedTarget,
+    Plan,
+    PythonScheduler,
+    Step,
+    TargetProxy,
+    TaskAllocation,
+    Uniform,
+)
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import find_track
@@ -88,36 +97,43 @@ def every_variant() -> tuple[Task | Parallel, ...]:
     )
 
 
-def extra_works() -> tuple[Work, ...]:
+def extra_works() -> tuple[TaskWork, ...]:
     """Kinds of work and calls that no operation of the schedule above needs."""
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
-    remembered = replace(request, remember=Remember("pit", "id"), recall=Recall("pit", "<pit>"))
+    remembered = replace(request, capture=Capture("pit", "id"), placeholder=Placeholder("pit", "<pit>"))
     pages = tuple(
-        Pages(request, following, pages=2, page_size=10)
-        for following in (SearchAfter(), Scroll("10s"), AfterKey(("outer", "inner")), Cursor())
+        PagedRequest(request, following, pages=2, page_size=10)
+        for following in (
+            NextBySearchAfter(),
+            NextByScroll("10s"),
+            NextByAfterKey(("outer", "inner")),
+            NextByCursor(),
+        )
     )
-    inner = ItemOperation("inner", "search", (replace(request, assertions=(assertion,)),))
-    composite = Composite((inner, Stream((inner,)), Stream((Stream((inner,)),))), max_connections=4)
+    inner = SubOperation("inner", "search", (replace(request, assertions=(assertion,)),))
+    composite = Composite(
+        (inner, OperationStream((inner,)), OperationStream((OperationStream((inner,)),))), max_connections=4
+    )
     numbered = BulkFile("/d/books.json", 1000, ActionWithId("books"))
     bulk = Bulk(
         path="/_bulk",
         headers=(),
         files=(numbered,),
         bulk_size=100,
-        limit=LimitDocuments(500),
+        limit=IngestDocuments(500),
         looped=False,
-        conflicts=Conflicts(IdOrder.RANDOM, 0.25, OnConflict.UPDATE, 0.5),
+        conflicts=ConflictSettings(IdOrder.RANDOM, 0.25, OnConflict.UPDATE, 0.5),
         retries_on_429=2,
         timeout_ms=None,
     )
     return (
-        Calls((*pages, Wait(0.5), composite, remembered, replace(request, check=CheckEsql()), idle)),
+        CallSequence((*pages, Wait(0.5), composite, remembered, replace(request, check=CheckEsql()), idle)),
         bulk,
         replace(bulk, files=(replace(numbered, action=ActionInFile()),), conflicts=None),
-        Supplied(ahead=8),
-        Lane(),
+        PythonSource(ahead=8),
+        PythonRunner(),
     )
 
 
@@ -128,12 +144,14 @@ def with_extra(of: Plan) -> Plan:
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
     )
     uniform = replace(extra[-2], pace=Uniform(0.5), open_loop=True)
-    extra = (*extra[:-2], uniform, replace(extra[-1], pace=Scheduled()))
+    extra = (*extra[:-2], uniform, replace(extra[-1], pace=PythonScheduler()))
     steps = tuple(
-        Step(task.name, (Slot(0, (Allocation(len(of.tasks) + number, 0),)),), None)
+        Step(task.name, (ClientAllocation(0, (TaskAllocation(len(of.tasks) + number, 0),)),), None)
         for number, task in enumerate(extra)
     )
-    proxied = tuple(replace(host, proxy=Proxy("http", "::1", 3128, "Basic eDp5")) for host in of.target.hosts)
+    proxied = tuple(
+        replace(host, proxy=TargetProxy("http", "::1", 3128, "Basic eDp5")) for host in of.target.hosts
+    )
     tls = TlsOptions("ca.pem", "cert.pem", "key.pem", verify=False, verify_host=False, server_name="es")
     others = (NamedTarget("other", replace(of.target, hosts=proxied, compress=True, tls=tls)),)
     return replace(of, tasks=(*of.tasks, *extra), steps=(*of.steps, *steps), others=others)

@@ -9,10 +9,10 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Parallel, Task
-from pacenote.model.work import Bulk, Lane, Supplied
+from pacenote.model.work import Bulk, PythonRunner, PythonSource
 from pacenote.plan.build import PlanContext, build_plan
 from pacenote.plan.corpora import needed_documents
-from pacenote.plan.document import Deterministic, Iterations, PlannedTask, Scheduled, Time
+from pacenote.plan.document import Deterministic, Iterations, PlannedTask, PythonScheduler, TimePeriod
 from pacenote.units import Rate
 from plan.planning import BULK, LIBRARY, SEARCH, SETTINGS, task, track
 
@@ -39,16 +39,21 @@ def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
 
 def test_a_source_supplies_native_operations() -> None:
     search, bulk = planned(task("a", WORDS)), planned(task("b", LINES))
-    assert (search.work, search.unit, bulk.work, bulk.unit) == (Supplied(64), "ops", Supplied(4), "docs")
+    assert (search.work, search.unit, bulk.work, bulk.unit) == (
+        PythonSource(64),
+        "ops",
+        PythonSource(4),
+        "docs",
+    )
     # Python knows whether the source ends, the plan does not.
-    assert search.bound == bulk.bound == Time(0.0, None)
+    assert search.bound == bulk.bound == TimePeriod(0.0, None)
     assert planned(task("c", WORDS, iterations=3)).bound == Iterations(0, 3)
 
 
 def test_runners_of_plugins_run_in_the_lane_also_in_place_of_built_in_types() -> None:
-    assert planned(task("a", PUT)).work == Lane()
-    assert planned(task("b", Operation("r", "refresh"))).work == Lane()
-    assert planned(task("c", Operation("r", "put-elser", {"param-source": "words"}))).work == Lane()
+    assert planned(task("a", PUT)).work == PythonRunner()
+    assert planned(task("b", Operation("r", "refresh"))).work == PythonRunner()
+    assert planned(task("c", Operation("r", "put-elser", {"param-source": "words"}))).work == PythonRunner()
 
 
 def test_the_source_of_bulks_can_be_chosen_by_name() -> None:
@@ -83,19 +88,19 @@ def test_rates_in_documents() -> None:
     assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
     pages = planned(task("b", PUT, target_throughput=Rate(10.0, "pages")))
     # Only its runner knows how many pages an operation has.
-    assert (pages.pace, pages.unit) == (Scheduled(), "pages")
+    assert (pages.pace, pages.unit) == (PythonScheduler(), "pages")
     assert planned(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
 
 
 def test_a_source_is_not_far_ahead_of_a_rate() -> None:
-    assert planned(task("a", WORDS, target_throughput=Rate(1000.0))).work == Supplied(64)
-    assert planned(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == Supplied(11)
-    assert planned(task("c", WORDS, target_interval=60.0)).work == Supplied(2)
+    assert planned(task("a", WORDS, target_throughput=Rate(1000.0))).work == PythonSource(64)
+    assert planned(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == PythonSource(11)
+    assert planned(task("c", WORDS, target_interval=60.0)).work == PythonSource(2)
 
 
 def test_schedulers_of_plugins() -> None:
-    assert planned(task("a", schedule="daily")).pace == Scheduled()
-    assert planned(task("a", schedule="daily", target_throughput=Rate(5.0))).pace == Scheduled()
+    assert planned(task("a", schedule="daily")).pace == PythonScheduler()
+    assert planned(task("a", schedule="daily", target_throughput=Rate(5.0))).pace == PythonScheduler()
 
 
 def test_the_data_that_sources_name_is_prepared() -> None:

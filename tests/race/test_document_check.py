@@ -15,15 +15,15 @@ from pacenote.model.work import (
     ActionWithId,
     Bulk,
     BulkFile,
-    Conflicts,
+    ConflictSettings,
     IdOrder,
-    Lane,
-    LimitShare,
+    IngestShare,
     OnConflict,
+    PythonRunner,
+    PythonSource,
     Sleep,
-    Supplied,
 )
-from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, Time, Unpaced
+from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
 from pacenote.race.document_check import check_documents
 from support.records import task
 
@@ -34,7 +34,7 @@ def bulk(*files: BulkFile, looped: bool = False) -> Bulk:
         headers=(),
         files=files,
         bulk_size=10,
-        limit=LimitShare(1.0),
+        limit=IngestShare(1.0),
         looped=looped,
         conflicts=None,
         retries_on_429=0,
@@ -55,7 +55,7 @@ def plan(*works: tuple[str, Any]) -> Plan:
             operation_type=kind,
             clients=1,
             pace=Unpaced(),
-            bound=Time(0.0, None),
+            bound=TimePeriod(0.0, None),
             ramp_up_s=0.0,
             unit="docs",
             tolerates_errors=False,
@@ -119,7 +119,7 @@ def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
 
 def test_documents_that_come_again_need_not_be_counted():
     def with_ids(probability: float, *, looped: bool = False) -> Bulk:
-        conflicts = Conflicts(IdOrder.SEQUENTIAL, probability, OnConflict.INDEX, 0.0)
+        conflicts = ConflictSettings(IdOrder.SEQUENTIAL, probability, OnConflict.INDEX, 0.0)
         files = (BulkFile("/a.json", 10, ActionWithId("a")),)
         return replace(bulk(*files, looped=looped), conflicts=conflicts)
 
@@ -140,10 +140,10 @@ def test_documents_that_come_again_need_not_be_counted():
 @pytest.mark.parametrize(
     ("other", "unseen"),
     [
-        (("bulk", Supplied(4)), True),
-        (("own-runner", Lane()), True),
-        (("search", Supplied(4)), False),
-        (("wait-for-transform", Lane()), False),
+        (("bulk", PythonSource(4)), True),
+        (("own-runner", PythonRunner()), True),
+        (("search", PythonSource(4)), False),
+        (("wait-for-transform", PythonRunner()), False),
     ],
 )
 def test_code_of_plug_ins_may_write_what_the_plan_does_not_tell(other, unseen):

@@ -15,18 +15,18 @@ import pytest
 
 from pacenote.errors import DriverError
 from pacenote.model.result import Progress, TaskResult
-from pacenote.model.work import Calls, Request
+from pacenote.model.work import CallSequence, Request
 from pacenote.plan.document import (
-    Allocation,
+    ClientAllocation,
     DriverSettings,
-    Host,
     Iterations,
     OnError,
     Plan,
     PlannedTask,
-    Slot,
     Step,
     Target,
+    TargetHost,
+    TaskAllocation,
     Unpaced,
 )
 from pacenote.race.drive import STOPPING, drive, stopping
@@ -99,14 +99,15 @@ def plan(port: int, *iterations: int) -> str:
             ramp_up_s=0.0,
             unit="ops",
             tolerates_errors=False,
-            work=Calls((Request("GET", "/"),)),
+            work=CallSequence((Request("GET", "/"),)),
         )
         for number, count in enumerate(iterations)
     )
     steps = tuple(
-        Step(task.name, (Slot(0, (Allocation(number, 0),)),), None) for number, task in enumerate(tasks)
+        Step(task.name, (ClientAllocation(0, (TaskAllocation(number, 0),)),), None)
+        for number, task in enumerate(tasks)
     )
-    target = Target((Host("http", "127.0.0.1", port),), (), 5_000)
+    target = Target((TargetHost("http", "127.0.0.1", port),), (), 5_000)
     return Plan("r", 1, target, DriverSettings(1, OnError.CONTINUE), tasks, steps).to_json()
 
 

@@ -16,28 +16,28 @@ import pytest
 from pacenote import _core
 from pacenote.model.result import TaskResult
 from pacenote.model.work import (
-    Calls,
-    Lane,
+    CallSequence,
+    PythonRunner,
+    PythonSource,
     Request,
-    Supplied,
     SuppliedBulk,
-    Supply,
-    Work,
+    SuppliedOperation,
+    TaskWork,
     document_data,
 )
 from pacenote.plan.document import (
-    Allocation,
+    ClientAllocation,
     DriverSettings,
-    Host,
     OnError,
-    Pace,
     Plan,
     PlannedTask,
-    Scheduled,
-    Slot,
+    PythonScheduler,
     Step,
     Target,
-    Time,
+    TargetHost,
+    TaskAllocation,
+    TaskPacing,
+    TimePeriod,
     Unpaced,
 )
 
@@ -75,19 +75,19 @@ def port() -> Iterator[int]:
         thread.join()
 
 
-def planned(name: str, work: Work, pace: Pace) -> PlannedTask:
-    return PlannedTask(name, "op", "own-type", 1, pace, Time(0.0, None), 0.0, "ops", False, work)
+def planned(name: str, work: TaskWork, pace: TaskPacing) -> PlannedTask:
+    return PlannedTask(name, "op", "own-type", 1, pace, TimePeriod(0.0, None), 0.0, "ops", False, work)
 
 
 def plan(port: int, *tasks: PlannedTask) -> str:
     """All tasks beside one another."""
-    slots = tuple(Slot(number, (Allocation(number, 0),)) for number in range(len(tasks)))
-    target = Target((Host("http", "127.0.0.1", port),), (), 5_000)
+    rows = tuple(ClientAllocation(number, (TaskAllocation(number, 0),)) for number in range(len(tasks)))
+    target = Target((TargetHost("http", "127.0.0.1", port),), (), 5_000)
     settings = DriverSettings(1, OnError.CONTINUE)
-    return Plan("r", 1, target, settings, tasks, (Step("all", slots, None),)).to_json()
+    return Plan("r", 1, target, settings, tasks, (Step("all", rows, None),)).to_json()
 
 
-def text(supply: Supply) -> str:
+def text(supply: SuppliedOperation) -> str:
     return json.dumps(document_data(supply))
 
 
@@ -112,7 +112,7 @@ class Player:
         bulk = SuppliedBulk("/_bulk", (("content-type", "application/x-ndjson"),), 3, None)
         assert self.lane.room(0, 0) == 4
         assert self.lane.supply(0, 0, text(bulk), b"{}\n" * 6)
-        assert self.lane.supply(0, 0, text(Calls((Request("POST", "/supplied"),))), None)
+        assert self.lane.supply(0, 0, text(CallSequence((Request("POST", "/supplied"),))), None)
         with pytest.raises(_core.CoreError, match="task fed: unknown variant `tea`"):
             self.lane.supply(0, 0, '{"kind": "tea"}', None)
         self.lane.end(0, 0, "track.py:4 ValueError: no more")
@@ -134,7 +134,9 @@ class Player:
         assert status == 200
         assert ("X-Elastic-Product", "Elasticsearch") in headers
         assert json.loads(body)["path"] == "/own?q=1"
-        self.lane.execute((1, 0), "default", text(Calls((Request("POST", "/native", weight=5),))), None)
+        self.lane.execute(
+            (1, 0), "default", text(CallSequence((Request("POST", "/native", weight=5),))), None
+        )
 
     def outcome(self, _ticket: int, document: str) -> None:
         outcome = json.loads(document)
@@ -166,7 +168,7 @@ def results(driver: _core.Driver) -> dict[str, TaskResult]:
 
 
 def test_python_supplies_schedules_and_runs(port: int, tmp_path: Path) -> None:
-    tasks = (planned("fed", Supplied(4), Unpaced()), planned("own", Lane(), Scheduled()))
+    tasks = (planned("fed", PythonSource(4), Unpaced()), planned("own", PythonRunner(), PythonScheduler()))
     driver = _core.Driver(plan(port, *tasks), tmp_path)
     lane = driver.lane()
     assert lane is not None
@@ -194,7 +196,9 @@ def test_python_supplies_schedules_and_runs(port: int, tmp_path: Path) -> None:
 
 
 def test_a_plan_without_python_has_no_lane(port: int, tmp_path: Path) -> None:
-    driver = _core.Driver(plan(port, planned("native", Calls((Request("POST", "/"),)), Unpaced())), tmp_path)
+    driver = _core.Driver(
+        plan(port, planned("native", CallSequence((Request("POST", "/"),)), Unpaced())), tmp_path
+    )
     assert driver.lane() is None
     driver.stop(True)
     results(driver)

@@ -15,7 +15,7 @@ from pacenote.model.client_options import AdditionalCluster, ClientOptions, TlsO
 from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.http_pool import basic_header
-from pacenote.plan.document import Host, Proxy, Target
+from pacenote.plan.document import Target, TargetHost, TargetProxy
 from pacenote.race.run import race
 from pacenote.race.targets import client_used
 from support.secure import engine
@@ -143,9 +143,9 @@ def test_a_cluster_that_is_not_trusted_ends_the_race_before_it_begins(tmp_path: 
 
 
 def test_what_the_record_keeps_of_tls_and_proxies() -> None:
-    through = Proxy("http", "proxy.example", 3128, ME)
+    through = TargetProxy("http", "proxy.example", 3128, ME)
     target = Target(
-        hosts=(Host("https", "es.example", 9200, "/x", through), Host("https", "::1", 9200)),
+        hosts=(TargetHost("https", "es.example", 9200, "/x", through), TargetHost("https", "::1", 9200)),
         headers=(("authorization", "ApiKey abc"),),
         timeout_ms=60_000,
         compress=True,

@@ -70,4 +70,4 @@ def test_a_parallel_element_grows_with_its_tasks() -> None:
 def test_every_connection_of_the_ceiling_has_its_place_in_the_plan() -> None:
     wide = apply_pacing_options(track(task("t", **RATE)), WIDE).challenges[0].schedule
     (step,) = plan(*wide).steps
-    assert [share.client for slot in step.slots for share in slot.allocations] == list(range(16))
+    assert [share.client for row in step.client_allocations for share in row.allocations] == list(range(16))

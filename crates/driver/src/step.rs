@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use pacenote_plan::{CompletedBy, Plan, Slot, Step, Task};
+use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step};
 
 use crate::shared::Shared;
 
@@ -48,7 +48,7 @@ impl StepRun {
     /// A step that is about to run.
     pub fn new(plan: &Arc<Plan>, index: usize, shared: &Arc<Shared>) -> Self {
         let mut tasks: Vec<TaskRun> = Vec::new();
-        for allocation in plan.steps[index].slots.iter().flat_map(|slot| &slot.allocations) {
+        for allocation in plan.steps[index].task_allocations() {
             match tasks.iter_mut().find(|task| task.index == allocation.task) {
                 Some(task) => *task.remaining.get_mut() += 1,
                 None => tasks.push(TaskRun {
@@ -84,14 +84,14 @@ impl StepRun {
     }
 
     /// A task of the step by its position in the plan.
-    pub fn task(&self, index: u32) -> Option<(&TaskRun, &Task)> {
+    pub fn task(&self, index: u32) -> Option<(&TaskRun, &PlannedTask)> {
         let run = self.tasks.iter().find(|run| run.index == index)?;
         Some((run, &self.plan.tasks[index as usize]))
     }
 
-    /// The slots that belong to one of so many workers. Clients are dealt out in turn, so that few clients use as many
+    /// The clients that one of `workers` workers runs. Clients are assigned round-robin, so that few clients use as many
     /// cores as they can.
-    pub fn slots_of(&self, worker: usize, workers: usize) -> impl Iterator<Item = &Slot> {
+    pub fn clients_of(&self, worker: usize, workers: usize) -> impl Iterator<Item = &ClientAllocation> {
         dealt(self.step(), worker, workers)
     }
 
@@ -115,22 +115,23 @@ impl StepRun {
     }
 }
 
-/// The slots of a step that belong to one of so many workers.
-fn dealt(step: &Step, worker: usize, workers: usize) -> impl Iterator<Item = &Slot> {
-    step.slots.iter().filter(move |slot| slot.client as usize % workers == worker)
+/// The clients of a step that one of `workers` workers runs.
+fn dealt(step: &Step, worker: usize, workers: usize) -> impl Iterator<Item = &ClientAllocation> {
+    step.client_allocations.iter().filter(move |row| row.client as usize % workers == worker)
 }
 
 #[cfg(test)]
 mod tests {
-    use pacenote_plan::{Slot, Step};
+    use pacenote_plan::{ClientAllocation, Step};
 
     use super::*;
 
     #[test]
     fn few_clients_are_dealt_out_over_all_threads() {
-        let slot = |client| Slot { client, allocations: Vec::new() };
-        let step = Step { name: "s".into(), slots: vec![slot(0), slot(1), slot(5)], completed_by: None };
-        let of = |worker| dealt(&step, worker, 4).map(|slot| slot.client).collect::<Vec<_>>();
+        let row = |client| ClientAllocation { client, allocations: Vec::new() };
+        let step =
+            Step { name: "s".into(), client_allocations: vec![row(0), row(1), row(5)], completed_by: None };
+        let of = |worker| dealt(&step, worker, 4).map(|row| row.client).collect::<Vec<_>>();
         assert_eq!([of(0), of(1), of(2), of(3)], [vec![0], vec![1, 5], vec![], vec![]]);
     }
 }

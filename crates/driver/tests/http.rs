@@ -22,7 +22,7 @@ use pacenote_driver::transport::{
     Route,
     http::{Connection, ExchangeError, Head},
 };
-use pacenote_plan::{Host, Scheme};
+use pacenote_plan::{Scheme, TargetHost};
 
 /// Opens a connection to a server on this machine.
 async fn connect(port: u16) -> Connection {
@@ -33,7 +33,7 @@ async fn connect(port: u16) -> Connection {
 /// A request head for such a server.
 fn head(port: u16, method: &str, path: &str) -> Head {
     let host =
-        Host { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
+        TargetHost { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
     Head::new(&host, method, path, std::iter::empty()).unwrap()
 }
 

@@ -4,71 +4,71 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The bulk source of a task. Every client owns one contiguous range of every file.
+/// Posts the documents of one or more corpora. Every client has one contiguous range of every file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
     /// Path with query string, for example `/_bulk?pipeline=x`.
     pub path: String,
-    /// Sent beside the target's headers.
+    /// Sent in addition to the target's headers.
     pub headers: Vec<(String, String)>,
     /// Grouped by corpus. Client i starts with corpus i modulo their number; the corpora take turns file by file.
     pub files: Vec<BulkFile>,
     /// Documents per request; at least 1. The last request of a range may carry fewer.
     pub bulk_size: u32,
-    /// How much of the corpus is sent.
-    pub limit: Limit,
-    /// Starts over when the range is exhausted, so that the source never ends.
+    /// How much of the corpora is sent.
+    pub limit: IngestLimit,
+    /// Starts again when the range is exhausted, so that the source never ends.
     pub looped: bool,
-    /// Gives documents ids of which some come again; `null`: documents have no ids, or the files hold them.
-    pub conflicts: Option<Conflicts>,
+    /// Gives documents ids, some of which repeat; `null`: documents have no ids, or the files hold them.
+    pub conflicts: Option<ConflictSettings>,
     /// How often documents that the engine rejected with status 429 are sent again, alone.
     pub retries_on_429: u32,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
 }
 
-/// How much of a corpus a bulk source sends.
+/// How much of its corpora a bulk sends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Limit {
-    /// This share of the requests, in (0, 1]; Rally's `ingest-percentage` / 100.
+pub enum IngestLimit {
+    /// A share of the requests; Rally's `ingest-percentage` / 100.
     Share {
-        /// 1 is everything.
+        /// In (0, 1]; 1 is everything.
         share: f64,
     },
-    /// So many documents over all clients; Rally's `ingest-doc-count`.
+    /// A number of documents over all clients; Rally's `ingest-doc-count`.
     Documents {
         /// A multiple of bulk size and clients.
         documents: u64,
     },
 }
 
-/// Ids of which some come again (Rally's `conflicts`, `conflict-probability`, `on-conflict`, `recency`).
+/// Gives documents ids, some of which repeat (Rally's `conflicts`, `conflict-probability`, `on-conflict`, `recency`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Conflicts {
-    /// In which order new ids come.
+pub struct ConflictSettings {
+    /// In which order new ids are assigned.
     pub ids: IdOrder,
-    /// Share of documents that get an id that came before, from 0 to 1.
+    /// Share of documents that get an id that was sent before, from 0 to 1.
     pub probability: f64,
-    /// What is done with a document whose id came before.
+    /// What is done with a document whose id was sent before.
     pub on_conflict: OnConflict,
-    /// From 0 (any earlier id is as likely) to 1 (recent ids are much likelier).
+    /// From 0 (every earlier id is equally likely) to 1 (recent ids are much likelier).
     pub recency: f64,
 }
 
-/// In which order new ids come.
+/// In which order new ids are assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdOrder {
-    /// One after another.
+    /// Ascending.
     Sequential,
     /// Shuffled.
     Random,
 }
 
-/// What is done with a document whose id came before.
+/// What is done with a document whose id was sent before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
@@ -78,7 +78,7 @@ pub enum OnConflict {
     Update,
 }
 
-/// One data file of a bulk source: newline-delimited JSON, not compressed.
+/// One data file of a bulk: newline-delimited JSON, not compressed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkFile {
@@ -87,23 +87,23 @@ pub struct BulkFile {
     /// Documents in the file; the file must hold exactly as many.
     pub documents: u64,
     /// The action line of every document.
-    pub action: Action,
-    /// Which of the corpora of this bulk it belongs to, from 0.
+    pub action: BulkAction,
+    /// Position of the corpus among those of the bulk, from 0.
     pub corpus: u32,
 }
 
-/// The action line of every document of a file.
+/// Where the action lines of a file come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Action {
-    /// The file holds its own.
+pub enum BulkAction {
+    /// The file holds the action line of every document.
     InFile {},
-    /// The same for all.
+    /// Every document has the same action line.
     Line {
-        /// Without newline.
+        /// The action line without newline.
         line: String,
     },
-    /// With an id that [`Conflicts`] decides.
+    /// The action line of every document has an id that [`ConflictSettings`] determines.
     WithId {
         /// The index the document goes to.
         index: String,

@@ -1,6 +1,16 @@
-//! What an operation does on the wire, call by call, and how its replies are judged.
+//! What an operation sends, call by call, and what its responses must look like.
 
 use serde::{Deserialize, Serialize};
+
+/// Calls made one after another; the first failure ends the operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallSequence {
+    /// Never empty.
+    pub calls: Vec<Call>,
+    /// When the whole sequence is tried again.
+    pub retry: RetryPolicy,
+}
 
 /// One step of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -8,43 +18,43 @@ use serde::{Deserialize, Serialize};
 pub enum Call {
     /// One request.
     Request(Request),
-    /// A request and those that fetch what follows its first page.
-    Pages(Pages),
+    /// A request for the first page and those for the pages after it.
+    Pages(PagedRequest),
     /// A pause between calls.
     Wait {
         /// Seconds.
         seconds: f64,
     },
-    /// Operations within the operation, some beside one another.
+    /// Operations within the operation, some of them concurrent.
     Composite(Composite),
 }
 
-/// A request and those that fetch what follows its first page. Its work is the number of pages.
+/// A request for the first page and those for the pages after it. Its work is the number of pages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pages {
+pub struct PagedRequest {
     /// Fetches the first page; its body is a JSON object.
     pub first: Request,
-    /// How the next page is asked for.
-    pub next: Next,
-    /// Pages to fetch at most; `null`: all there are.
+    /// How the next page is requested.
+    pub next: NextPage,
+    /// The most pages to fetch; `null`: all there are.
     pub pages: Option<u32>,
-    /// Entries of a full page: a page with fewer is the last. `null`: only an empty page is.
+    /// Entries of a full page: a page with fewer is the last. `null`: only an empty page is the last.
     pub page_size: Option<u32>,
-    /// Fewer pages than asked for are a failure.
+    /// Whether fewer pages than `pages` are a failure.
     pub strict: bool,
 }
 
-/// How the next page is asked for.
+/// How the next page is requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Next {
-    /// The same search after the sort values of the last hit (`search_after`). A point in time that the reply renews
-    /// (`pit_id`) takes the place of the one in the body.
+pub enum NextPage {
+    /// The same search after the sort values of the last hit (`search_after`). A point in time that the response
+    /// renews (`pit_id`) replaces the one in the body.
     SearchAfter {},
-    /// A scroll, cleared after the last page.
+    /// The next page of a scroll, which is cleared after the last page.
     Scroll {
-        /// How long the engine keeps it between pages, for example `10s`.
+        /// How long the engine keeps the scroll between two pages, for example `10s`.
         keep_alive: String,
     },
     /// The same aggregation after the key of its last bucket (`after_key`).
@@ -52,44 +62,43 @@ pub enum Next {
         /// Names of aggregations from the outermost to the composite one.
         path: Vec<String>,
     },
-    /// The cursor of the reply (SQL), closed if pages are left.
+    /// The page after the cursor of the response (SQL); the cursor is closed if pages are left.
     Cursor {},
 }
 
-/// Operations within an operation. An operation waits for the streams before it; streams that follow one another run
-/// beside one another.
+/// Operations within an operation. An operation waits for the streams before it; adjacent streams run concurrently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Composite {
     /// Never empty.
-    pub items: Vec<Item>,
-    /// Requests under way at a time at most; `null`: as many as there are streams.
+    pub items: Vec<CompositeItem>,
+    /// The most requests in flight at a time; `null`: as many as there are streams.
     pub max_connections: Option<u32>,
 }
 
-/// A part of a composite operation.
+/// One element of a composite operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Item {
+pub enum CompositeItem {
     /// An operation, recorded under its own name within the task.
     Operation {
-        /// Its name.
+        /// The operation's name.
         name: String,
-        /// Its type, such as `search`.
+        /// The operation's type, such as `search`.
         operation_type: String,
-        /// Never empty.
+        /// Made one after another; never empty.
         calls: Vec<Call>,
-        /// When and how often they are tried again.
-        retry: Retry,
+        /// When the calls are tried again.
+        retry: RetryPolicy,
     },
-    /// Items one after another, beside the streams next to it.
+    /// Items that run one after another, concurrently with the adjacent streams.
     Stream {
         /// Never empty.
-        items: Vec<Item>,
+        items: Vec<CompositeItem>,
     },
 }
 
-/// One request, ready to be sent.
+/// One request and what its response must look like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -97,45 +106,47 @@ pub struct Request {
     pub method: String,
     /// Path with query string, percent-encoded, starting with `/`.
     pub path: String,
-    /// Sent beside the target's headers.
+    /// Sent in addition to the target's headers.
     pub headers: Vec<(String, String)>,
     /// Sent as it is; its `content-type` is among the headers.
     pub body: Option<String>,
-    /// What a good reply looks like.
+    /// What a successful response looks like.
     pub check: Check,
-    /// HTTP statuses outside 2xx that are no failure.
+    /// HTTP statuses outside 2xx that are not failures.
     pub ignore: Vec<u16>,
-    /// Work done by a reply with status 2xx, in the task's unit.
+    /// Work done by a response with status 2xx, in the task's unit.
     pub weight: u64,
-    /// Work done by a reply with an ignored status.
+    /// Work done by a response with an ignored status, in the task's unit.
     pub ignored_weight: u64,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Sends the request again until its check holds; `null`: the check's answer stands.
-    pub poll: Option<Poll>,
-    /// What the reply must hold beyond its check, by the track's own word; a miss ends the race.
+    /// Repeats the request until its check holds; `null`: it is sent once.
+    pub poll: Option<PollPolicy>,
+    /// What the track asserts of the response beyond its check; a broken assertion ends the race.
     pub assertions: Vec<Assertion>,
-    /// Keeps a value of the reply for later requests of the same operation.
-    pub remember: Option<Remember>,
-    /// Puts a value that was remembered into path and body.
-    pub recall: Option<Recall>,
+    /// Captures a value of the response for later requests of the same operation.
+    #[serde(rename = "remember")]
+    pub capture: Option<Capture>,
+    /// Inserts a captured value into path and body.
+    #[serde(rename = "recall")]
+    pub placeholder: Option<Placeholder>,
 }
 
-/// What the track says a reply must hold.
+/// What the track asserts of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assertion {
     /// The property as the track calls it, for messages.
     pub property: String,
-    /// Keys of the reply joined by dots; where the first path leads nowhere, the next is tried. Never empty.
+    /// Keys of the response joined by dots; the first path that leads to a value counts. Never empty.
     pub paths: Vec<String>,
-    /// How the value found compares with the expected one.
+    /// How the value compares with the expected one.
     pub condition: Comparison,
-    /// A number, a string or a boolean.
+    /// The expected value: a number, a string or a boolean.
     pub value: serde_json::Value,
 }
 
-/// How two values compare.
+/// How an assertion compares the value of a response with the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
     /// Less.
@@ -155,40 +166,40 @@ pub enum Comparison {
     Greater,
 }
 
-/// A value of a reply that later requests need, such as the id of a point in time.
+/// Captures a string of a response that later requests need, such as the id of a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Remember {
-    /// Under which name; lives as long as the operation of the task.
+pub struct Capture {
+    /// The name of the captured value; it is kept until the operation of the task ends.
     pub name: String,
-    /// Keys of the reply joined by dots; the value is a string. Where a reply lacks it, requests that recall it in their
-    /// path have nothing to be about and are left out, those that recall it in their body fail.
+    /// Keys of the response joined by dots. If the response lacks the value, requests with its placeholder in their
+    /// path have nothing to refer to and are not sent; requests with its placeholder in their body fail.
     pub path: String,
 }
 
-/// Where a remembered value goes.
+/// A text in path and body that is replaced by a captured value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Recall {
-    /// The name under which it was remembered.
+pub struct Placeholder {
+    /// The name of the captured value.
     pub name: String,
-    /// This text in path and body is replaced: percent-encoded in the path, escaped for JSON in the body.
+    /// The text that is replaced; the value is percent-encoded in the path and escaped for JSON in the body.
     pub marker: String,
 }
 
-/// How a polling request waits.
+/// How a request is repeated until its check holds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Poll {
-    /// Seconds between a reply whose check does not hold and the next request.
+pub struct PollPolicy {
+    /// Seconds between a response whose check does not hold and the next request.
     pub every_s: f64,
 }
 
-/// What a good reply looks like, beyond its HTTP status.
+/// What a successful response looks like, beyond its HTTP status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
-    /// The status decides.
+    /// The status alone decides.
     Status {},
     /// A search: `timed_out` is false and no shard failed.
     Search {},
@@ -196,19 +207,19 @@ pub enum Check {
     Health {
         /// `null`: any status.
         status: Option<HealthStatus>,
-        /// No shard may be moving.
+        /// Whether relocating shards are a failure.
         no_relocating_shards: bool,
     },
-    /// The value at a dotted path, written as text, equals this text.
+    /// The value at a path, written as text, equals a text.
     Condition {
         /// Keys joined by dots, for example `_all.total.merges.current`; in a list a key is a position.
         path: String,
-        /// Expected value as text.
+        /// The expected value as text.
         expected: String,
     },
-    /// An ES|QL reply: not partial.
+    /// An ES|QL response: not partial.
     Esql {},
-    /// The object or list at a dotted path is empty or absent.
+    /// The object or list at a path is empty or absent.
     Empty {
         /// Keys joined by dots.
         path: String,
@@ -223,25 +234,25 @@ pub enum HealthStatus {
     Red,
     /// Replicas are missing.
     Yellow,
-    /// All shards are there.
+    /// All shards are assigned.
     Green,
 }
 
-/// When an operation is tried again (Rally's `retries`, `retry-until-success` and relatives).
+/// When a sequence of calls is tried again (Rally's `retries`, `retry-until-success` and related parameters).
 ///
-/// A 2xx reply whose check does not hold counts as unsuccessful, connection errors, timeouts and status 408 as a
-/// timeout. Other statuses are never retried. Every attempt is on the wire and counted; only the last makes the sample.
+/// A 2xx response whose check does not hold counts as unsuccessful; connection errors, timeouts and status 408 count as
+/// a timeout. Other statuses are never retried. Every attempt is sent and counted; only the last makes the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Retry {
+pub struct RetryPolicy {
     /// Attempts after the first.
     pub retries: u64,
-    /// Tries for ever, whatever `retries` says.
+    /// Tries without end, whatever `retries` says.
     pub until_success: bool,
-    /// Seconds between attempts.
+    /// Seconds between two attempts.
     pub wait_s: f64,
-    /// Retries after a timeout.
+    /// Retries after a timeout or a connection error.
     pub on_timeout: bool,
-    /// Retries after an unsuccessful reply.
+    /// Retries after a response whose check does not hold.
     pub on_unsuccess: bool,
 }

@@ -1,25 +1,25 @@
-//! Why a plan was refused.
+//! Why a plan is refused.
 
-/// A plan that cannot be executed. The text names the place in the document.
+/// A plan that cannot be executed. The message names the place in the document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The document is not JSON of the expected shape; line and column are those of the document.
-    #[error("the plan document is not understood: {0}")]
-    Shape(#[from] serde_json::Error),
+    #[error("the plan document is malformed: {0}")]
+    Malformed(#[from] serde_json::Error),
     /// The document was made for another version of the driver.
-    #[error("the plan has version {found}, this driver understands version {known}")]
-    Version {
-        /// The version written in the document.
+    #[error("the plan has version {found}, this driver supports version {supported}")]
+    UnsupportedVersion {
+        /// The version of the document.
         found: u32,
-        /// The version of this crate.
-        known: u32,
+        /// The version that this crate supports.
+        supported: u32,
     },
     /// The document is well formed but contradicts itself.
-    #[error("the plan is wrong at {place}: {problem}")]
-    Rule {
-        /// Where in the document, for example `steps[2].slots[0]`.
-        place: String,
+    #[error("the plan is invalid at {path}: {problem}")]
+    Invalid {
+        /// Where in the document, for example `steps[2] (index)`.
+        path: String,
         /// What is wrong there.
         problem: String,
     },

@@ -1,19 +1,23 @@
 //! The plan of a race as closed types: what Python computes once and the driver executes.
 //!
-//! A [`Plan`] is plain data with a version. It crosses from Python as JSON; a field that this crate does not know is
-//! refused by name and place, so that a plan made by a newer front never runs half-understood. Nothing here touches a
+//! A [`Plan`] is plain data with a version. Python passes it as JSON. A field that this crate does not know is refused
+//! by name and place, so that the driver never runs a plan that it understands only in part. Nothing here reads a
 //! clock, a file or a socket.
+//!
+//! The types have the same names in `python/pacenote/{plan/document,model/work}.py`, where variants of an enum are
+//! classes. Keys and tags of the document are older than some names; where they differ, the field or variant has a
+//! `rename`.
 //!
 //! # Layout
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `plan.rs` | [`Plan`], [`Target`], [`Task`] and how a task is bounded and paced |
-//! | `step.rs` | the allocation matrix: [`Step`], [`Slot`], [`Allocation`] |
-//! | `work.rs` | what one operation does: [`Work`] |
-//! | `bulk.rs` | the bulk source: [`Bulk`], [`BulkFile`], [`Conflicts`] |
-//! | `call.rs` | calls and their replies: [`Call`], [`Request`], [`Pages`], [`Composite`], [`Check`], [`Retry`] |
-//! | `supply.rs` | operations handed over while a race runs: [`Supply`] |
+//! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], and when a task ends and its operations are due |
+//! | `step.rs` | the allocation matrix: [`Step`], [`ClientAllocation`], [`TaskAllocation`] |
+//! | `work.rs` | what every operation of a task does: [`TaskWork`] |
+//! | `bulk.rs` | which documents are posted: [`Bulk`], [`BulkFile`], [`ConflictSettings`] |
+//! | `call.rs` | calls and their responses: [`Call`], [`Request`], [`PagedRequest`], [`Composite`], [`Check`] |
+//! | `supply.rs` | operations that are supplied while a race runs: [`SuppliedOperation`] |
 //! | `validate.rs` | rules that types cannot express |
 //! | `error.rs` | [`PlanError`] |
 
@@ -26,16 +30,16 @@ mod supply;
 mod validate;
 mod work;
 
-pub use bulk::{Action, Bulk, BulkFile, Conflicts, IdOrder, Limit, OnConflict};
+pub use bulk::{Bulk, BulkAction, BulkFile, ConflictSettings, IdOrder, IngestLimit, OnConflict};
 pub use call::{
-    Assertion, Call, Check, Comparison, Composite, HealthStatus, Item, Next, Pages, Poll, Recall, Remember,
-    Request, Retry,
+    Assertion, Call, CallSequence, Capture, Check, Comparison, Composite, CompositeItem, HealthStatus,
+    NextPage, PagedRequest, Placeholder, PollPolicy, Request, RetryPolicy,
 };
 pub use error::PlanError;
 pub use plan::{
-    Bound, DriverSettings, Host, NamedTarget, OnError, Pace, Plan, Proxy, Samples, Scheme, Target, Task, Tls,
-    VERSION,
+    DriverSettings, NamedTarget, OnError, Plan, PlannedTask, SampleRetention, Scheme, Target, TargetHost,
+    TargetProxy, TaskBound, TaskPacing, TlsOptions, VERSION,
 };
-pub use step::{Allocation, CompletedBy, Slot, Step};
-pub use supply::Supply;
-pub use work::Work;
+pub use step::{ClientAllocation, CompletedBy, Step, TaskAllocation};
+pub use supply::{SuppliedBulk, SuppliedOperation};
+pub use work::TaskWork;

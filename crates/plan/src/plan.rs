@@ -1,4 +1,4 @@
-//! The race as a whole, and its tasks.
+//! The race as a whole: its clusters, its tasks, and when their operations are due.
 
 use std::fmt;
 
@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 use crate::step::Step;
-use crate::work::Work;
+use crate::work::TaskWork;
 
 /// The version of the document this crate reads and writes.
 pub const VERSION: u32 = 3;
 
-/// Everything the driver needs to run a race; see the crate documentation.
+/// A race as data: everything the driver needs to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Always [`VERSION`].
     pub version: u32,
-    /// Identifies the race; used in file names and messages only.
+    /// Identifies the race in file names and messages.
     pub race_id: String,
-    /// Fixes every random choice the driver makes: phases, arrivals, conflicts.
+    /// Fixes every random choice of the driver: phases, arrivals, conflicting ids.
     pub seed: u64,
-    /// Where requests go.
+    /// The cluster under test.
     pub target: Target,
-    /// Clusters beside it, for runners that talk to several at once.
+    /// Further clusters that runners may send requests to.
     pub others: Vec<NamedTarget>,
     /// How the driver behaves.
     pub driver: DriverSettings,
     /// Every task of the race, once; steps refer to them by position.
-    pub tasks: Vec<Task>,
-    /// The schedule: steps run one after another, each ends in a join point of all clients.
+    pub tasks: Vec<PlannedTask>,
+    /// The schedule: steps run one after another, each ends with a join point of all clients.
     pub steps: Vec<Step>,
 }
 
 impl Plan {
-    /// Reads a plan and checks every rule that the types do not express.
+    /// Reads a plan and validates it.
     ///
     /// # Errors
     ///
-    /// [`PlanError`] when the text is no plan of this version or contradicts itself.
+    /// [`PlanError`] when the text is not a plan of this version or contradicts itself.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         let plan: Self = serde_json::from_str(text)?;
         plan.validate()?;
@@ -50,31 +50,31 @@ impl Plan {
     pub fn clients(&self) -> u32 {
         self.steps
             .iter()
-            .flat_map(|step| &step.slots)
-            .map(|slot| slot.client.saturating_add(1))
+            .flat_map(|step| &step.client_allocations)
+            .map(|row| row.client.saturating_add(1))
             .max()
             .unwrap_or(0)
     }
 }
 
-/// The cluster under test.
+/// A cluster, and how to talk to it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Clients are spread over these round-robin; never empty.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<TargetHost>,
     /// Sent with every request, for example `authorization`; values may be secret and are never printed.
     pub headers: Vec<(String, String)>,
-    /// How long a request may take when it does not say so itself, in milliseconds.
+    /// How long a request may take unless it has its own timeout, in milliseconds.
     pub timeout_ms: u64,
-    /// Bodies are sent compressed with gzip, and compressed replies are asked for.
+    /// Whether request bodies are compressed with gzip, and compressed responses are requested.
     pub compress: bool,
-    /// How hosts that are talked to over TLS are trusted, and what they are shown.
-    pub tls: Tls,
+    /// Which certificates are trusted, and which certificate the driver presents.
+    pub tls: TlsOptions,
 }
 
 impl fmt::Debug for Target {
-    /// Names headers without their values, which may be secret.
+    /// Leaves out the values of headers, which may be secret.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         let mut target = out.debug_struct("Target");
@@ -83,39 +83,39 @@ impl fmt::Debug for Target {
     }
 }
 
-/// Trust in the hosts of a cluster. Files are PEM.
+/// TLS settings for the hosts of a cluster. Files are PEM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tls {
-    /// Certificates of the authorities to trust; `null`: those the system trusts.
+pub struct TlsOptions {
+    /// Certificates of the authorities to trust; `null`: those of the system.
     pub ca_file: Option<String>,
-    /// The client's certificate, with those that lead to its authority.
+    /// The client's certificate chain; `null`: the driver presents none.
     pub client_cert: Option<String>,
-    /// The key of the client's certificate; `null`: it is in the same file.
+    /// The private key of the client's certificate; `null`: it is in the same file.
     pub client_key: Option<String>,
-    /// Whether the host's certificate must lead to a trusted authority.
+    /// Whether the host's certificate must be signed by a trusted authority.
     pub verify: bool,
-    /// Whether it must be made out to the name that is connected to.
+    /// Whether the certificate must be valid for the name of the host.
     pub verify_host: bool,
-    /// The name to ask for and to verify (SNI); `null`: the host's.
+    /// The name to request (SNI) and to verify; `null`: the host's.
     pub server_name: Option<String>,
 }
 
-/// A cluster beside the one under test.
+/// A further cluster that runners may send requests to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedTarget {
-    /// As `--target-hosts` names it; never `default`.
+    /// The cluster's name in `--target-hosts`; never `default`.
     pub name: String,
-    /// Where it is.
+    /// The cluster.
     pub target: Target,
 }
 
-/// One address of the cluster.
+/// One address of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Host {
-    /// Plain or encrypted.
+pub struct TargetHost {
+    /// HTTP or HTTPS.
     pub scheme: Scheme,
     /// Name or address, IPv6 without brackets.
     pub host: String,
@@ -123,32 +123,32 @@ pub struct Host {
     pub port: u16,
     /// Prefix of every path, empty or starting with `/`, never ending with it.
     pub path: String,
-    /// What stands between; `null`: nothing.
-    pub proxy: Option<Proxy>,
+    /// The proxy to connect through; `null`: the driver connects directly.
+    pub proxy: Option<TargetProxy>,
 }
 
-/// An HTTP proxy: plain requests are handed to it whole, TLS goes through a tunnel.
+/// An HTTP proxy: it receives plain requests as they are, TLS connections pass through a tunnel (`CONNECT`).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Proxy {
-    /// How to talk to the proxy itself.
+pub struct TargetProxy {
+    /// How the driver connects to the proxy.
     pub scheme: Scheme,
     /// Name or address, IPv6 without brackets.
     pub host: String,
     /// TCP port.
     pub port: u16,
-    /// Value of `proxy-authorization`; secret, never printed.
+    /// Value of the header `proxy-authorization`; secret, never printed.
     pub authorization: Option<String>,
 }
 
-impl fmt::Debug for Proxy {
-    /// Leaves out the secret.
+impl fmt::Debug for TargetProxy {
+    /// Leaves out `authorization`, which is secret.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Proxy({:?} {}:{})", self.scheme, self.host, self.port)
+        write!(out, "TargetProxy({:?} {}:{})", self.scheme, self.host, self.port)
     }
 }
 
-/// How to talk to a host.
+/// The protocol of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
@@ -162,25 +162,25 @@ pub enum Scheme {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriverSettings {
-    /// OS threads that send requests; 0 means one per core, never more than clients.
+    /// OS threads that send requests, never more than clients; 0 means one per core.
     pub threads: u32,
     /// What a failed request does to the race.
     pub on_error: OnError,
-    /// How long before an operation is due its client stops sleeping and watches the clock, in microseconds; 0: never.
+    /// How long before an operation is due its client stops sleeping and spins, in microseconds; 0: never.
     pub spin_us: u32,
     /// Which samples are kept one by one.
-    pub samples: Samples,
+    pub samples: SampleRetention,
 }
 
-/// Which samples are kept one by one; per-second series and totals are always kept.
+/// Which samples are kept one by one; totals and series per second are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Samples {
-    /// Every one.
+pub enum SampleRetention {
+    /// All samples.
     All,
-    /// None.
+    /// No samples.
     None,
-    /// Those of tasks whose rate and number stay small enough not to matter.
+    /// The samples of tasks that produce few enough of them to cost next to nothing.
     Auto,
 }
 
@@ -196,10 +196,10 @@ pub enum OnError {
     Abort,
 }
 
-/// One task: an operation, by how many clients, how long and how fast.
+/// One task as the driver runs it: an operation, its clients, how long and how fast they run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+pub struct PlannedTask {
     /// Unique within the plan.
     pub name: String,
     /// Name of the operation; several tasks may share it.
@@ -209,29 +209,30 @@ pub struct Task {
     /// How many clients run the task; at least 1.
     pub clients: u32,
     /// When operations are due.
-    pub pace: Pace,
-    /// Open loop: whichever client is free takes the operation that is due next, so that a slow one holds back no other;
-    /// the clients are then the most connections that may be in use. Closed loop: every client has a schedule of its own.
+    pub pace: TaskPacing,
+    /// Open loop: the clients share one schedule. A free client takes the operation that is due next, so that a slow
+    /// client does not delay other operations; `clients` limits the connections in use. Closed loop: every client has
+    /// its own schedule.
     pub open_loop: bool,
     /// When the task ends.
-    pub bound: Bound,
+    pub bound: TaskBound,
     /// Client i of n starts `ramp_up_s * i / n` seconds after the first.
     pub ramp_up_s: f64,
     /// Unit of the work done, for example `docs` or `ops`.
     pub unit: String,
     /// With [`OnError::Abort`], failures of this task do not end the race.
     pub tolerates_errors: bool,
-    /// What one operation does.
-    pub work: Work,
+    /// What every operation does.
+    pub work: TaskWork,
 }
 
-/// When operations of a task are due.
+/// When the operations of a task are due.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Pace {
-    /// Closed loop: each client sends as soon as its previous operation has ended.
+pub enum TaskPacing {
+    /// Closed loop: each client sends its next operation as soon as the previous one has ended.
     Unpaced {},
-    /// Operation k of the task (over all clients) is due `k * interval_s` after the task began.
+    /// Operation k of the task (over all clients) is due `k * interval_s` after the start of the task.
     Deterministic {
         /// Seconds between two operations of the task, over all its clients.
         interval_s: f64,
@@ -246,14 +247,15 @@ pub enum Pace {
         /// Mean seconds between two operations of the task, over all its clients.
         interval_s: f64,
     },
-    /// A scheduler written in Python says when each client's next operation is due.
-    Scheduled {},
+    /// A scheduler written in Python determines when each client's next operation is due.
+    #[serde(rename = "scheduled")]
+    PythonScheduler {},
 }
 
-/// When a task ends. A source that is exhausted ends it in any case.
+/// When a task ends; a source that is exhausted ends it in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Bound {
+pub enum TaskBound {
     /// After a number of operations per client, warm-up first.
     Iterations {
         /// Operations per client that are not measured.
@@ -262,10 +264,11 @@ pub enum Bound {
         measured: u64,
     },
     /// After a time, warm-up first.
-    Time {
-        /// Seconds from the task's beginning that are not measured.
+    #[serde(rename = "time")]
+    TimePeriod {
+        /// Seconds from the start of the task that are not measured.
         warmup_s: f64,
-        /// Seconds that are measured; `null`: until the source is exhausted or the step is completed by another task.
+        /// Seconds that are measured; `null`: until the source is exhausted or another task completes the step.
         measured_s: Option<f64>,
     },
 }

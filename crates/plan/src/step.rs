@@ -2,39 +2,47 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One element of the schedule: a task or several in parallel. All clients meet at its end.
+/// One element of the schedule: a task, or several in parallel. All clients meet at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// For messages: the task's name, or the parallel element's.
+    /// The name of the task or of the parallel element, for messages.
     pub name: String,
-    /// The clients that have something to do, by ascending client.
-    pub slots: Vec<Slot>,
-    /// Ends the step before all its tasks have ended.
+    /// What each client of the step runs, by ascending client.
+    #[serde(rename = "slots")]
+    pub client_allocations: Vec<ClientAllocation>,
+    /// Ends the step before all its tasks have ended; `null`: it ends with its last task.
     pub completed_by: Option<CompletedBy>,
 }
 
-/// What one client does in a step: its allocations, one after another.
+impl Step {
+    /// The parts of tasks that run in this step, client by client.
+    pub fn task_allocations(&self) -> impl Iterator<Item = TaskAllocation> {
+        self.client_allocations.iter().flat_map(|client| client.allocations.iter().copied())
+    }
+}
+
+/// What one client runs in a step: its allocations, one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Slot {
-    /// Row of the matrix; the same client keeps its connection through the whole race.
+pub struct ClientAllocation {
+    /// Row of the allocation matrix; a client keeps its connection for the whole race.
     pub client: u32,
     /// Never empty.
-    pub allocations: Vec<Allocation>,
+    pub allocations: Vec<TaskAllocation>,
 }
 
-/// A share of a task.
+/// The part of a task that one client runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Allocation {
+pub struct TaskAllocation {
     /// Position in [`crate::Plan::tasks`].
     pub task: u32,
-    /// Which of the task's clients this is, from 0; decides its part of the corpus and its phase.
+    /// Which of the task's clients this is, from 0; determines its range of the corpus and its phase.
     pub client: u32,
 }
 
-/// What ends a step early.
+/// What ends a step before all its tasks have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CompletedBy {

@@ -1,29 +1,29 @@
-//! Operations that are handed over while a race runs.
+//! Operations that a parameter source supplies while a race runs.
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Call, Retry};
+use crate::call::CallSequence;
 
-/// One operation of a task whose work is [`crate::Work::Supplied`].
+/// One operation of a task whose work is [`crate::TaskWork::PythonSource`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Supply {
+pub enum SuppliedOperation {
     /// Calls one after another.
-    Calls {
-        /// Never empty.
-        calls: Vec<Call>,
-        /// When and how often they are tried again.
-        retry: Retry,
-    },
-    /// One bulk request; its body comes beside this document.
-    Bulk {
-        /// Path with query string.
-        path: String,
-        /// Sent beside the target's headers.
-        headers: Vec<(String, String)>,
-        /// Work of the request in the task's unit: the documents in its body.
-        documents: u64,
-        /// Overrides the target's timeout, in milliseconds.
-        timeout_ms: Option<u64>,
-    },
+    Calls(CallSequence),
+    /// One bulk request.
+    Bulk(SuppliedBulk),
+}
+
+/// One bulk request; its body is passed separately.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuppliedBulk {
+    /// Path with query string.
+    pub path: String,
+    /// Sent in addition to the target's headers.
+    pub headers: Vec<(String, String)>,
+    /// Work of the request in the task's unit: the documents in its body.
+    pub documents: u64,
+    /// Overrides the target's timeout, in milliseconds.
+    pub timeout_ms: Option<u64>,
 }

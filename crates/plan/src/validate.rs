@@ -1,39 +1,40 @@
-//! Rules between the fields of a plan. Each problem names its place in the document.
+//! Rules between the fields of a plan. Each problem names its path in the document.
 
 use std::collections::BTreeSet;
 
-use crate::bulk::{Action, Bulk, Limit};
-use crate::call::{Call, Item, Request, Retry};
+use crate::bulk::{Bulk, BulkAction, IngestLimit};
+use crate::call::{Call, CompositeItem, Request, RetryPolicy};
 use crate::error::PlanError;
-use crate::plan::{Bound, Pace, Plan, Task, VERSION};
+use crate::plan::{Plan, PlannedTask, TaskBound, TaskPacing, VERSION};
 use crate::step::{CompletedBy, Step};
-use crate::supply::Supply;
-use crate::work::Work;
+use crate::supply::SuppliedOperation;
+use crate::work::TaskWork;
 
 impl Plan {
-    /// Checks what the types cannot express.
+    /// Checks the rules that the types cannot express.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Version`] or the first broken rule as [`PlanError::Rule`].
+    /// [`PlanError::UnsupportedVersion`], or [`PlanError::Invalid`] with the first problem found.
     pub fn validate(&self) -> Result<(), PlanError> {
         if self.version != VERSION {
-            return Err(PlanError::Version { found: self.version, known: VERSION });
+            return Err(PlanError::UnsupportedVersion { found: self.version, supported: VERSION });
         }
-        ensure(!self.target.hosts.is_empty(), || ("target.hosts".into(), "no host".into()))?;
+        ensure(!self.target.hosts.is_empty(), || invalid("target.hosts".into(), "no host".into()))?;
         for (index, other) in self.others.iter().enumerate() {
             ensure(!other.target.hosts.is_empty(), || {
-                (format!("others[{index}].target.hosts ({})", other.name), "no host".into())
+                invalid(format!("others[{index}].target.hosts ({})", other.name), "no host".into())
             })?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
-            check_task(task).map_err(|problem| rule(format!("tasks[{index}] ({})", task.name), problem))?;
+            check_task(task)
+                .map_err(|problem| invalid(format!("tasks[{index}] ({})", task.name), problem))?;
         }
         self.check_names()?;
         self.check_allocations()?;
         for (index, step) in self.steps.iter().enumerate() {
             self.check_step(step)
-                .map_err(|problem| rule(format!("steps[{index}] ({})", step.name), problem))?;
+                .map_err(|problem| invalid(format!("steps[{index}] ({})", step.name), problem))?;
         }
         Ok(())
     }
@@ -42,21 +43,21 @@ impl Plan {
         let mut names = BTreeSet::new();
         for (index, task) in self.tasks.iter().enumerate() {
             ensure(names.insert(&task.name), || {
-                (format!("tasks[{index}]"), format!("there are two tasks {}", task.name))
+                invalid(format!("tasks[{index}]"), format!("there are two tasks {}", task.name))
             })?;
         }
         Ok(())
     }
 
-    /// Every client of every task runs exactly once, or documents would be lost or sent twice.
+    /// Every client of every task runs exactly once: otherwise documents would be left out or sent twice.
     fn check_allocations(&self) -> Result<(), PlanError> {
         let mut seen = BTreeSet::new();
         for (index, step) in self.steps.iter().enumerate() {
-            for allocation in step.slots.iter().flat_map(|slot| &slot.allocations) {
+            for allocation in step.task_allocations() {
                 ensure(seen.insert((allocation.task, allocation.client)), || {
                     let problem =
                         format!("client {} of task {} runs twice", allocation.client, allocation.task);
-                    (format!("steps[{index}] ({})", step.name), problem)
+                    invalid(format!("steps[{index}] ({})", step.name), problem)
                 })?;
             }
         }
@@ -64,23 +65,23 @@ impl Plan {
             let clients = seen.range((index, 0)..=(index, u32::MAX)).count();
             ensure(clients == task.clients as usize || clients == 0, || {
                 let problem = format!("{clients} of its {} clients run", task.clients);
-                (format!("tasks[{index}] ({})", task.name), problem)
+                invalid(format!("tasks[{index}] ({})", task.name), problem)
             })?;
         }
         Ok(())
     }
 
     fn check_step(&self, step: &Step) -> Result<(), String> {
-        if step.slots.is_empty() {
-            return Err("no client has anything to do".into());
+        if step.client_allocations.is_empty() {
+            return Err("it has no clients".into());
         }
-        if step.slots.iter().any(|slot| slot.allocations.is_empty()) {
-            return Err("a client has nothing to do".into());
+        if step.client_allocations.iter().any(|row| row.allocations.is_empty()) {
+            return Err("a client has no allocations".into());
         }
-        if step.slots.windows(2).any(|pair| pair[0].client >= pair[1].client) {
-            return Err("its slots are not in the order of their clients".into());
+        if step.client_allocations.windows(2).any(|pair| pair[0].client >= pair[1].client) {
+            return Err("its slots are not sorted by client".into());
         }
-        for allocation in step.slots.iter().flat_map(|slot| &slot.allocations) {
+        for allocation in step.task_allocations() {
             let task = self.tasks.get(allocation.task as usize);
             let task = task.ok_or_else(|| format!("there is no task {}", allocation.task))?;
             if allocation.client >= task.clients {
@@ -89,7 +90,7 @@ impl Plan {
         }
         match step.completed_by {
             Some(CompletedBy::Task { task })
-                if !step.slots.iter().flat_map(|slot| &slot.allocations).any(|a| a.task == task) =>
+                if !step.task_allocations().any(|allocation| allocation.task == task) =>
             {
                 Err(format!("completed by task {task}, which is not part of the step"))
             }
@@ -98,30 +99,32 @@ impl Plan {
     }
 }
 
-fn check_task(task: &Task) -> Result<(), String> {
+fn check_task(task: &PlannedTask) -> Result<(), String> {
     if task.clients == 0 {
         return Err("no clients".into());
     }
     match task.pace {
-        Pace::Deterministic { interval_s } | Pace::Poisson { interval_s } | Pace::Uniform { interval_s } => {
+        TaskPacing::Deterministic { interval_s }
+        | TaskPacing::Poisson { interval_s }
+        | TaskPacing::Uniform { interval_s } => {
             positive(interval_s, "pace.interval_s")?;
         }
-        Pace::Unpaced {} | Pace::Scheduled {} if task.open_loop => {
-            return Err("open_loop, but no schedule of the driver's own".into());
+        TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} if task.open_loop => {
+            return Err("open_loop needs a schedule of the driver's own".into());
         }
-        Pace::Unpaced {} | Pace::Scheduled {} => {}
+        TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => {}
     }
-    if let Bound::Time { warmup_s, measured_s } = task.bound {
+    if let TaskBound::TimePeriod { warmup_s, measured_s } = task.bound {
         not_negative(warmup_s, "bound.warmup_s")?;
         not_negative(measured_s.unwrap_or(0.0), "bound.measured_s")?;
     }
     not_negative(task.ramp_up_s, "ramp_up_s")?;
     match &task.work {
-        Work::Bulk(bulk) => check_bulk(bulk),
-        Work::Calls { calls, retry } => check_calls(calls, *retry, "work"),
-        Work::Sleep { seconds } => not_negative(*seconds, "work.seconds"),
-        Work::Supplied { ahead } if *ahead == 0 => Err("work.ahead is 0, not above 0".into()),
-        Work::Supplied { .. } | Work::Lane {} => Ok(()),
+        TaskWork::Bulk(bulk) => check_bulk(bulk),
+        TaskWork::Calls(calls) => check_calls(&calls.calls, calls.retry, "work"),
+        TaskWork::Sleep { seconds } => not_negative(*seconds, "work.seconds"),
+        TaskWork::PythonSource { ahead } if *ahead == 0 => Err("work.ahead is 0, not above 0".into()),
+        TaskWork::PythonSource { .. } | TaskWork::PythonRunner {} => Ok(()),
     }
 }
 
@@ -130,81 +133,80 @@ fn check_bulk(bulk: &Bulk) -> Result<(), String> {
         return Err("a bulk needs a bulk_size and files".into());
     }
     match bulk.limit {
-        Limit::Share { share } => share_of(share, "work.limit.share")?,
-        Limit::Documents { documents: 0 } => return Err("work.limit.documents is 0".into()),
-        Limit::Documents { .. } => {}
+        IngestLimit::Share { share } => positive_fraction(share, "work.limit.share")?,
+        IngestLimit::Documents { documents: 0 } => return Err("work.limit.documents is 0".into()),
+        IngestLimit::Documents { .. } => {}
     }
-    let with_id = bulk.files.iter().any(|file| matches!(file.action, Action::WithId { .. }));
+    let with_id = bulk.files.iter().any(|file| matches!(file.action, BulkAction::WithId { .. }));
     let Some(conflicts) = bulk.conflicts else {
         return if with_id { Err("action lines with ids, but no work.conflicts".into()) } else { Ok(()) };
     };
-    if !bulk.files.iter().all(|file| matches!(file.action, Action::WithId { .. })) {
+    if !bulk.files.iter().all(|file| matches!(file.action, BulkAction::WithId { .. })) {
         return Err("work.conflicts, but files whose action lines have no ids".into());
     }
-    between(conflicts.probability, "work.conflicts.probability")?;
-    between(conflicts.recency, "work.conflicts.recency")
+    fraction(conflicts.probability, "work.conflicts.probability")?;
+    fraction(conflicts.recency, "work.conflicts.recency")
 }
 
-impl Supply {
-    /// Checks what the types cannot express.
+impl SuppliedOperation {
+    /// Checks the rules that the types cannot express.
     ///
     /// # Errors
     ///
-    /// The broken rule, with its place in the document.
+    /// [`PlanError::Invalid`] with the first problem found.
     pub fn validate(&self) -> Result<(), PlanError> {
         match self {
-            Self::Calls { calls, retry } => {
-                check_calls(calls, *retry, "supply").map_err(|problem| rule("supply".into(), problem))
-            }
-            Self::Bulk { .. } => Ok(()),
+            Self::Calls(calls) => check_calls(&calls.calls, calls.retry, "supply")
+                .map_err(|problem| invalid("supply".into(), problem)),
+            Self::Bulk(_) => Ok(()),
         }
     }
 }
 
-fn check_calls(calls: &[Call], retry: Retry, place: &str) -> Result<(), String> {
+fn check_calls(calls: &[Call], retry: RetryPolicy, path: &str) -> Result<(), String> {
     if calls.is_empty() {
-        return Err(format!("{place} has no calls"));
+        return Err(format!("{path} has no calls"));
     }
-    calls.iter().try_for_each(|call| check_call(call, place))?;
-    not_negative(retry.wait_s, &format!("{place}.retry.wait_s"))
+    calls.iter().try_for_each(|call| check_call(call, path))?;
+    not_negative(retry.wait_s, &format!("{path}.retry.wait_s"))
 }
 
-fn check_call(call: &Call, place: &str) -> Result<(), String> {
+fn check_call(call: &Call, path: &str) -> Result<(), String> {
     match call {
-        Call::Request(request) => check_request(request, place),
-        Call::Pages(pages) if pages.pages == Some(0) => Err(format!("{place}.calls.pages is 0, not above 0")),
-        Call::Pages(pages) => check_request(&pages.first, place),
-        Call::Wait { seconds } => not_negative(*seconds, &format!("{place}.calls.seconds")),
+        Call::Request(request) => check_request(request, path),
+        Call::Pages(pages) if pages.pages == Some(0) => Err(format!("{path}.calls.pages is 0, not above 0")),
+        Call::Pages(pages) => check_request(&pages.first, path),
+        Call::Wait { seconds } => not_negative(*seconds, &format!("{path}.calls.seconds")),
         Call::Composite(composite) if composite.max_connections == Some(0) => {
-            Err(format!("{place}.calls.max_connections is 0, not above 0"))
+            Err(format!("{path}.calls.max_connections is 0, not above 0"))
         }
-        Call::Composite(composite) => check_items(&composite.items, place),
+        Call::Composite(composite) => check_items(&composite.items, path),
     }
 }
 
-fn check_request(request: &Request, place: &str) -> Result<(), String> {
+fn check_request(request: &Request, path: &str) -> Result<(), String> {
     if request.assertions.iter().any(|assertion| assertion.paths.is_empty()) {
-        return Err(format!("{place}.calls.assertions.paths is empty"));
+        return Err(format!("{path}.calls.assertions.paths is empty"));
     }
-    request.poll.map_or(Ok(()), |poll| not_negative(poll.every_s, &format!("{place}.calls.poll.every_s")))
+    request.poll.map_or(Ok(()), |poll| not_negative(poll.every_s, &format!("{path}.calls.poll.every_s")))
 }
 
-fn check_items(items: &[Item], place: &str) -> Result<(), String> {
+fn check_items(items: &[CompositeItem], path: &str) -> Result<(), String> {
     if items.is_empty() {
-        return Err(format!("{place}.calls.items is empty"));
+        return Err(format!("{path}.calls.items is empty"));
     }
     items.iter().try_for_each(|item| match item {
-        Item::Operation { name, calls, retry, .. } => {
-            check_calls(calls, *retry, &format!("{place} ({name})"))
+        CompositeItem::Operation { name, calls, retry, .. } => {
+            check_calls(calls, *retry, &format!("{path} ({name})"))
         }
-        Item::Stream { items } => check_items(items, place),
+        CompositeItem::Stream { items } => check_items(items, path),
     })
 }
 
-/// Longest time a plan may name, in seconds: a hundred years, far within what nanoseconds can count.
+/// The longest time in a plan, in seconds: a hundred years, far below the range of nanoseconds in 64 bits.
 const LONGEST_S: f64 = 100.0 * 366.0 * 86_400.0;
 
-/// Shortest interval a plan may name, in seconds: below it a schedule has no meaning, and counting it no end.
+/// The shortest interval in a plan, in seconds: the schedule counts nanoseconds.
 const SHORTEST_S: f64 = 1e-9;
 
 fn positive(value: f64, name: &str) -> Result<(), String> {
@@ -215,12 +217,12 @@ fn positive(value: f64, name: &str) -> Result<(), String> {
     }
 }
 
-fn share_of(value: f64, name: &str) -> Result<(), String> {
+fn positive_fraction(value: f64, name: &str) -> Result<(), String> {
     positive(value, name)?;
-    between(value, name)
+    fraction(value, name)
 }
 
-fn between(value: f64, name: &str) -> Result<(), String> {
+fn fraction(value: f64, name: &str) -> Result<(), String> {
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(format!("{name} is {value}, not between 0 and 1")) }
 }
 
@@ -231,16 +233,12 @@ fn not_negative(value: f64, name: &str) -> Result<(), String> {
     Err(format!("{name} is {value}, not between 0 and a hundred years"))
 }
 
-fn ensure(holds: bool, broken: impl FnOnce() -> (String, String)) -> Result<(), PlanError> {
-    if holds {
-        return Ok(());
-    }
-    let (place, problem) = broken();
-    Err(PlanError::Rule { place, problem })
+fn ensure(holds: bool, error: impl FnOnce() -> PlanError) -> Result<(), PlanError> {
+    if holds { Ok(()) } else { Err(error()) }
 }
 
-fn rule(place: String, problem: String) -> PlanError {
-    PlanError::Rule { place, problem }
+fn invalid(path: String, problem: String) -> PlanError {
+    PlanError::Invalid { path, problem }
 }
 
 #[cfg(test)]
@@ -276,8 +274,8 @@ mod tests {
     #[test]
     fn a_plan_survives_the_round_trip() {
         let plan = Plan::from_json(&document().to_string()).unwrap();
-        let again = Plan::from_json(&serde_json::to_string(&plan).unwrap()).unwrap();
-        assert_eq!(plan, again);
+        let reread = Plan::from_json(&serde_json::to_string(&plan).unwrap()).unwrap();
+        assert_eq!(plan, reread);
         assert_eq!(plan.clients(), 1);
     }
 
@@ -289,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused() {
+    fn a_plan_of_another_version_is_refused() {
         assert!(refused(|plan| plan["version"] = 1.into()).contains("version 1"));
     }
 
@@ -299,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_rules_name_their_place() {
+    fn a_broken_rule_names_its_path_in_the_document() {
         assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
         let hostless = |plan: &mut serde_json::Value| {
             let mut target = plan["target"].clone();
@@ -315,12 +313,12 @@ mod tests {
             .contains("interval_s")
         );
         assert!(refused(|plan| plan["tasks"][0]["work"]["seconds"] = 1e300.into()).contains("work.seconds"));
-        let place = "/steps/0/slots/0/allocations/0/client";
-        assert!(refused(|plan| *plan.pointer_mut(place).unwrap() = 3.into()).contains("no client 3"));
+        let pointer = "/steps/0/slots/0/allocations/0/client";
+        assert!(refused(|plan| *plan.pointer_mut(pointer).unwrap() = 3.into()).contains("no client 3"));
         assert!(
             refused(|plan| {
-                let slot = &mut plan["steps"][0]["slots"][0]["allocations"];
-                *slot = serde_json::json!([{"task": 0, "client": 0}, {"task": 0, "client": 0}]);
+                let allocations = &mut plan["steps"][0]["slots"][0]["allocations"];
+                *allocations = serde_json::json!([{"task": 0, "client": 0}, {"task": 0, "client": 0}]);
             })
             .contains("client 0 of task 0 runs twice")
         );

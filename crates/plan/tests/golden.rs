@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pacenote_plan::{Plan, Work};
+use pacenote_plan::{Plan, TaskWork};
 
 #[test]
 fn a_document_of_every_variant_is_understood_and_survives_the_round_trip() {
@@ -32,7 +32,7 @@ fn no_variant_is_missing() {
 fn the_bundled_track_indexes_a_million_documents_with_four_clients() {
     let plan = Plan::from_json(&document("http_logs.json")).unwrap();
     let mut files = plan.tasks.iter().filter_map(|task| match &task.work {
-        Work::Bulk(bulk) => Some(bulk.files.iter().map(|file| file.documents).sum::<u64>()),
+        TaskWork::Bulk(bulk) => Some(bulk.files.iter().map(|file| file.documents).sum::<u64>()),
         _ => None,
     });
     assert_eq!(files.next(), Some(1_000_000));

@@ -27,7 +27,7 @@ from pacenote.model.saturation import ConcurrencyLevel, LimitedBy, Objective, Pr
 from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
-from pacenote.plan.document import Allocation, Plan, Slot, Step
+from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
 from pacenote.race.drive import Drive
 from pacenote.race.run import Stage, stage
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, powers_of_two
@@ -339,11 +339,11 @@ def _alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
     """The plan with one step: the task by all its clients."""
     index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
     planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop)
-    slots = tuple(Slot(client, (Allocation(index, client),)) for client in range(task.clients))
+    rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))
     return dataclasses.replace(
         plan,
         tasks=(*plan.tasks[:index], planned, *plan.tasks[index + 1 :]),
-        steps=(Step(task.name, slots, None),),
+        steps=(Step(task.name, rows, None),),
     )
 
 

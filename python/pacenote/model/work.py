@@ -1,7 +1,8 @@
-"""What one operation does on the wire: the Python face of `crates/plan/src/work.rs`, field for field.
+"""What one operation sends: the Python mirror of `crates/plan/src/{work,bulk,call,supply}.rs`.
 
-An operation compiles to one of the [`Work`] types. Every type with a `kind` is a variant of a Rust enum;
-its fields are written to the plan document under their own names in the order given here.
+An operation compiles to one of the `TaskWork` types. Every type with a `kind` is a variant of a Rust enum.
+Its fields are written to the plan document in the order given here, under their own names unless the metadata
+of a field gives another key.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ UNTAGGED = {"untagged": True}
 """Metadata of a field that holds a variant where no other can stand: its `kind` is not written."""
 
 
+def written_as(key: str) -> dict[str, str]:
+    """Metadata of a field that the plan document holds under another key than the field's name."""
+    return {"key": key}
+
+
 class HealthStatus(enum.Enum):
     """Cluster health, worst first."""
 
@@ -29,7 +35,7 @@ class HealthStatus(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
-    """The HTTP status decides."""
+    """The HTTP status alone decides whether a response is a success."""
 
     kind: ClassVar[str] = "status"
 
@@ -43,42 +49,48 @@ class CheckSearch:
 
 @dataclass(frozen=True, slots=True)
 class CheckHealth:
-    """The cluster has at least this status (None: any), and no relocating shards if asked for."""
+    """A cluster health request succeeds if the cluster is as healthy as asked for."""
 
     kind: ClassVar[str] = "health"
     status: HealthStatus | None
+    """The worst status that is a success; None: any."""
     no_relocating_shards: bool
+    """Whether relocating shards are a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCondition:
-    """The value at a dotted path, written as text, equals `expected`."""
+    """A response succeeds if the value at a path of its body has the expected text."""
 
     kind: ClassVar[str] = "condition"
     path: str
+    """Keys joined by dots; in a list a key is a position."""
     expected: str
+    """The expected value as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckEmpty:
-    """The object or list at a dotted path is empty or absent."""
+    """A response succeeds if the object or list at a path of its body is empty or absent."""
 
     kind: ClassVar[str] = "empty"
     path: str
+    """Keys joined by dots."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckEsql:
-    """An ES|QL reply is not partial."""
+    """An ES|QL response succeeds if it is not partial."""
 
     kind: ClassVar[str] = "esql"
 
 
 Check = CheckStatus | CheckSearch | CheckHealth | CheckCondition | CheckEmpty | CheckEsql
+"""What a successful response looks like, beyond its HTTP status."""
 
 
 class Comparison(enum.Enum):
-    """How a value found compares with the expected one."""
+    """How an assertion compares the value of a response with the expected one."""
 
     LESS = "<"
     LESS_OR_EQUAL = "<="
@@ -89,73 +101,96 @@ class Comparison(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What the track says a reply must hold: the value at the first of the dotted `paths` that leads
-    somewhere; `property` is the track's word for it.
-    """
+    """What the track asserts of a response; a response that breaks it ends the race."""
 
     property: str
+    """The property as the track calls it, for messages."""
     paths: tuple[str, ...]
+    """Keys joined by dots; the first path that leads to a value counts. Never empty."""
     condition: Comparison
+    """How the value compares with the expected one."""
     value: str | int | float | bool
+    """The expected value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Remember:
-    """Keeps the string at a dotted path of the reply under a name, as long as the operation lasts."""
+class Capture:
+    """Captures a string of a response for later requests of the same operation."""
 
     name: str
+    """The name of the captured value; it is kept until the operation of the task ends."""
     path: str
+    """Keys of the response joined by dots."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
-    """Puts a remembered value where `marker` stands in path and body."""
+class Placeholder:
+    """A text in path and body that is replaced by a captured value."""
 
     name: str
+    """The name of the captured value."""
     marker: str
+    """The text that is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
-class Poll:
-    """How a polling request waits: seconds between an unmet reply and the next request."""
+class PollPolicy:
+    """How a request is repeated until its check holds."""
 
     every_s: float
+    """Seconds between a response whose check does not hold and the next request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, ready to be sent. Weights are work done by a good and by an ignored reply; timeout in
-    ms.
-    """
+    """One request and what its response must look like."""
 
     kind: ClassVar[str] = "request"
     method: str
+    """`GET`, `POST`, `PUT`, `DELETE` or `HEAD`."""
     path: str
+    """Path with query string, percent-encoded, starting with `/`."""
     headers: Headers = ()
+    """Sent in addition to the target's headers."""
     body: str | None = None
+    """Sent as it is; None: no body."""
     check: Check = CheckStatus()
+    """What a successful response looks like."""
     ignore: tuple[int, ...] = ()
+    """HTTP statuses outside 2xx that are not failures."""
     weight: int = 1
+    """Work done by a response with status 2xx, in the task's unit."""
     ignored_weight: int = 0
+    """Work done by a response with an ignored status, in the task's unit."""
     timeout_ms: int | None = None
-    poll: Poll | None = None
+    """Overrides the target's timeout, in milliseconds."""
+    poll: PollPolicy | None = None
+    """Repeats the request until its check holds; None: it is sent once."""
     assertions: tuple[Assertion, ...] = ()
-    remember: Remember | None = None
-    recall: Recall | None = None
+    """What the track asserts of the response beyond its check."""
+    capture: Capture | None = field(default=None, metadata=written_as("remember"))
+    """Captures a value of the response."""
+    placeholder: Placeholder | None = field(default=None, metadata=written_as("recall"))
+    """Inserts a captured value into path and body."""
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """When the whole sequence is tried again; waits in seconds."""
+class RetryPolicy:
+    """When a whole sequence of calls is tried again."""
 
     retries: int
+    """Attempts after the first."""
     until_success: bool
+    """Tries without end, whatever `retries` says."""
     wait_s: float
+    """Seconds between two attempts."""
     on_timeout: bool
+    """Retries after a timeout or a connection error."""
     on_unsuccess: bool
+    """Retries after a response whose check does not hold."""
 
 
-NO_RETRY = Retry(retries=0, until_success=False, wait_s=0.0, on_timeout=False, on_unsuccess=False)
+NO_RETRY = RetryPolicy(retries=0, until_success=False, wait_s=0.0, on_timeout=False, on_unsuccess=False)
 """For operations that Rally does not retry."""
 
 
@@ -168,255 +203,295 @@ class ActionInFile:
 
 @dataclass(frozen=True, slots=True)
 class ActionLine:
-    """The same action line for every document, without newline."""
+    """Every document has the same action line."""
 
     kind: ClassVar[str] = "line"
     line: str
+    """The action line without newline."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionWithId:
-    """An action line with the id that `Conflicts` decides, for this index."""
+    """The action line of every document has an id that `ConflictSettings` determines."""
 
     kind: ClassVar[str] = "with_id"
     index: str
+    """The index the document goes to."""
 
 
-Action = ActionInFile | ActionLine | ActionWithId
+BulkAction = ActionInFile | ActionLine | ActionWithId
+"""Where the action lines of a file come from."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkFile:
-    """One data file: absolute path, exact number of documents, and their action lines; `corpus` says which of
-    the bulk's corpora it belongs to, from 0.
-    """
+    """One data file of a bulk: newline-delimited JSON, not compressed."""
 
     path: str
+    """Absolute path."""
     documents: int
-    action: Action
+    """Documents in the file; the file must hold exactly as many."""
+    action: BulkAction
+    """The action line of every document."""
     corpus: int = 0
+    """Position of the corpus among those of the bulk, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class LimitShare:
-    """This share of the requests, in (0, 1]."""
+class IngestShare:
+    """A bulk sends a share of its requests."""
 
     kind: ClassVar[str] = "share"
     share: float
+    """In (0, 1]; 1 is everything."""
 
 
 @dataclass(frozen=True, slots=True)
-class LimitDocuments:
-    """So many documents over all clients: a multiple of bulk size and clients."""
+class IngestDocuments:
+    """A bulk sends a number of documents."""
 
     kind: ClassVar[str] = "documents"
     documents: int
+    """Documents over all clients: a multiple of bulk size and clients."""
 
 
-Limit = LimitShare | LimitDocuments
+IngestLimit = IngestShare | IngestDocuments
+"""How much of its corpora a bulk sends."""
 
 
 class IdOrder(enum.Enum):
-    """In which order new ids come."""
+    """In which order new ids are assigned."""
 
     SEQUENTIAL = "sequential"
     RANDOM = "random"
 
 
 class OnConflict(enum.Enum):
-    """What is done with a document whose id came before."""
+    """What a bulk does with a document whose id it has sent before."""
 
     INDEX = "index"
     UPDATE = "update"
 
 
 @dataclass(frozen=True, slots=True)
-class Conflicts:
-    """Ids of which some come again. Probability and recency are from 0 to 1."""
+class ConflictSettings:
+    """Gives documents ids, some of which repeat."""
 
     ids: IdOrder
+    """In which order new ids are assigned."""
     probability: float
+    """Share of documents that get an id that was sent before, from 0 to 1."""
     on_conflict: OnConflict
+    """What is done with a document whose id was sent before."""
     recency: float
+    """From 0 (every earlier id is equally likely) to 1 (recent ids are much likelier)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """The bulk source of a task. Timeout in ms."""
+    """Posts the documents of one or more corpora; every client has its own range of every file."""
 
     kind: ClassVar[str] = "bulk"
     path: str
+    """Path with query string, for example `/_bulk?pipeline=x`."""
     headers: Headers
+    """Sent in addition to the target's headers."""
     files: tuple[BulkFile, ...]
+    """Grouped by corpus."""
     bulk_size: int
-    limit: Limit
+    """Documents per request; at least 1."""
+    limit: IngestLimit
+    """How much of the corpora is sent."""
     looped: bool
-    conflicts: Conflicts | None
+    """Whether a client starts again when its range is exhausted."""
+    conflicts: ConflictSettings | None
+    """Gives documents ids; None: documents have no ids, or the files hold them."""
     retries_on_429: int
+    """How often documents that were rejected with status 429 are sent again, alone."""
     timeout_ms: int | None
+    """Overrides the target's timeout, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class SearchAfter:
-    """The same search after the sort values of the last hit; a renewed point in time replaces the old one."""
+class NextBySearchAfter:
+    """The same search after the sort values of the last hit.
+
+    A point in time that the response renews replaces the one in the body.
+    """
 
     kind: ClassVar[str] = "search_after"
 
 
 @dataclass(frozen=True, slots=True)
-class Scroll:
-    """A scroll, kept so long between pages and cleared after the last."""
+class NextByScroll:
+    """The next page of a scroll, which is cleared after the last page."""
 
     kind: ClassVar[str] = "scroll"
     keep_alive: str
+    """How long the engine keeps the scroll between two pages, for example `10s`."""
 
 
 @dataclass(frozen=True, slots=True)
-class AfterKey:
-    """The same aggregation after its last bucket; `path` names aggregations from the outermost to the
-    composite one.
-    """
+class NextByAfterKey:
+    """The same aggregation after the key of its last bucket (`after_key`)."""
 
     kind: ClassVar[str] = "after_key"
     path: tuple[str, ...]
+    """Names of aggregations from the outermost to the composite one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
-    """The cursor of an SQL reply, closed if pages are left."""
+class NextByCursor:
+    """The page after the cursor of an SQL response; the cursor is closed if pages are left."""
 
     kind: ClassVar[str] = "cursor"
 
 
-Next = SearchAfter | Scroll | AfterKey | Cursor
+NextPage = NextBySearchAfter | NextByScroll | NextByAfterKey | NextByCursor
+"""How the next page is requested."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
-    """A request and those that fetch what follows its first page; its work is the number of pages.
-
-    `pages` None fetches all. A page of fewer than `page_size` entries is the last; None: only an empty one
-    is. `strict`: fewer pages than asked for are a failure.
-    """
+class PagedRequest:
+    """A request for the first page and those for the pages after it; its work is the number of pages."""
 
     kind: ClassVar[str] = "pages"
     first: Request = field(metadata=UNTAGGED)
-    next: Next
+    """Fetches the first page; its body is a JSON object."""
+    next: NextPage
+    """How the next page is requested."""
     pages: int | None = None
+    """The most pages to fetch; None: all there are."""
     page_size: int | None = None
+    """Entries of a full page: a page with fewer is the last. None: only an empty page is the last."""
     strict: bool = False
+    """Whether fewer pages than `pages` are a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A pause of seconds between calls."""
+    """A pause between calls."""
 
     kind: ClassVar[str] = "wait"
     seconds: float
+    """How long, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class ItemOperation:
+class SubOperation:
     """An operation within a composite one, recorded under its own name within the task."""
 
     kind: ClassVar[str] = "operation"
     name: str
+    """The operation's name."""
     operation_type: str
+    """The operation's type, such as `search`."""
     calls: tuple[Call, ...]
-    retry: Retry = NO_RETRY
+    """Made one after another; never empty."""
+    retry: RetryPolicy = NO_RETRY
+    """When the calls are tried again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
-    """Items one after another, beside the streams next to it."""
+class OperationStream:
+    """Items that run one after another, concurrently with the adjacent streams."""
 
     kind: ClassVar[str] = "stream"
-    items: tuple[Item, ...]
+    items: tuple[CompositeItem, ...]
+    """Never empty."""
 
 
-Item = ItemOperation | Stream
+CompositeItem = SubOperation | OperationStream
+"""One element of a composite operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """Operations within an operation. An operation waits for the streams before it; streams that follow one
-    another run beside one another, with at most `max_connections` requests under way (None: any number).
+    """Operations within an operation. An operation waits for the streams before it; adjacent streams run
+    concurrently.
     """
 
     kind: ClassVar[str] = "composite"
-    items: tuple[Item, ...]
+    items: tuple[CompositeItem, ...]
+    """Never empty."""
     max_connections: int | None = None
+    """The most requests in flight at a time; None: as many as there are streams."""
 
 
-Call = Request | Pages | Wait | Composite
+Call = Request | PagedRequest | Wait | Composite
+"""One step of an operation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls made one after another; the operation ends with the first failure.
-
-    Both the work of a task and one operation that a parameter source supplies.
+class CallSequence:
+    """Calls made one after another; the first failure ends the operation. It is the work of a task, or one
+    operation that a parameter source supplies.
     """
 
     kind: ClassVar[str] = "calls"
     calls: tuple[Call, ...]
-    retry: Retry = NO_RETRY
+    """Never empty."""
+    retry: RetryPolicy = NO_RETRY
+    """When the whole sequence is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Waits this many seconds without any request."""
+    """Waits without sending a request."""
 
     kind: ClassVar[str] = "sleep"
     seconds: float
+    """How long, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Supplied:
-    """Every operation is handed over while the race runs, by a parameter source written in Python that may
-    be so many operations per client ahead.
-    """
+class PythonSource:
+    """Every operation is supplied while the race runs, by a parameter source written in Python."""
 
     kind: ClassVar[str] = "supplied"
     ahead: int
+    """How many operations per client the source may be ahead; at least 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """Every operation is carried out by a runner written in Python."""
+class PythonRunner:
+    """Every operation is executed by a runner written in Python, which sends requests through the driver."""
 
     kind: ClassVar[str] = "lane"
 
 
-Work = Bulk | Calls | Sleep | Supplied | Lane
+TaskWork = Bulk | CallSequence | Sleep | PythonSource | PythonRunner
+"""What every operation of a task does."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuppliedBulk:
-    """One bulk request that a parameter source supplies; its body is handed over beside it. `documents` is
-    its work in the task's unit; timeout in ms.
-    """
+    """One bulk request that a parameter source supplies; its body is passed separately."""
 
     kind: ClassVar[str] = "bulk"
     path: str
+    """Path with query string."""
     headers: Headers
+    """Sent in addition to the target's headers."""
     documents: int
+    """Work of the request in the task's unit: the documents in its body."""
     timeout_ms: int | None
+    """Overrides the target's timeout, in milliseconds."""
 
 
-Supply = Calls | SuppliedBulk
-"""One operation handed over while the race runs."""
+SuppliedOperation = CallSequence | SuppliedBulk
+"""One operation that a parameter source supplies while the race runs."""
 
 
 def document_data(value: object) -> Any:
-    """A value of the plan as the document holds it: plain JSON data."""
+    """Returns a value of the plan as plain JSON data, as the plan document holds it."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {
-            field.name: document_data(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+        fields: dict[str, Any] = {}
         for field in dataclasses.fields(value):
+            data = document_data(getattr(value, field.name))
             if field.metadata.get("untagged"):
-                del fields[field.name]["kind"]
+                del data["kind"]
+            fields[field.metadata.get("key", field.name)] = data
         kind = getattr(type(value), "kind", None)
         return fields if kind is None else {"kind": kind, **fields}
     if isinstance(value, tuple):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.problems import preview
-from pacenote.model.work import Assertion, Call, Calls, Comparison, Pages, Request, Work
+from pacenote.model.work import Assertion, Call, CallSequence, Comparison, PagedRequest, Request, TaskWork
 
 PropertyPaths = Mapping[str, tuple[str, ...]]
 """Where in a reply a property is: by its name, or its beginning up to a dot, the paths to try."""
@@ -36,9 +36,9 @@ def read_assertions(params: FieldReader, kind: str, places: PropertyPaths) -> tu
     return tuple(assertion for assertion in read if assertion is not None)
 
 
-def with_assertions(work: Work, assertions: tuple[Assertion, ...]) -> Work:
+def with_assertions(work: TaskWork, assertions: tuple[Assertion, ...]) -> TaskWork:
     """The work, with assertions about its first reply."""
-    if not assertions or not isinstance(work, Calls):
+    if not assertions or not isinstance(work, CallSequence):
         return work
     return replace(work, calls=(_asserting(work.calls[0], assertions), *work.calls[1:]))
 
@@ -46,7 +46,7 @@ def with_assertions(work: Work, assertions: tuple[Assertion, ...]) -> Work:
 def _asserting(call: Call, assertions: tuple[Assertion, ...]) -> Call:
     if isinstance(call, Request):
         return replace(call, assertions=assertions)
-    if isinstance(call, Pages):
+    if isinstance(call, PagedRequest):
         return replace(call, first=replace(call.first, assertions=assertions))
     return call
 

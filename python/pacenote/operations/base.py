@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.track import Corpus, Documents, Track
-from pacenote.model.work import Work
+from pacenote.model.work import TaskWork
 from pacenote.operations.runner import Runner
 from pacenote.units import OPS
 
@@ -88,7 +88,7 @@ class CompiledOperation:
     source ends its task by itself.
     """
 
-    work: Work
+    work: TaskWork
     weight: int = 1
     unit: str = OPS
     finite: bool = False

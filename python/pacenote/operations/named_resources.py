@@ -8,7 +8,7 @@ from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import preview
-from pacenote.model.work import Calls, Request
+from pacenote.model.work import CallSequence, Request
 from pacenote.operations.base import CompiledOperation
 from pacenote.operations.request import CommonParams, json_body, read_retry
 
@@ -19,7 +19,7 @@ def compile_requests(params: FieldReader, requests: Iterable[Request]) -> Compil
     """The requests, tried again as the parameters say; their work is that of all."""
     calls = tuple(requests)
     return CompiledOperation(
-        Calls(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls))
+        CallSequence(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls))
     )
 
 

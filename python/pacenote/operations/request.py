@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems, preview
-from pacenote.model.work import Check, CheckStatus, Headers, Request, Retry
+from pacenote.model.work import Check, CheckStatus, Headers, Request, RetryPolicy
 
 JSON = "application/json"
 """Media type of bodies; understood by every version of both engines."""
@@ -132,12 +132,12 @@ def seconds_param(params: Mapping[str, Any], key: str, default: float) -> float:
     return _or(FieldReader(params, (), Problems()).number(key), default)
 
 
-def read_retry(params: FieldReader, *, until_success: bool = False) -> Retry:
+def read_retry(params: FieldReader, *, until_success: bool = False) -> RetryPolicy:
     """Reads the retry parameters of the types that Rally retries; `until_success` is the default of
     `retry-until-success`.
     """
     until_success = params.flag("retry-until-success", until_success)
-    return Retry(
+    return RetryPolicy(
         retries=params.integer("retries", 0) or 0,
         until_success=until_success,
         wait_s=_or(params.number("retry-wait-period"), 0.5),

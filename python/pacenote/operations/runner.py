@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pacenote.errors import DriverError
-from pacenote.model.work import Headers, Request, Retry
+from pacenote.model.work import Headers, Request, RetryPolicy
 from pacenote.units import OPS
 
 _REQUEST_TIMEOUT = 408
@@ -95,7 +95,11 @@ class Runner(Protocol):
 
 
 async def run_with_retry(
-    runner: Runner, retry: Retry, client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]
+    runner: Runner,
+    retry: RetryPolicy,
+    client: DriverClient,
+    params: Mapping[str, Any],
+    memory: dict[str, Any],
 ) -> RunResult:
     """Executes an operation as often as `retry` allows: again after a refused connection, a timeout or status
     408, and after a result without success if asked for. Raises the last error.

@@ -10,7 +10,7 @@ from typing import Any
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import preview
-from pacenote.model.work import Calls, CheckSearch, Pages, Recall, Request, Scroll
+from pacenote.model.work import CallSequence, CheckSearch, NextByScroll, PagedRequest, Placeholder, Request
 from pacenote.operations.base import CompileContext, CompiledOperation
 from pacenote.operations.request import CommonParams, build_path, join_names, json_body, read_common
 
@@ -63,7 +63,7 @@ def search_request(params: FieldReader, context: CompileContext, **query: Any) -
     body.pop("index", None)
     pinned_common = replace(common, query=kept)
     request = pinned_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
-    return replace(request, recall=Recall(name, CAPTURE_MARKER))
+    return replace(request, placeholder=Placeholder(name, CAPTURE_MARKER))
 
 
 def _read_common(params: FieldReader) -> CommonParams:
@@ -146,9 +146,9 @@ def read_pages(params: FieldReader, *, required: bool) -> int | None:
     return None
 
 
-def compile_pages(pages: Pages) -> CompiledOperation:
+def compile_pages(pages: PagedRequest) -> CompiledOperation:
     """An operation that fetches pages; its work is counted in them."""
-    return CompiledOperation(Calls((pages,)), weight=pages.pages or 1, unit=PAGES_UNIT)
+    return CompiledOperation(CallSequence((pages,)), weight=pages.pages or 1, unit=PAGES_UNIT)
 
 
 def compile_scroll(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -156,7 +156,7 @@ def compile_scroll(params: FieldReader, context: CompileContext) -> CompiledOper
     pages = read_pages(params, required=True)
     first = search_request(params, context, sort="_doc", scroll=_KEEP_ALIVE)
     size = page_size(params, read_search_body(params) if params.has("body") else {})
-    return compile_pages(Pages(first, Scroll(_KEEP_ALIVE), pages=pages, page_size=size))
+    return compile_pages(PagedRequest(first, NextByScroll(_KEEP_ALIVE), pages=pages, page_size=size))
 
 
 def _cache(params: FieldReader, context: CompileContext) -> bool | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pacenote.model.track import Operation
-from pacenote.model.work import Calls, Sleep, Wait
+from pacenote.model.work import CallSequence, Sleep, Wait
 from pacenote.operations.base import CompileContext, OperationType
 from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.operations.supplied_bulk import InvalidSourceParams, compile_supplied_bulk, describe_value
@@ -19,7 +19,7 @@ _WRONG = "returned parameters that are wrong"
 
 
 @dataclass(frozen=True, slots=True)
-class SuppliedOperation:
+class EncodedOperation:
     """One operation for the driver: the supply document, the body beside it (bulk), and its work."""
 
     document: str
@@ -35,7 +35,7 @@ class OperationSupplier:
         self._kind = kind
         self._context = dataclasses.replace(context, supplied=True)
 
-    def supply(self, params: object) -> SuppliedOperation:
+    def supply(self, params: object) -> EncodedOperation:
         """Compiles these parameters. Raises `InvalidSourceParams` if anything is wrong with them."""
         if not isinstance(params, Mapping):
             raise InvalidSourceParams(
@@ -43,7 +43,7 @@ class OperationSupplier:
             )
         if self._kind.name == "bulk":
             bulk, body, unit = compile_supplied_bulk(params)
-            return SuppliedOperation(bulk_json(bulk), body, bulk.documents, unit)
+            return EncodedOperation(bulk_json(bulk), body, bulk.documents, unit)
         operation = Operation(self._kind.name, self._kind.name, params, place=("",))
         try:
             compiled = compile_operation(self._kind, operation, self._context)
@@ -54,6 +54,6 @@ class OperationSupplier:
             raise InvalidSourceParams(f"{_WRONG}: {error}") from error
         work = compiled.work
         if isinstance(work, Sleep):
-            work = Calls((Wait(work.seconds),))
-        assert isinstance(work, Calls), "types that run in Python are not supplied"
-        return SuppliedOperation(calls_json(work), None, compiled.weight, compiled.unit)
+            work = CallSequence((Wait(work.seconds),))
+        assert isinstance(work, CallSequence), "types that run in Python are not supplied"
+        return EncodedOperation(calls_json(work), None, compiled.weight, compiled.unit)

@@ -1,4 +1,4 @@
-"""Supply documents as text, quickly: one is written for every operation that a parameter source supplies.
+"""Writes the documents of supplied operations as text, quickly: a parameter source supplies many of them.
 
 What the model's own way of writing documents says, it says too; but only paths and bodies are written anew
 each time, the rest is looked up.
@@ -12,14 +12,14 @@ from typing import Any
 
 from pacenote.model.work import (
     Call,
-    Calls,
+    CallSequence,
     Composite,
+    CompositeItem,
     Headers,
-    Item,
-    Pages,
+    OperationStream,
+    PagedRequest,
     Request,
-    Retry,
-    Stream,
+    RetryPolicy,
     SuppliedBulk,
     document_data,
 )
@@ -27,7 +27,7 @@ from pacenote.model.work import (
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
-def calls_json(calls: Calls) -> str:
+def calls_json(calls: CallSequence) -> str:
     """The document of an operation that makes calls."""
     texts = ",".join(map(_call, calls.calls))
     return f'{{"kind":"calls","calls":[{texts}],"retry":{_retry(calls.retry)}}}'
@@ -45,7 +45,7 @@ def bulk_json(bulk: SuppliedBulk) -> str:
 def _call(call: Call) -> str:
     if isinstance(call, Request):
         return f'{{"kind":"request",{_request(call)}}}'
-    if isinstance(call, Pages):
+    if isinstance(call, PagedRequest):
         rest = _fields(("next", call.next), ("pages", call.pages), ("page_size", call.page_size))
         strict = "true" if call.strict else "false"
         return f'{{"kind":"pages","first":{{{_request(call.first)}}},{rest},"strict":{strict}}}'
@@ -56,8 +56,8 @@ def _call(call: Call) -> str:
     return _encode(document_data(call))
 
 
-def _item(item: Item) -> str:
-    if isinstance(item, Stream):
+def _item(item: CompositeItem) -> str:
+    if isinstance(item, OperationStream):
         return f'{{"kind":"stream","items":[{",".join(map(_item, item.items))}]}}'
     name, kind = _encode(item.name), _encode(item.operation_type)
     calls = ",".join(map(_call, item.calls))
@@ -76,7 +76,7 @@ def _request(call: Request) -> str:
         return _encode(fields)[1:-1]
     rest = _rest(
         (call.check, call.ignore, call.weight, call.ignored_weight, call.timeout_ms),
-        (call.poll, call.remember, call.recall),
+        (call.poll, call.capture, call.placeholder),
     )
     body = "null" if call.body is None else _encode(call.body)
     return (
@@ -88,7 +88,7 @@ def _request(call: Request) -> str:
 @lru_cache(maxsize=256)
 def _rest(judged: tuple[Any, ...], more: tuple[Any, ...]) -> str:
     check, ignore, weight, ignored_weight, timeout_ms = judged
-    poll, remember, recall = more
+    poll, capture, placeholder = more
     return _fields(
         ("check", check),
         ("ignore", ignore),
@@ -97,8 +97,8 @@ def _rest(judged: tuple[Any, ...], more: tuple[Any, ...]) -> str:
         ("timeout_ms", timeout_ms),
         ("poll", poll),
         ("assertions", ()),
-        ("remember", remember),
-        ("recall", recall),
+        ("remember", capture),
+        ("recall", placeholder),
     )
 
 
@@ -113,5 +113,5 @@ def _headers(headers: Headers) -> str:
 
 
 @lru_cache(maxsize=16)
-def _retry(retry: Retry) -> str:
+def _retry(retry: RetryPolicy) -> str:
     return _encode(document_data(retry))

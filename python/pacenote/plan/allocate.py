@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pacenote.model.track import ANY_TASK, Parallel, Task
-from pacenote.plan.document import Allocation, CompletedBy, CompletedByAny, CompletedByTask, Slot, Step
+from pacenote.plan.document import (
+    ClientAllocation,
+    CompletedBy,
+    CompletedByAny,
+    CompletedByTask,
+    Step,
+    TaskAllocation,
+)
 
 _NAMES_SHOWN = 3
 
@@ -30,7 +37,7 @@ def _steps(schedule: Sequence[Task | Parallel]) -> Iterator[Step]:
         clients = element.client_count if isinstance(element, Parallel) else element.clients
         yield Step(
             name=step_name(element),
-            slots=_slots(tasks, clients, first),
+            client_allocations=_client_allocations(tasks, clients, first),
             completed_by=_completed_by(element, first),
         )
         first += len(tasks)
@@ -47,16 +54,18 @@ def step_name(element: Task | Parallel) -> str:
     return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _slots(tasks: Sequence[Task], clients: int, first: int) -> tuple[Slot, ...]:
-    rows: dict[int, list[Allocation]] = {}
+def _client_allocations(tasks: Sequence[Task], clients: int, first: int) -> tuple[ClientAllocation, ...]:
+    rows: dict[int, list[TaskAllocation]] = {}
     shares = (
-        Allocation(task=first + position, client=client)
+        TaskAllocation(task=first + position, client=client)
         for position, task in enumerate(tasks)
         for client in range(task.clients)
     )
     for number, share in enumerate(shares):
         rows.setdefault(number % clients, []).append(share)
-    return tuple(Slot(client=client, allocations=tuple(row)) for client, row in sorted(rows.items()))
+    return tuple(
+        ClientAllocation(client=client, allocations=tuple(row)) for client, row in sorted(rows.items())
+    )
 
 
 def _completed_by(element: Task | Parallel, first: int) -> CompletedBy | None:

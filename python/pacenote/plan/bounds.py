@@ -5,10 +5,10 @@ from __future__ import annotations
 from pacenote.model.problems import Problems
 from pacenote.model.track import ANY_TASK, Parallel, Task
 from pacenote.operations.base import CompiledOperation
-from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Time
+from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, TaskBound, TimePeriod
 
 
-def plan_bound(task: Task, compiled: CompiledOperation) -> Bound:
+def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
     """When a task ends: by its periods, else its iterations, else its source, else after one operation.
 
     With warm-up iterations alone, what follows them is what a task without them does. The warm-up period
@@ -16,18 +16,18 @@ def plan_bound(task: Task, compiled: CompiledOperation) -> Bound:
     or another task completes the step.
     """
     if task.is_time_based:
-        return Time(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
+        return TimePeriod(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
     if task.is_iteration_based:
         measured = task.iterations
         if measured is None:
             measured = UNTIL_EXHAUSTED if compiled.finite else 1
         return Iterations(warmup=task.warmup_iterations or 0, measured=measured)
     if compiled.finite:
-        return Time(warmup_s=0.0, measured_s=None)
+        return TimePeriod(warmup_s=0.0, measured_s=None)
     return Iterations(warmup=0, measured=1)
 
 
-def ends_by_itself(bound: Bound, compiled: CompiledOperation) -> bool:
+def ends_by_itself(bound: TaskBound, compiled: CompiledOperation) -> bool:
     """Whether a task ends without another one completing its step."""
     return compiled.finite or isinstance(bound, Iterations) or bound.measured_s is not None
 

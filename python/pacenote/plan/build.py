@@ -24,7 +24,15 @@ from pacenote.operations.base import (
 from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.plan.allocate import allocate
 from pacenote.plan.bounds import check_completion, ends_by_itself, plan_bound
-from pacenote.plan.document import DriverSettings, Host, OnError, Plan, PlannedTask, Samples, Target
+from pacenote.plan.document import (
+    DriverSettings,
+    OnError,
+    Plan,
+    PlannedTask,
+    SampleRetention,
+    Target,
+    TargetHost,
+)
 from pacenote.plan.pacing import is_open_loop, paced, plan_pace
 from pacenote.plan.resolve import UnknownOperation, resolve_operation
 from pacenote.units import format_count
@@ -43,12 +51,12 @@ class PlanSettings:
 
     race_id: str
     seed: int
-    hosts: tuple[Host, ...]
+    hosts: tuple[TargetHost, ...]
     headers: Headers = ()
     timeout_ms: int = 60_000
     threads: int = 0
     on_error: OnError = OnError.CONTINUE
-    samples: Samples = Samples.ALL
+    samples: SampleRetention = SampleRetention.ALL
     pacing: PacingOptions = field(default_factory=PacingOptions)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.secrets import REDACTED, redact_value
-from pacenote.model.work import Headers, Lane, Supplied, Work, document_data
+from pacenote.model.work import Headers, PythonRunner, PythonSource, TaskWork, document_data, written_as
 
 VERSION = 3
 """The version of the document."""
@@ -30,8 +30,8 @@ class OnError(enum.Enum):
     ABORT = "abort"
 
 
-class Samples(enum.Enum):
-    """Which samples are kept one by one (`--samples`)."""
+class SampleRetention(enum.Enum):
+    """Which samples are kept one by one (`--samples`); totals and series per second are always kept."""
 
     ALL = "all"
     NONE = "none"
@@ -39,129 +39,150 @@ class Samples(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Proxy:
-    """An HTTP proxy, to be talked to by http or https; `authorization` is secret."""
+class TargetProxy:
+    """An HTTP proxy between the driver and a host."""
 
     scheme: str
+    """How the driver connects to the proxy: `http` or `https`."""
     host: str
+    """Name or address, IPv6 without brackets."""
     port: int
+    """TCP port."""
     authorization: str | None = None
+    """Value of the header `proxy-authorization`; secret."""
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """One address of the cluster; `scheme` is http or https, `path` a prefix without a slash at its end."""
+class TargetHost:
+    """One address of a cluster."""
 
     scheme: str
+    """`http` or `https`."""
     host: str
+    """Name or address, IPv6 without brackets."""
     port: int
+    """TCP port."""
     path: str = ""
-    proxy: Proxy | None = None
+    """Prefix of every path, empty or starting with a slash, without a slash at its end."""
+    proxy: TargetProxy | None = None
+    """The proxy to connect through; None: the driver connects directly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The cluster under test. Headers may be secret. Timeout in milliseconds. `compress`: bodies are sent
-    compressed, and compressed replies asked for.
-    """
+    """The cluster under test, and how to talk to it."""
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[TargetHost, ...]
+    """Clients are spread over these round-robin; never empty."""
     headers: Headers
+    """Sent with every request; values may be secret."""
     timeout_ms: int
+    """How long a request may take unless it has its own timeout, in milliseconds."""
     compress: bool = False
+    """Whether request bodies are compressed with gzip, and compressed responses are requested."""
     tls: TlsOptions = TlsOptions()
+    """Which certificates are trusted, and which certificate the driver presents."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTarget:
-    """A cluster beside the one under test, as `--target-hosts` names it."""
+    """A further cluster that runners may send requests to."""
 
     name: str
+    """The cluster's name in `--target-hosts`; never `default`."""
     target: Target
+    """The cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
-    """How the driver behaves; 0 threads means one per core. `spin_us` is how long before an operation is due
-    its client watches the clock instead of sleeping.
-    """
+    """How the driver behaves."""
 
     threads: int
+    """Threads that send requests; 0 means one per core."""
     on_error: OnError
+    """What a failed request does to the race."""
     spin_us: int = 0
-    samples: Samples = Samples.ALL
+    """How long before an operation is due its client stops sleeping and spins, in microseconds; 0: never."""
+    samples: SampleRetention = SampleRetention.ALL
+    """Which samples are kept one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unpaced:
-    """Closed loop: as fast as replies come."""
+    """Closed loop: each client sends its next operation as soon as the previous one has ended."""
 
     kind: ClassVar[str] = "unpaced"
 
 
 @dataclass(frozen=True, slots=True)
 class Deterministic:
-    """Operations of the task are due every `interval_s` seconds, over all its clients."""
+    """Operations of the task are due at a fixed interval."""
 
     kind: ClassVar[str] = "deterministic"
     interval_s: float
+    """Seconds between two operations of the task, over all its clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Operations of the task arrive at random, every `interval_s` seconds on average, over all its
-    clients.
-    """
+    """Operations of the task arrive as a Poisson process."""
 
     kind: ClassVar[str] = "poisson"
     interval_s: float
+    """Mean seconds between two operations of the task, over all its clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Each client's operations are due at a random moment of each of its intervals; `interval_s` seconds on
-    average, over all clients.
-    """
+    """Each client's operations are due at a random moment of each of its intervals."""
 
     kind: ClassVar[str] = "uniform"
     interval_s: float
+    """Mean seconds between two operations of the task, over all its clients."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduled:
-    """A scheduler written in Python says when each client's next operation is due."""
+class PythonScheduler:
+    """A scheduler written in Python determines when each client's next operation is due."""
 
     kind: ClassVar[str] = "scheduled"
 
 
-Pace = Unpaced | Deterministic | Poisson | Uniform | Scheduled
+TaskPacing = Unpaced | Deterministic | Poisson | Uniform | PythonScheduler
+"""When the operations of a task are due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """Ends after a number of operations per client, warm-up first."""
+    """The task ends after a number of operations per client, warm-up first."""
 
     kind: ClassVar[str] = "iterations"
     warmup: int
+    """Operations per client that are not measured."""
     measured: int
+    """Operations per client that are measured."""
 
 
 UNTIL_EXHAUSTED = 2**53
-"""So many measured iterations that the source ends before: what follows a number of warm-up iterations."""
+"""A number of measured iterations that no source reaches: the task ends with its source, after its warm-up
+iterations.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
-    """Ends after seconds, warm-up first; `measured_s` None: when the source is exhausted or the step
-    completed.
-    """
+class TimePeriod:
+    """The task ends after a time, warm-up first."""
 
     kind: ClassVar[str] = "time"
     warmup_s: float
+    """Seconds from the start of the task that are not measured."""
     measured_s: float | None
+    """Seconds that are measured; None: until the source is exhausted or another task completes the step."""
 
 
-Bound = Iterations | Time
+TaskBound = Iterations | TimePeriod
+"""When a task ends; a source that is exhausted ends it in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,83 +190,111 @@ class PlannedTask:
     """One task as the driver runs it."""
 
     name: str
+    """Unique within the plan."""
     operation: str
+    """Name of the operation; several tasks may share it."""
     operation_type: str
+    """The operation's type, such as `bulk`."""
     clients: int
-    pace: Pace
-    bound: Bound
+    """How many clients run the task; at least 1."""
+    pace: TaskPacing
+    """When operations are due."""
+    bound: TaskBound
+    """When the task ends."""
     ramp_up_s: float
+    """Client i of n starts `ramp_up_s * i / n` seconds after the first."""
     unit: str
+    """Unit of the work done, for example `docs` or `ops`."""
     tolerates_errors: bool
-    work: Work
+    """Whether failures do not end the race even with `--on-error=abort`."""
+    work: TaskWork
+    """What every operation does."""
     open_loop: bool = False
+    """Whether the clients share one schedule, so that a slow client does not delay other operations."""
 
     @property
     def needs_python(self) -> bool:
-        """Whether a parameter source, a runner or a scheduler in Python takes part in it."""
-        return isinstance(self.work, Supplied | Lane) or isinstance(self.pace, Scheduled)
+        """Whether its operations need a parameter source, a runner or a scheduler written in Python."""
+        return isinstance(self.work, PythonSource | PythonRunner) or isinstance(self.pace, PythonScheduler)
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
-    """A share of a task: its position in the plan, and which of its clients this is."""
+class TaskAllocation:
+    """The part of a task that one client runs."""
 
     task: int
+    """Position of the task in `Plan.tasks`."""
     client: int
+    """Which of the task's clients this is, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """What one client does in a step, one after another."""
+class ClientAllocation:
+    """What one client runs in a step."""
 
     client: int
-    allocations: tuple[Allocation, ...]
+    """Row of the allocation matrix; a client keeps its connection for the whole race."""
+    allocations: tuple[TaskAllocation, ...]
+    """Its tasks, one after another; never empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedByTask:
-    """The step ends when all clients of this task have ended."""
+    """The step ends when all clients of one task have ended."""
 
     kind: ClassVar[str] = "task"
     task: int
+    """Position of the task in `Plan.tasks`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedByAny:
-    """The step ends when all clients of any one task have ended."""
+    """The step ends when all clients of any of its tasks have ended."""
 
     kind: ClassVar[str] = "any"
 
 
 CompletedBy = CompletedByTask | CompletedByAny
+"""What ends a step before all its tasks have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One element of the schedule; all clients meet at its end."""
+    """One element of the schedule: a task, or several in parallel. All clients meet at its end."""
 
     name: str
-    slots: tuple[Slot, ...]
+    """The name of the task or of the parallel element, for messages."""
+    client_allocations: tuple[ClientAllocation, ...] = field(metadata=written_as("slots"))
+    """What each client of the step runs, by ascending client."""
     completed_by: CompletedBy | None
+    """What ends the step early; None: it ends with its last task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A race as data: everything the driver needs."""
+    """A race as data: everything the driver needs to run it."""
 
     race_id: str
+    """Identifies the race in file names and messages."""
     seed: int
+    """Fixes every random choice of the driver; a 64-bit number."""
     target: Target
+    """The cluster under test."""
     driver: DriverSettings
+    """How the driver behaves."""
     tasks: tuple[PlannedTask, ...]
+    """Every task of the race, once; steps refer to them by position."""
     steps: tuple[Step, ...]
+    """Run one after another."""
     others: tuple[NamedTarget, ...] = ()
+    """Further clusters that runners may send requests to."""
     version: int = VERSION
+    """The version of the document."""
 
     @property
     def clients(self) -> int:
         """How many clients the widest step needs."""
-        return max((slot.client + 1 for step in self.steps for slot in step.slots), default=0)
+        return max((row.client + 1 for step in self.steps for row in step.client_allocations), default=0)
 
     @property
     def needs_python(self) -> bool:

@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from pacenote.model.work import (
     Bulk,
     Call,
-    Calls,
-    ItemOperation,
-    Lane,
-    LimitShare,
-    Pages,
+    CallSequence,
+    IngestShare,
+    OperationStream,
+    PagedRequest,
+    PythonRunner,
+    PythonSource,
     Request,
     Sleep,
-    Stream,
-    Supplied,
+    SubOperation,
+    TaskWork,
     Wait,
-    Work,
 )
 from pacenote.plan.document import (
     UNTIL_EXHAUSTED,
-    Bound,
     CompletedByTask,
     Deterministic,
     Iterations,
-    Pace,
     Plan,
     PlannedTask,
     Poisson,
-    Scheduled,
+    PythonScheduler,
     Step,
+    TaskBound,
+    TaskPacing,
     Uniform,
 )
 from pacenote.units import format_bytes, format_count, format_seconds
@@ -73,12 +73,12 @@ def explain(plan: Plan) -> tuple[StepDescription, ...]:
 
 
 def _step(plan: Plan, step: Step) -> StepDescription:
-    numbers = sorted({share.task for slot in step.slots for share in slot.allocations})
+    numbers = sorted({share.task for row in step.client_allocations for share in row.allocations})
     clients = tuple(
         ClientDescription(
-            slot.client, tuple(_share(plan, share.task, share.client) for share in slot.allocations)
+            row.client, tuple(_share(plan, share.task, share.client) for share in row.allocations)
         )
-        for slot in step.slots
+        for row in step.client_allocations
     )
     ended_by = "" if step.completed_by is None else "any task"
     if isinstance(step.completed_by, CompletedByTask):
@@ -105,14 +105,14 @@ def _task(task: PlannedTask) -> TaskDescription:
     )
 
 
-def _pace(pace: Pace) -> str:
+def _pace(pace: TaskPacing) -> str:
     if isinstance(pace, Deterministic | Poisson | Uniform):
         rate = f"{1 / pace.interval_s:g}/s" if pace.interval_s <= 1 else f"one every {pace.interval_s:g} s"
         return rate if isinstance(pace, Deterministic) else f"{rate} at random ({pace.kind})"
-    return "as its scheduler says" if isinstance(pace, Scheduled) else "as fast as possible"
+    return "as its scheduler says" if isinstance(pace, PythonScheduler) else "as fast as possible"
 
 
-def _bound(bound: Bound, work: Work) -> str:
+def _bound(bound: TaskBound, work: TaskWork) -> str:
     if isinstance(bound, Iterations):
         warmup = f"{bound.warmup:,} + " if bound.warmup else ""
         if bound.measured == UNTIL_EXHAUSTED:
@@ -124,21 +124,21 @@ def _bound(bound: Bound, work: Work) -> str:
     return f"{warmup}{_until(work)}"
 
 
-def _until(work: Work) -> str:
-    if isinstance(work, Supplied | Lane):
+def _until(work: TaskWork) -> str:
+    if isinstance(work, PythonSource | PythonRunner):
         return "until its source or runner in Python ends"
     ends = isinstance(work, Bulk) and not work.looped
     return f"until {'all documents are sent' if ends else 'another task completes the step'}"
 
 
-def _requests(work: Work) -> tuple[str, ...]:
+def _requests(work: TaskWork) -> tuple[str, ...]:
     if isinstance(work, Sleep):
         return (f"waits {format_seconds(work.seconds)}",)
-    if isinstance(work, Calls):
+    if isinstance(work, CallSequence):
         return tuple(line for call in work.calls for line in _call(call))
-    if isinstance(work, Supplied):
+    if isinstance(work, PythonSource):
         return ("requests of a parameter source in Python",)
-    if isinstance(work, Lane):
+    if isinstance(work, PythonRunner):
         return ("a runner in Python",)
     counted = all(file.documents for file in work.files)
     total = format_count(sum(file.documents for file in work.files), "document")
@@ -148,7 +148,7 @@ def _requests(work: Work) -> tuple[str, ...]:
 
 
 def _limit(work: Bulk) -> str:
-    if not isinstance(work.limit, LimitShare):
+    if not isinstance(work.limit, IngestShare):
         return f", {work.limit.documents:,} of them"
     return f", {work.limit.share:.3g} of it" if work.limit.share < 1 else ""
 
@@ -156,7 +156,7 @@ def _limit(work: Bulk) -> str:
 def _call(call: Call) -> tuple[str, ...]:
     if isinstance(call, Request):
         return (_request(call),)
-    if isinstance(call, Pages):
+    if isinstance(call, PagedRequest):
         pages = "all pages" if call.pages is None else format_count(call.pages, "page")
         return (f"{_request(call.first)}, {pages}",)
     if isinstance(call, Wait):
@@ -164,8 +164,8 @@ def _call(call: Call) -> tuple[str, ...]:
     return tuple(line for item in call.items for line in _item(item))
 
 
-def _item(item: ItemOperation | Stream) -> tuple[str, ...]:
-    if isinstance(item, Stream):
+def _item(item: SubOperation | OperationStream) -> tuple[str, ...]:
+    if isinstance(item, OperationStream):
         return tuple(f"| {line}" for inner in item.items for line in _item(inner))
     return tuple(f"{item.name}: {line}" for call in item.calls for line in _call(call))
 
@@ -174,6 +174,6 @@ def _request(request: Request) -> str:
     size = f" {format_bytes(len(request.body.encode()))} body" if request.body is not None else ""
     poll = f", every {format_seconds(request.poll.every_s)} until done" if request.poll else ""
     path = request.path
-    if request.recall:
-        path = path.replace(request.recall.marker, f"{{{request.recall.name}}}")
+    if request.placeholder:
+        path = path.replace(request.placeholder.marker, f"{{{request.placeholder.name}}}")
     return f"{request.method} {path}{size}{poll}"

@@ -10,9 +10,9 @@ from pacenote.model.field_reader import MAX_NUMBER
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.problems import Problems
 from pacenote.model.track import Operation, Task
-from pacenote.model.work import Lane, Supplied
+from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompiledOperation
-from pacenote.plan.document import Deterministic, Pace, Poisson, Scheduled, Uniform, Unpaced
+from pacenote.plan.document import Deterministic, Poisson, PythonScheduler, TaskPacing, Uniform, Unpaced
 from pacenote.units import OPS, Rate
 
 _PACES = {pace.kind: pace for pace in (Deterministic, Poisson, Uniform)}
@@ -24,14 +24,14 @@ _AHEAD_S = 1.0
 
 def plan_pace(
     task: Task, compiled: CompiledOperation, schedulers: Collection[str], problems: Problems
-) -> Pace:
+) -> TaskPacing:
     """How operations of a task are spaced. The plan counts in operations, a track may count in documents.
 
     `schedulers` are those that plug-ins registered. Where only Python knows how much an operation does, it
     paces them, too.
     """
     if task.schedule in schedulers or (task.schedule in _PACES and weight_known_at_runtime(task, compiled)):
-        return Scheduled()
+        return PythonScheduler()
     paced = _PACES.get(task.schedule)
     if paced is None:
         known = (*_PACES, *schedulers)
@@ -51,9 +51,9 @@ def plan_pace(
     return paced(interval_s)
 
 
-def is_open_loop(pace: Pace, task: Task, problems: Problems) -> bool:
+def is_open_loop(pace: TaskPacing, task: Task, problems: Problems) -> bool:
     """Whether a task runs open loop, when that is asked for: if it has a target rate."""
-    if isinstance(pace, Scheduled):
+    if isinstance(pace, PythonScheduler):
         text = "cannot run open loop: Python says when each of its clients sends; race without --open-loop, "
         problems.add((*task.place, "schedule"), text + "or without the task (--exclude-tasks)")
     return isinstance(pace, Deterministic | Poisson | Uniform)
@@ -78,7 +78,7 @@ def weight_known_at_runtime(task: Task, compiled: CompiledOperation) -> bool:
     rate = task.target_throughput
     if rate is None or rate.unit == OPS or rate.unit != compiled.unit:
         return False
-    return isinstance(compiled.work, Lane | Supplied) and not declared_bulk_size(task.operation)
+    return isinstance(compiled.work, PythonRunner | PythonSource) and not declared_bulk_size(task.operation)
 
 
 def paced(task: Task, compiled: CompiledOperation) -> CompiledOperation:
@@ -90,16 +90,16 @@ def paced(task: Task, compiled: CompiledOperation) -> CompiledOperation:
     if task.target_throughput is not None:
         per_operation = compiled.weight if task.target_throughput.unit == compiled.unit else 1
         interval_s = per_operation / task.target_throughput.value
-    if not interval_s or not isinstance(compiled.work, Supplied):
+    if not interval_s or not isinstance(compiled.work, PythonSource):
         return compiled
     ahead = min(compiled.work.ahead, 1 + math.ceil(_AHEAD_S / (interval_s * task.clients)))
-    return replace(compiled, work=Supplied(ahead))
+    return replace(compiled, work=PythonSource(ahead))
 
 
 def _in_unit_of(task: Task, compiled: CompiledOperation) -> CompiledOperation:
     """What Python says only while it runs, taken from the target rate of the task: the unit of its work."""
-    free = isinstance(compiled.work, Lane) or (
-        isinstance(compiled.work, Supplied) and compiled.unit == "docs"
+    free = isinstance(compiled.work, PythonRunner) or (
+        isinstance(compiled.work, PythonSource) and compiled.unit == "docs"
     )
     rate = task.target_throughput
     if not free or rate is None or rate.unit == OPS:

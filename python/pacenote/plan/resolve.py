@@ -6,7 +6,7 @@ from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Track
-from pacenote.model.work import Lane, Supplied
+from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompiledOperation, OperationType
 from pacenote.operations.registry import resolve_type
 from pacenote.plan.pacing import declared_bulk_size
@@ -41,7 +41,7 @@ def resolve_operation(
     source = _source_of(operation, plugins)
     if operation.type in plugins.runners:
         # It takes the place of a built-in type of that name.
-        return CompiledOperation(Lane(), weight=_weight(operation), finite=True)
+        return CompiledOperation(PythonRunner(), weight=_weight(operation), finite=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)
         kind = resolve_type(operation.type, others)
@@ -55,11 +55,11 @@ def resolve_operation(
         text = f"is {quoted(FILE_READER)}, which reads documents for bulk operations, not for {kind.name}"
         raise UnknownOperation(text, (_PARAM_SOURCE,))
     if kind.run is not None:
-        return CompiledOperation(Lane(), finite=True)
+        return CompiledOperation(PythonRunner(), finite=True)
     bulk = kind.name == "bulk"
     ahead = _AHEAD_BULK if bulk else _AHEAD
     return CompiledOperation(
-        Supplied(ahead), weight=_weight(operation) if bulk else 1, unit=kind.unit, finite=True
+        PythonSource(ahead), weight=_weight(operation) if bulk else 1, unit=kind.unit, finite=True
     )
 
 

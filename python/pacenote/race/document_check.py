@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pacenote.model.race_record import DocumentCheck
 from pacenote.model.result import TaskResult
-from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, Lane, Supplied, Work
+from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, PythonRunner, PythonSource, TaskWork
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
 from pacenote.telemetry.device import Get
@@ -105,7 +105,7 @@ def _repeated(plan: Plan) -> dict[str, str]:
     return repeated
 
 
-def _repeats(work: Work) -> bool:
+def _repeats(work: TaskWork) -> bool:
     return (
         isinstance(work, Bulk)
         and work.conflicts is not None
@@ -122,9 +122,9 @@ def _starts_empty(plan: Plan) -> bool:
 
 def _writes_unseen(task: PlannedTask) -> bool:
     """Whether code of a plug-in may write documents, which the plan does not tell."""
-    if isinstance(task.work, Lane):
+    if isinstance(task.work, PythonRunner):
         return find_type(task.operation_type) is None
-    return isinstance(task.work, Supplied) and task.operation_type == "bulk"
+    return isinstance(task.work, PythonSource) and task.operation_type == "bulk"
 
 
 def _kind(task: PlannedTask) -> str:

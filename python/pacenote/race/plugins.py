@@ -20,10 +20,10 @@ from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Task, Track
-from pacenote.model.work import Lane, Supplied
+from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompileContext
 from pacenote.plan.corpora import Selected, no_documents
-from pacenote.plan.document import UNTIL_EXHAUSTED, Bound, Iterations, Plan, PlannedTask, Scheduled
+from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, PlannedTask, PythonScheduler, TaskBound
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.generated_corpora import core_call
 from pacenote.track.dependencies import install_dependencies
@@ -137,7 +137,7 @@ def program_of(
         context=context,
         tasks=tasks,
         steps=tuple(
-            tuple(dict.fromkeys(share.task for slot in step.slots for share in slot.allocations))
+            tuple(dict.fromkeys(share.task for row in step.client_allocations for share in row.allocations))
             for step in plan.steps
         ),
         root=prepared.track.root if plugins is None else plugins.root,
@@ -154,16 +154,16 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask)
         index=index,
         task=task,
         rally=rally,
-        supplied=isinstance(planned.work, Supplied),
-        runs=isinstance(planned.work, Lane),
-        scheduled=isinstance(planned.pace, Scheduled),
+        supplied=isinstance(planned.work, PythonSource),
+        runs=isinstance(planned.work, PythonRunner),
+        scheduled=isinstance(planned.pace, PythonScheduler),
         warmup=bound.warmup if isinstance(bound, Iterations) else 0,
         most=_most(bound),
         once=not task.is_time_based,
     )
 
 
-def _most(bound: Bound) -> int | None:
+def _most(bound: TaskBound) -> int | None:
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
     return bound.warmup + bound.measured

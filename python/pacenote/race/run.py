@@ -30,7 +30,7 @@ from pacenote.model.verdict import determine_verdict
 from pacenote.operations.base import CompileContext, EngineInfo, included_in_report
 from pacenote.operations.registry import find_type
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import OnError, Plan, Samples
+from pacenote.plan.document import OnError, Plan, SampleRetention
 from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EmbeddedRequest, check_request
@@ -229,7 +229,7 @@ def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: Pla
         hosts=(),
         threads=request.driver_threads,
         on_error=OnError(request.on_error),
-        samples=Samples(request.samples),
+        samples=SampleRetention(request.samples),
         pacing=request.pacing,
     )
     return build_plan(track, challenge.name, settings, context)

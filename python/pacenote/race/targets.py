@@ -12,7 +12,7 @@ from pacenote.model.race_record import Authentication, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net import hosts as cluster_hosts
 from pacenote.net.http_pool import proxy_for
-from pacenote.plan.document import Host, NamedTarget, Plan, Proxy, Target
+from pacenote.plan.document import NamedTarget, Plan, Target, TargetHost, TargetProxy
 
 _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "bearer": "bearer"}
 _DEFAULT_HOSTS = ("127.0.0.1:9200",)
@@ -66,12 +66,12 @@ def _target(cluster: Cluster, client: ClientOptions) -> Target:
     )
 
 
-def _host(host: cluster_hosts.Host) -> Host:
+def _host(host: cluster_hosts.Host) -> TargetHost:
     proxy = proxy_for(host.scheme, host.host, host.port)
     if proxy is None:
-        return Host(host.scheme, host.host, host.port, host.path)
-    through = Proxy(proxy.scheme, proxy.host, proxy.port, proxy.authorization)
-    return Host(host.scheme, host.host, host.port, host.path, through)
+        return TargetHost(host.scheme, host.host, host.port, host.path)
+    through = TargetProxy(proxy.scheme, proxy.host, proxy.port, proxy.authorization)
+    return TargetHost(host.scheme, host.host, host.port, host.path, through)
 
 
 def client_used(target: Target) -> RecordedClient:
@@ -95,6 +95,6 @@ def client_used(target: Target) -> RecordedClient:
     )
 
 
-def _address(place: Host | Proxy) -> str:
+def _address(place: TargetHost | TargetProxy) -> str:
     name = f"[{place.host}]" if ":" in place.host else place.host
     return f"{name}:{place.port}"

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Bound, Pace, Plan, Samples, Work};
+use pacenote_plan::{Plan, SampleRetention, TaskBound, TaskPacing, TaskWork};
 use pacenote_record::{Collector, Delivery, Keep, RecordError, Spare, TaskEnd, TaskInfo, on_disk};
 
 use crate::health::clocks::{ClockHealth, ClockWatch, Reading};
@@ -90,28 +90,28 @@ fn tell(end: TaskEnd, shared: &Shared) {
 }
 
 /// The plan's word for the samples that are kept, as the recorders know it.
-pub fn keep(samples: Samples) -> Keep {
+pub fn keep(samples: SampleRetention) -> Keep {
     match samples {
-        Samples::All => Keep::All,
-        Samples::None => Keep::None,
-        Samples::Auto => Keep::Auto,
+        SampleRetention::All => Keep::All,
+        SampleRetention::None => Keep::None,
+        SampleRetention::Auto => Keep::Auto,
     }
 }
 
 /// What the collector has to know of the plan's tasks.
 pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
-    let info = |task: &pacenote_plan::Task| {
+    let info = |task: &pacenote_plan::PlannedTask| {
         let clients = u64::from(task.clients);
         let (warmup_ns, end_ns, counted) = match task.bound {
-            Bound::Iterations { warmup, measured } => {
+            TaskBound::Iterations { warmup, measured } => {
                 (None, None, Some(warmup.saturating_add(measured).saturating_mul(clients)))
             }
-            Bound::Time { warmup_s, measured_s } => {
+            TaskBound::TimePeriod { warmup_s, measured_s } => {
                 (Some(ns(warmup_s)), measured_s.map(|measured_s| ns(warmup_s + measured_s)), None)
             }
         };
         let operations = counted.or_else(|| match &task.work {
-            Work::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
+            TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
             _ => None,
         });
         TaskInfo {
@@ -120,12 +120,12 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             operation_type: task.operation_type.clone(),
             unit: task.unit.clone(),
             clients: task.clients,
-            paced: !matches!(task.pace, Pace::Unpaced {}),
+            paced: !matches!(task.pace, TaskPacing::Unpaced {}),
             open_loop: task.open_loop,
             warmup_ns,
             end_ns,
             interval_ns: match task.pace {
-                Pace::Deterministic { interval_s } => Some(ns(interval_s)),
+                TaskPacing::Deterministic { interval_s } => Some(ns(interval_s)),
                 _ => None,
             },
             operations,

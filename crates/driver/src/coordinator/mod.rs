@@ -100,7 +100,7 @@ impl Crew {
     fn threads_of(&self, step: &StepRun, task: u32) -> u32 {
         let workers = self.orders.len();
         let has = |worker: &usize| {
-            step.slots_of(*worker, workers)
+            step.clients_of(*worker, workers)
                 .any(|slot| slot.allocations.iter().any(|share| share.task == task))
         };
         u32::try_from((0..workers).filter(has).count()).unwrap_or(u32::MAX)

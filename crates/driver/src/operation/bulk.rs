@@ -11,7 +11,9 @@ use pacenote_corpus::{
     ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, LineFile, bounds,
     reading_order, share_of_bulks,
 };
-use pacenote_plan::{Action, Bulk, BulkFile, IdOrder, Limit, OnConflict, Plan, Task, Work};
+use pacenote_plan::{
+    Bulk, BulkAction, BulkFile, IdOrder, IngestLimit, OnConflict, Plan, PlannedTask, TaskWork,
+};
 use pacenote_record::ErrorClass;
 
 use crate::cancel::Desk;
@@ -35,8 +37,8 @@ impl DataFiles {
     /// # Errors
     ///
     /// When a file cannot be read or holds another number of documents.
-    pub fn open(&mut self, task: &Task) -> Result<(), DriveError> {
-        let Work::Bulk(bulk) = &task.work else { return Ok(()) };
+    pub fn open(&mut self, task: &PlannedTask) -> Result<(), DriveError> {
+        let TaskWork::Bulk(bulk) = &task.work else { return Ok(()) };
         for data in &bulk.files {
             let file = match self.open.get(&data.path) {
                 Some(file) => Arc::clone(file),
@@ -66,11 +68,11 @@ impl DataFiles {
 }
 
 fn lines_each(file: &BulkFile) -> u64 {
-    if matches!(file.action, Action::InFile {}) { 2 } else { 1 }
+    if matches!(file.action, BulkAction::InFile {}) { 2 } else { 1 }
 }
 
 /// How many bulks of the task's data each client sends, summed over its clients; `None` when they never end.
-pub fn planned_bulks(task: &Task, bulk: &Bulk) -> Option<u64> {
+pub fn planned_bulks(task: &PlannedTask, bulk: &Bulk) -> Option<u64> {
     let bulks = |documents: u64| documents.div_ceil(u64::from(bulk.bulk_size));
     let of_client =
         |client| shares(task, bulk, client).into_iter().map(|share| bulks(share.documents)).sum::<u64>();
@@ -88,7 +90,7 @@ struct FileShare {
 }
 
 /// What a client sends in one pass, in the order in which it does.
-fn shares(task: &Task, bulk: &Bulk, client: u32) -> Vec<FileShare> {
+fn shares(task: &PlannedTask, bulk: &Bulk, client: u32) -> Vec<FileShare> {
     let corpora: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
     let share = |file: usize| {
         let range = bounds(bulk.files[file].documents, client, task.clients);
@@ -96,11 +98,11 @@ fn shares(task: &Task, bulk: &Bulk, client: u32) -> Vec<FileShare> {
     };
     let mut shares: Vec<FileShare> = reading_order(&corpora, client).into_iter().map(share).collect();
     let mut left = match bulk.limit {
-        Limit::Share { share } => {
+        IngestLimit::Share { share } => {
             let documents: Vec<u64> = shares.iter().map(|share| share.documents).collect();
             share_of_bulks(&documents, bulk.bulk_size, share)
         }
-        Limit::Documents { documents } => {
+        IngestLimit::Documents { documents } => {
             let range = bounds(documents, client, task.clients);
             range.end - range.start
         }
@@ -119,11 +121,16 @@ fn first_id(bulk: &Bulk, file: usize) -> u64 {
 }
 
 /// The action lines of a client's share of a file.
-fn action_lines(plan: &Plan, task: &Task, bulk: &Bulk, (client, share): (u32, &FileShare)) -> ActionLines {
+fn action_lines(
+    plan: &Plan,
+    task: &PlannedTask,
+    bulk: &Bulk,
+    (client, share): (u32, &FileShare),
+) -> ActionLines {
     match (&bulk.files[share.file].action, bulk.conflicts) {
-        (Action::InFile {}, _) => ActionLines::InFile,
-        (Action::Line { line }, _) => ActionLines::Constant(format!("{line}\n").into()),
-        (Action::WithId { index }, conflicts) => {
+        (BulkAction::InFile {}, _) => ActionLines::InFile,
+        (BulkAction::Line { line }, _) => ActionLines::Constant(format!("{line}\n").into()),
+        (BulkAction::WithId { index }, conflicts) => {
             let conflicts = conflicts.map_or(IdConflicts::default(), |conflicts| IdConflicts {
                 shuffled: conflicts.ids == IdOrder::Random,
                 probability: conflicts.probability,
@@ -161,7 +168,7 @@ impl BulkSource {
     /// When the request cannot be written as HTTP or a file is shorter than planned.
     pub fn new(
         plan: &Plan,
-        task: &Task,
+        task: &PlannedTask,
         bulk: &Bulk,
         place: (u32, usize),
         files: &DataFiles,

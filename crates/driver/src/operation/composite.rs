@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use pacenote_plan::{Call, Composite as Planned, Item as PlannedItem};
+use pacenote_plan::{Call, Composite as Planned, CompositeItem};
 use tokio::sync::Semaphore;
 
 use super::{Destination, Operation, Run};
@@ -85,11 +85,11 @@ impl Composite {
     }
 }
 
-fn prepare(items: &[PlannedItem], to: Destination<'_>) -> Result<Vec<Item>, DriveError> {
-    let item = |item: &PlannedItem| {
+fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Item>, DriveError> {
+    let item = |item: &CompositeItem| {
         Ok(match item {
-            PlannedItem::Stream { items } => Item::Stream(prepare(items, to)?),
-            PlannedItem::Operation { name, operation_type, calls, retry } => {
+            CompositeItem::Stream { items } => Item::Stream(prepare(items, to)?),
+            CompositeItem::Operation { name, operation_type, calls, retry } => {
                 let nested = calls.iter().any(|call| matches!(call, Call::Composite(_)));
                 if nested && calls.len() > 1 {
                     let problem = format!("{name} has a composite operation beside other calls");

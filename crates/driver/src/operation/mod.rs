@@ -23,7 +23,7 @@ mod template;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Call, Retry, Target};
+use pacenote_plan::{Call, RetryPolicy, Target};
 use pacenote_record::ErrorClass;
 use tokio::sync::Semaphore;
 
@@ -79,7 +79,7 @@ impl Prepared {
     /// # Errors
     ///
     /// When a request cannot be written as HTTP, or pages cannot be asked for.
-    pub fn new(calls: &[Call], retry: Retry, to: Destination<'_>) -> Result<Self, DriveError> {
+    pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
         let tried_once = retry.retries == 0 && !retry.until_success;
         if let ([Call::Request(request)], true) = (calls, tried_once) {
             let letter = Box::new(Letter::new(request, to)?);
@@ -167,7 +167,7 @@ impl Wire {
 #[derive(Debug)]
 struct Operation {
     steps: Vec<Step>,
-    retry: Retry,
+    retry: RetryPolicy,
 }
 
 #[derive(Debug)]
@@ -185,7 +185,7 @@ enum Single {
 }
 
 impl Operation {
-    fn new(calls: &[Call], retry: Retry, to: Destination<'_>) -> Result<Self, DriveError> {
+    fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
         let alone = u64::from(calls.len() == 1);
         let step = |call: &Call| {
             Ok(match call {

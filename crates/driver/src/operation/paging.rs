@@ -1,6 +1,6 @@
 //! Page by page: a request and those that fetch what follows its first page.
 
-use pacenote_plan::{Next, Pages as Planned};
+use pacenote_plan::{NextPage, PagedRequest as Planned};
 use pacenote_record::ErrorClass;
 
 use super::request::{Letter, Sheet, exchange};
@@ -67,22 +67,22 @@ impl Pages {
             Sheet::new((method, path), Template::around_key(before, after), &headers, to).map(Some)
         };
         let reader = match &planned.next {
-            Next::SearchAfter {} => {
+            NextPage::SearchAfter {} => {
                 first.sheet.body().search_after().map_err(wrong)?;
                 Reader::SearchAfter
             }
-            Next::AfterKey { path } => {
+            NextPage::AfterKey { path } => {
                 first.sheet.body().after_key(path).map_err(wrong)?;
                 Reader::AfterKey(path.clone())
             }
-            Next::Scroll { keep_alive } => {
+            NextPage::Scroll { keep_alive } => {
                 let keep_alive = serde_json::Value::from(keep_alive.as_str());
                 let before = format!("{{\"scroll\":{keep_alive},\"scroll_id\":");
                 next = sheet("POST", "/_search/scroll", &before, "}")?;
                 close = sheet("DELETE", "/_search/scroll", "{\"scroll_id\":[", "]}")?;
                 Reader::Scroll
             }
-            Next::Cursor {} => {
+            NextPage::Cursor {} => {
                 let path = request.path.split('?').next().unwrap_or_default();
                 next = sheet("POST", &request.path, "{\"cursor\":", "}")?;
                 close = sheet("POST", &format!("{path}/close"), "{\"cursor\":", "}")?;
@@ -124,7 +124,7 @@ impl Pages {
         let Self { first: Letter { sheet, terms }, next, reader, page_size, renews, key, pit, .. } = self;
         let (sheet, recall) = match next {
             Some(next) if !is_first => (next, None),
-            _ => (sheet, terms.request.recall.as_ref()),
+            _ => (sheet, terms.request.placeholder.as_ref()),
         };
         let filled = sheet.fill(recall, &run.memory.borrow(), Values { key, pit, ..Values::default() });
         if let Err(unfilled) = filled {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
-use pacenote_plan::{Host, Recall, Request};
+use pacenote_plan::{Placeholder, Request, TargetHost};
 use pacenote_record::ErrorClass;
 
 use super::captures::{Memory, Recalled};
@@ -68,19 +68,19 @@ impl Letter {
         let mut request = request.clone();
         let body = Template::new(request.body.take().unwrap_or_default());
         let mut sheet = Sheet::new((&request.method, &request.path), body, &request.headers, to)?;
-        if let Some(recall) = &request.recall {
+        if let Some(recall) = &request.placeholder {
             sheet.body.recall(&recall.marker);
             sheet.blank = request.path.contains(&recall.marker).then(|| sheet.head.clone());
         }
         let timeout = Duration::from_millis(request.timeout_ms.unwrap_or(to.target.timeout_ms));
-        let listens = !request.assertions.is_empty() || request.remember.is_some();
+        let listens = !request.assertions.is_empty() || request.capture.is_some();
         Ok(Self { sheet, terms: Terms { request, timeout, listens } })
     }
 
     /// Whether nothing but its check matters, and nothing before or after it.
     pub fn is_plain(&self) -> bool {
-        let Request { poll, recall, .. } = &self.terms.request;
-        poll.is_none() && recall.is_none() && !self.terms.listens
+        let Request { poll, placeholder, .. } = &self.terms.request;
+        poll.is_none() && placeholder.is_none() && !self.terms.listens
     }
 
     /// Sends a plain request.
@@ -92,7 +92,7 @@ impl Letter {
 
     /// Sends the request, again and again if it polls.
     pub async fn send(&mut self, link: &mut Link, run: &Run<'_>) -> Option<Outcome> {
-        if let Some(recall) = &self.terms.request.recall
+        if let Some(recall) = &self.terms.request.placeholder
             && let Err(unfilled) = self.sheet.fill(Some(recall), &run.memory.borrow(), Values::default())
         {
             return Some(unfilled.outcome());
@@ -114,7 +114,7 @@ impl Sheet {
         to: Destination<'_>,
     ) -> Result<Self, DriveError> {
         let (method, path) = line;
-        let host: &Host = &to.target.hosts[to.host];
+        let host: &TargetHost = &to.target.hosts[to.host];
         let headers = to.target.headers.iter().chain(headers);
         let coding = coding(to.target, !body.is_empty(), headers.clone());
         let head = Head::new(host, method, path, headers.chain(&coding))
@@ -140,7 +140,7 @@ impl Sheet {
     /// When a value that was to be remembered is not there.
     pub fn fill(
         &mut self,
-        recall: Option<&Recall>,
+        recall: Option<&Placeholder>,
         memory: &Memory,
         values: Values<'_>,
     ) -> Result<(), Unfilled> {
@@ -233,7 +233,7 @@ pub async fn exchange(
 
 /// Looks into a good reply for what is asserted of it and what is to be remembered.
 fn listen(request: &Request, memory: &RefCell<Memory>, reply: &[u8]) -> Option<ReplyOutcome> {
-    if let Some(remember) = &request.remember {
+    if let Some(remember) = &request.capture {
         let value = find(reply, &remember.path).and_then(|text| serde_json::from_slice(whole(text)).ok());
         memory.borrow_mut().put(&remember.name, value);
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Pace, Task, Work};
+use pacenote_plan::{PlannedTask, TaskPacing, TaskWork};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
@@ -106,11 +106,11 @@ pub struct Seat {
 
 impl Seat {
     /// A seat for client `client` of a task; `None` when Python has no hand in it.
-    pub fn new(task: &Task, place: (u32, u32, u32), number: u32) -> Option<Self> {
-        let scheduled = matches!(task.pace, Pace::Scheduled {});
+    pub fn new(task: &PlannedTask, place: (u32, u32, u32), number: u32) -> Option<Self> {
+        let scheduled = matches!(task.pace, TaskPacing::PythonScheduler {});
         let (ahead, runs) = match task.work {
-            Work::Supplied { ahead } => (Some(ahead as usize), false),
-            Work::Lane {} => (None, true),
+            TaskWork::PythonSource { ahead } => (Some(ahead as usize), false),
+            TaskWork::PythonRunner {} => (None, true),
             _ if scheduled => (None, false),
             _ => return None,
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pacenote_plan::Supply;
+use pacenote_plan::{SuppliedBulk, SuppliedOperation};
 use pacenote_record::ErrorClass;
 
 use crate::cancel::Desk;
@@ -35,7 +35,7 @@ pub struct Post {
 }
 
 impl Item {
-    /// Reads a `Supply` document.
+    /// Reads a `SuppliedOperation` document.
     ///
     /// # Errors
     ///
@@ -43,12 +43,17 @@ impl Item {
     pub fn new(to: Destination<'_>, supply: (&str, Option<Vec<u8>>)) -> Result<Self, DriveError> {
         let (operation, body) = supply;
         let refused = |reason: String| DriveError::Supply { task: to.task.to_owned(), reason };
-        let supply: Supply = serde_json::from_str(operation).map_err(|error| refused(error.to_string()))?;
+        let supply: SuppliedOperation =
+            serde_json::from_str(operation).map_err(|error| refused(error.to_string()))?;
         supply.validate().map_err(|error| refused(error.to_string()))?;
         match supply {
-            Supply::Calls { .. } if body.is_some() => Err(refused("calls have no body beside them".into())),
-            Supply::Calls { calls, retry } => Ok(Self::Calls(Box::new(Prepared::new(&calls, retry, to)?))),
-            Supply::Bulk { path, headers, documents, timeout_ms } => {
+            SuppliedOperation::Calls(_) if body.is_some() => {
+                Err(refused("calls have no body beside them".into()))
+            }
+            SuppliedOperation::Calls(calls) => {
+                Ok(Self::Calls(Box::new(Prepared::new(&calls.calls, calls.retry, to)?)))
+            }
+            SuppliedOperation::Bulk(SuppliedBulk { path, headers, documents, timeout_ms }) => {
                 let mut body = body.ok_or_else(|| refused("a bulk needs a body".into()))?;
                 let content = body.len();
                 let headers = to.target.headers.iter().chain(&headers);

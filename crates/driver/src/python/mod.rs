@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Pace, Plan, Task, Work};
+use pacenote_plan::{Plan, PlannedTask, TaskPacing, TaskWork};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::error::DriveError;
@@ -159,7 +159,7 @@ impl Lane {
         }
     }
 
-    /// Hands over the next operation of a client, a `Supply` document with the body of a bulk beside it; `false` when
+    /// Hands over the next operation of a client, a `SuppliedOperation` document with the body of a bulk beside it; `false` when
     /// there is no room.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl Lane {
         self.send_off(owner, (cluster, host), load)
     }
 
-    /// Carries out a `Supply` document natively; answered with [`LaneEvent::Outcome`]. It counts for the operation that
+    /// Carries out a `SuppliedOperation` document natively; answered with [`LaneEvent::Outcome`]. It counts for the operation that
     /// its owner is carrying out.
     ///
     /// # Errors
@@ -443,13 +443,14 @@ impl Lane {
     }
 }
 
-fn needs_python(task: &Task) -> bool {
-    matches!(task.work, Work::Supplied { .. } | Work::Lane {}) || matches!(task.pace, Pace::Scheduled {})
+fn needs_python(task: &PlannedTask) -> bool {
+    matches!(task.work, TaskWork::PythonSource { .. } | TaskWork::PythonRunner {})
+        || matches!(task.pace, TaskPacing::PythonScheduler {})
 }
 
 fn seats_of(plan: &Plan) -> Vec<Arc<Seat>> {
-    let slots = plan.steps.iter().flat_map(|step| &step.slots);
-    let shares = slots.flat_map(|slot| slot.allocations.iter().map(|share| (slot.client, *share)));
+    let rows = plan.steps.iter().flat_map(|step| &step.client_allocations);
+    let shares = rows.flat_map(|row| row.allocations.iter().map(|share| (row.client, *share)));
     let mut seats = Vec::new();
     for (row, share) in shares {
         let task = &plan.tasks[share.task as usize];

@@ -339,8 +339,8 @@ mod tests {
             timeout_ms: None,
             poll: None,
             assertions: Vec::new(),
-            remember: None,
-            recall: None,
+            capture: None,
+            placeholder: None,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use pacenote_plan::Bound;
+use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, MeasuredWindow, SampleType};
 
 /// Decides about each operation whether it is warm-up, measured or one too many.
 #[derive(Debug, Clone)]
 pub struct Gate {
-    bound: Bound,
+    bound: TaskBound,
     /// Clients that share the gate, and with it their iterations.
     clients: u64,
     admitted: u64,
@@ -16,26 +16,28 @@ pub struct Gate {
 
 impl Gate {
     /// A gate for so many clients that has admitted nothing.
-    pub fn new(bound: Bound, clients: u64) -> Self {
+    pub fn new(bound: TaskBound, clients: u64) -> Self {
         Self { bound, clients, admitted: 0 }
     }
 
     /// When the task's time is over, in nanoseconds since it began.
     pub fn end_ns(&self) -> Option<u64> {
         match self.bound {
-            Bound::Time { warmup_s, measured_s } => measured_s.map(|measured_s| ns(warmup_s + measured_s)),
-            Bound::Iterations { .. } => None,
+            TaskBound::TimePeriod { warmup_s, measured_s } => {
+                measured_s.map(|measured_s| ns(warmup_s + measured_s))
+            }
+            TaskBound::Iterations { .. } => None,
         }
     }
 
     /// Why no operation can begin any more at `now_ns`, whenever it would be due.
     pub fn closed(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
-            Bound::Iterations { warmup, measured } => {
+            TaskBound::Iterations { warmup, measured } => {
                 let all = warmup.saturating_add(measured).saturating_mul(self.clients);
                 (self.admitted >= all).then_some(EndedBy::Iterations)
             }
-            Bound::Time { .. } => self.end_ns().filter(|end| now_ns >= *end).map(|_| EndedBy::Time),
+            TaskBound::TimePeriod { .. } => self.end_ns().filter(|end| now_ns >= *end).map(|_| EndedBy::Time),
         }
     }
 
@@ -51,8 +53,8 @@ impl Gate {
             return Err(end);
         }
         let warming_up = match self.bound {
-            Bound::Iterations { warmup, .. } => self.admitted < warmup.saturating_mul(self.clients),
-            Bound::Time { warmup_s, .. } => due_ns < ns(warmup_s),
+            TaskBound::Iterations { warmup, .. } => self.admitted < warmup.saturating_mul(self.clients),
+            TaskBound::TimePeriod { warmup_s, .. } => due_ns < ns(warmup_s),
         };
         self.admitted += 1;
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
@@ -70,13 +72,13 @@ impl Gate {
 }
 
 /// Which work of a task counts for its throughput.
-pub fn measured_window(bound: Bound) -> MeasuredWindow {
+pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     match bound {
-        Bound::Time { warmup_s, measured_s } => MeasuredWindow::Time {
+        TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {
             begin_ns: ns(warmup_s),
             end_ns: measured_s.map_or(u64::MAX, |measured_s| ns(warmup_s + measured_s)),
         },
-        Bound::Iterations { .. } => MeasuredWindow::Operations,
+        TaskBound::Iterations { .. } => MeasuredWindow::Operations,
     }
 }
 
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn iterations_are_counted_warm_up_first() {
-        let mut gate = Gate::new(Bound::Iterations { warmup: 1, measured: 2 }, 1);
+        let mut gate = Gate::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
         let answers: Vec<_> = (0..4).map(|_| gate.admit(0, 0)).collect();
         let (warmup, normal) = (Ok(SampleType::Warmup), Ok(SampleType::Normal));
         assert_eq!(answers, [warmup, normal, normal, Err(EndedBy::Iterations)]);
@@ -99,24 +101,24 @@ mod tests {
 
     #[test]
     fn clients_that_share_a_gate_share_their_iterations() {
-        let mut gate = Gate::new(Bound::Iterations { warmup: 1, measured: 1 }, 3);
+        let mut gate = Gate::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
         let warmups = (0..3).filter(|_| gate.admit(0, 0) == Ok(SampleType::Warmup)).count();
         let measured = (0..9).filter(|_| gate.admit(0, 0) == Ok(SampleType::Normal)).count();
         assert_eq!((warmups, measured), (3, 3));
-        let endless = Bound::Iterations { warmup: 0, measured: u64::MAX };
+        let endless = TaskBound::Iterations { warmup: 0, measured: u64::MAX };
         assert_eq!(Gate::new(endless, 3).admit(0, 0), Ok(SampleType::Normal));
     }
 
     #[test]
     fn time_is_told_by_the_schedule_and_ends_by_the_clock() {
-        let mut gate = Gate::new(Bound::Time { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
+        let mut gate = Gate::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
         let second = 1_000_000_000;
         assert_eq!(gate.admit(second - 1, second + 1), Ok(SampleType::Warmup));
         assert_eq!(gate.admit(second, 0), Ok(SampleType::Normal));
         assert_eq!(gate.admit(3 * second - 1, 0), Ok(SampleType::Normal));
         assert_eq!(gate.admit(3 * second, 0), Err(EndedBy::Time));
         assert_eq!(gate.admit(2 * second, 3 * second), Err(EndedBy::Time));
-        let mut endless = Gate::new(Bound::Time { warmup_s: 0.0, measured_s: None }, 1);
+        let mut endless = Gate::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
         assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Normal));
     }
 }

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use pacenote_plan::Bound;
+use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, SampleType};
 
 use crate::schedule::limiter::Gate;
@@ -49,7 +49,7 @@ const NOBODY: usize = usize::MAX;
 
 impl OpenLoop {
     /// The schedule of a task whose clients on this thread have these schedules.
-    pub fn new(bound: Bound, pacers: Vec<Pacer>) -> Self {
+    pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
         let gate = Gate::new(bound, pacers.len() as u64);
         let due = BinaryHeap::with_capacity(pacers.len());
         Self { state: RefCell::new(State { pacers, gate, taken: 0, due, begun: false }) }
@@ -138,20 +138,20 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use pacenote_plan::Pace;
+    use pacenote_plan::TaskPacing;
 
     use super::*;
     use crate::schedule::pacer::tests::task;
 
     const MS: u64 = 1_000_000;
 
-    fn open(pace: Pace, clients: u32, ramp_up_s: f64, bound: Bound) -> OpenLoop {
+    fn open(pace: TaskPacing, clients: u32, ramp_up_s: f64, bound: TaskBound) -> OpenLoop {
         let task = task(pace, clients, ramp_up_s);
         OpenLoop::new(bound, (0..clients).map(|client| Pacer::new(&task, client, 1)).collect())
     }
 
-    fn even(clients: u32, ramp_up_s: f64, bound: Bound) -> OpenLoop {
-        open(Pace::Deterministic { interval_s: 0.01 }, clients, ramp_up_s, bound)
+    fn even(clients: u32, ramp_up_s: f64, bound: TaskBound) -> OpenLoop {
+        open(TaskPacing::Deterministic { interval_s: 0.01 }, clients, ramp_up_s, bound)
     }
 
     fn taken(open: &OpenLoop) -> Vec<(u64, SampleType)> {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_union_of_all_schedules_is_handed_out_in_order_and_warm_up_comes_first() {
-        let open = even(4, 0.0, Bound::Iterations { warmup: 2, measured: 3 });
+        let open = even(4, 0.0, TaskBound::Iterations { warmup: 2, measured: 3 });
         open.begin(None);
         open.begin(Some(1000 * MS));
         let all = taken(&open);
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn random_schedules_are_merged_in_order_too() {
-        for pace in [Pace::Poisson { interval_s: 0.01 }, Pace::Uniform { interval_s: 0.01 }] {
-            let open = open(pace, 5, 0.0, Bound::Iterations { warmup: 0, measured: 200 });
+        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
+            let open = open(pace, 5, 0.0, TaskBound::Iterations { warmup: 0, measured: 200 });
             open.begin(None);
             let all: Vec<u64> = taken(&open).into_iter().map(|one| one.0).collect();
             assert_eq!(all.len(), 1000);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_the_end_leaves_over_is_told_once() {
-        let time = Bound::Time { warmup_s: 0.0, measured_s: Some(1.0) };
+        let time = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) };
         let open = even(3, 0.0, time);
         open.begin(None);
         for number in 0..10 {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_is_given_back_is_taken_next() {
-        let open = even(2, 0.0, Bound::Iterations { warmup: 1, measured: 2 });
+        let open = even(2, 0.0, TaskBound::Iterations { warmup: 1, measured: 2 });
         open.begin(None);
         assert_eq!(open.take(0), Ok((0, SampleType::Warmup)));
         assert_eq!(open.take(0), Ok((10 * MS, SampleType::Warmup)));
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(open.take(0), Ok((0, SampleType::Warmup)));
         let rest: Vec<u64> = taken(&open).into_iter().map(|one| one.0).collect();
         assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
-        let timed = even(1, 0.0, Bound::Time { warmup_s: 0.0, measured_s: Some(0.02) });
+        let timed = even(1, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(0.02) });
         timed.begin(None);
         assert_eq!(timed.take(0), Ok((0, SampleType::Normal)));
         timed.give_back(0);
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn ramping_up_adds_the_rate_of_one_client_after_the_other() {
         // 100/s by 4 clients, of whom one starts every second.
-        let open = even(4, 4.0, Bound::Time { warmup_s: 0.0, measured_s: Some(6.0) });
+        let open = even(4, 4.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(6.0) });
         open.begin(None);
         let all = taken(&open);
         let within = |second: u64| {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_task_that_all_clients_come_to_late_owes_nothing() {
-        let open = even(2, 0.0, Bound::Time { warmup_s: 0.0, measured_s: Some(1.0) });
+        let open = even(2, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) });
         open.begin(Some(503 * MS));
         assert_eq!(open.next_due_ns(), Some(510 * MS));
         assert_eq!(taken(&open).len(), 49);

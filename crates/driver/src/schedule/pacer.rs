@@ -1,6 +1,6 @@
 //! When operations of one client are due.
 
-use pacenote_plan::{Pace, Task};
+use pacenote_plan::{PlannedTask, TaskPacing};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -36,19 +36,19 @@ enum Arrivals {
 
 impl Pacer {
     /// The schedule of client `client` of `task`; `seed` fixes random arrivals.
-    pub fn new(task: &Task, client: u32, seed: u64) -> Self {
+    pub fn new(task: &PlannedTask, client: u32, seed: u64) -> Self {
         let (number, clients) = (f64::from(client), f64::from(task.clients));
         let ramp_ns = ramp_ns(task, client);
         let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client) << 32);
         let (phase_s, interval_s, arrivals) = match task.pace {
-            Pace::Unpaced {} | Pace::Scheduled {} => (0.0, 0.0, Arrivals::Unpaced),
-            Pace::Deterministic { interval_s } => {
+            TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => (0.0, 0.0, Arrivals::Unpaced),
+            TaskPacing::Deterministic { interval_s } => {
                 (interval_s * number, interval_s, Arrivals::Even { next: 0 })
             }
-            Pace::Uniform { interval_s } => {
+            TaskPacing::Uniform { interval_s } => {
                 (interval_s * number, interval_s, Arrivals::Uniform { next: 0, random: random() })
             }
-            Pace::Poisson { interval_s } => {
+            TaskPacing::Poisson { interval_s } => {
                 (0.0, interval_s, Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
@@ -56,7 +56,7 @@ impl Pacer {
     }
 
     /// When client `client` of a task starts, in nanoseconds since the task began: only later than 0 while ramping up.
-    pub fn client_starts_ns(task: &Task, client: u32) -> u64 {
+    pub fn client_starts_ns(task: &PlannedTask, client: u32) -> u64 {
         whole(ramp_ns(task, client))
     }
 
@@ -108,7 +108,7 @@ impl Pacer {
 }
 
 /// How much later than the first client `client` starts, in nanoseconds.
-fn ramp_ns(task: &Task, client: u32) -> f64 {
+fn ramp_ns(task: &PlannedTask, client: u32) -> f64 {
     task.ramp_up_s * 1e9 * f64::from(client) / f64::from(task.clients)
 }
 
@@ -135,30 +135,30 @@ fn uniform(random: &mut SplitMix64) -> f64 {
 pub mod tests {
     use std::collections::BTreeSet;
 
-    use pacenote_plan::{Bound, Work};
+    use pacenote_plan::{TaskBound, TaskWork};
 
     use super::*;
 
     /// A task with a schedule.
-    pub fn task(pace: Pace, clients: u32, ramp_up_s: f64) -> Task {
-        Task {
+    pub fn task(pace: TaskPacing, clients: u32, ramp_up_s: f64) -> PlannedTask {
+        PlannedTask {
             name: "t".into(),
             operation: "t".into(),
             operation_type: "search".into(),
             clients,
             pace,
             open_loop: false,
-            bound: Bound::Iterations { warmup: 0, measured: 1 },
+            bound: TaskBound::Iterations { warmup: 0, measured: 1 },
             ramp_up_s,
             unit: "ops".into(),
             tolerates_errors: false,
-            work: Work::Sleep { seconds: 0.0 },
+            work: TaskWork::Sleep { seconds: 0.0 },
         }
     }
 
     #[test]
     fn clients_interleave_evenly_and_never_meet() {
-        let task = task(Pace::Deterministic { interval_s: 0.01 }, 4, 0.0);
+        let task = task(TaskPacing::Deterministic { interval_s: 0.01 }, 4, 0.0);
         let mut all: Vec<u64> = (0..4)
             .flat_map(|client| {
                 let mut pacer = Pacer::new(&task, client, 1);
@@ -172,20 +172,20 @@ pub mod tests {
 
     #[test]
     fn a_client_that_starts_late_has_nothing_to_catch_up_with() {
-        let mut last = Pacer::new(&task(Pace::Deterministic { interval_s: 0.1 }, 2, 10.0), 1, 1);
+        let mut last = Pacer::new(&task(TaskPacing::Deterministic { interval_s: 0.1 }, 2, 10.0), 1, 1);
         assert_eq!(last.next_due_ns(), Some(5_100_000_000));
-        assert_eq!(Pacer::client_starts_ns(&task(Pace::Unpaced {}, 2, 10.0), 1), 5_000_000_000);
+        assert_eq!(Pacer::client_starts_ns(&task(TaskPacing::Unpaced {}, 2, 10.0), 1), 5_000_000_000);
     }
 
     #[test]
     fn a_client_that_comes_from_another_task_starts_with_what_is_due_then() {
-        let task = task(Pace::Deterministic { interval_s: 0.05 }, 2, 0.0);
+        let task = task(TaskPacing::Deterministic { interval_s: 0.05 }, 2, 0.0);
         let mut pacer = Pacer::new(&task, 1, 1);
         pacer.skip_to(2_000_000_000);
         // Its operations are due at 0.05 s and every 0.1 s from then on.
         assert_eq!(pacer.next_due_ns(), Some(2_050_000_000));
         assert_eq!(pacer.next_due_ns(), Some(2_150_000_000));
-        for pace in [Pace::Uniform { interval_s: 0.05 }, Pace::Poisson { interval_s: 0.05 }] {
+        for pace in [TaskPacing::Uniform { interval_s: 0.05 }, TaskPacing::Poisson { interval_s: 0.05 }] {
             let mut pacer = Pacer::new(&self::task(pace, 2, 0.0), 1, 1);
             pacer.skip_to(2_000_000_000);
             assert!(pacer.next_due_ns() >= Some(2_000_000_000));
@@ -195,11 +195,11 @@ pub mod tests {
 
     #[test]
     fn what_is_left_of_a_schedule_is_counted_without_walking_it() {
-        let even = task(Pace::Deterministic { interval_s: 1e-9 }, 1, 0.0);
+        let even = task(TaskPacing::Deterministic { interval_s: 1e-9 }, 1, 0.0);
         let mut pacer = Pacer::new(&even, 0, 1);
         pacer.next_due_ns();
         assert_eq!(pacer.due_before(5_000_000_000), 4_999_999_999);
-        for pace in [Pace::Poisson { interval_s: 0.01 }, Pace::Uniform { interval_s: 0.01 }] {
+        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
             let random = Pacer::new(&task(pace, 1, 0.0), 0, 1);
             assert_eq!((random.due_before(1_000_000_000), random.due_before(0)), (100, 0));
         }
@@ -207,7 +207,7 @@ pub mod tests {
 
     #[test]
     fn random_arrivals_have_the_wanted_mean_and_repeat_with_the_seed() {
-        for pace in [Pace::Poisson { interval_s: 0.01 }, Pace::Uniform { interval_s: 0.01 }] {
+        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
             let task = task(pace, 2, 0.0);
             let arrivals = |client, seed| {
                 let mut pacer = Pacer::new(&task, client, seed);
@@ -225,7 +225,7 @@ pub mod tests {
 
     #[test]
     fn uniform_arrivals_are_one_in_each_interval_anywhere_in_it() {
-        let task = task(Pace::Uniform { interval_s: 0.01 }, 4, 0.0);
+        let task = task(TaskPacing::Uniform { interval_s: 0.01 }, 4, 0.0);
         let (mut pacer, period) = (Pacer::new(&task, 1, 7), 40_000_000);
         let places: Vec<u64> = (0..1000)
             .map(|number| {
@@ -242,9 +242,9 @@ pub mod tests {
     #[test]
     fn no_two_clients_ever_fire_together() {
         for pace in [
-            Pace::Deterministic { interval_s: 0.001 },
-            Pace::Poisson { interval_s: 0.001 },
-            Pace::Uniform { interval_s: 0.001 },
+            TaskPacing::Deterministic { interval_s: 0.001 },
+            TaskPacing::Poisson { interval_s: 0.001 },
+            TaskPacing::Uniform { interval_s: 0.001 },
         ] {
             let task = task(pace, 7, 0.3);
             let all: BTreeSet<u64> = (0..7)
@@ -260,9 +260,9 @@ pub mod tests {
     #[test]
     fn a_client_that_ramps_up_keeps_its_rate_from_its_first_operation_on() {
         for pace in [
-            Pace::Deterministic { interval_s: 0.1 },
-            Pace::Poisson { interval_s: 0.1 },
-            Pace::Uniform { interval_s: 0.1 },
+            TaskPacing::Deterministic { interval_s: 0.1 },
+            TaskPacing::Poisson { interval_s: 0.1 },
+            TaskPacing::Uniform { interval_s: 0.1 },
         ] {
             let mut pacer = Pacer::new(&task(pace, 2, 20.0), 1, 3);
             let dues: Vec<u64> = (0..1000).map(|_| pacer.next_due_ns().unwrap()).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Host, Scheme, Target};
+use pacenote_plan::{Scheme, Target, TargetHost};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -109,7 +109,7 @@ impl Route {
         hosts.iter().map(|host| Self::to(host, secure.as_ref(), between.as_ref()).map(Arc::new)).collect()
     }
 
-    fn to(host: &Host, secure: Option<&Trust>, between: Option<&Trust>) -> Result<Self, RouteError> {
+    fn to(host: &TargetHost, secure: Option<&Trust>, between: Option<&Trust>) -> Result<Self, RouteError> {
         let name = authority(&host.host, host.port);
         let secure = secure.filter(|_| host.scheme == Scheme::Https);
         let tls = secure.map(|trust| trust.with(&host.host)).transpose()?;

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pacenote_plan::Tls;
+use pacenote_plan::TlsOptions;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -79,7 +79,7 @@ impl Trust {
     /// # Errors
     ///
     /// When one of them is not what it should be, or nobody is trusted.
-    pub fn of_hosts(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
+    pub fn of_hosts(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TrustError> {
         let ca_file = tls.ca_file.as_deref();
         Self::new(tls, if tls.verify { Some(Trusted::new(ca_file, system)?) } else { None })
     }
@@ -90,19 +90,24 @@ impl Trust {
     /// # Errors
     ///
     /// As [`Trust::of_hosts`].
-    pub fn of_proxies(tls: &Tls, system: &mut SystemRoots) -> Result<Self, TrustError> {
+    pub fn of_proxies(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TrustError> {
         let mut trusted = Trusted::new(tls.ca_file.as_deref(), system)?;
         if tls.ca_file.is_some()
             && let Ok(others) = system.get()
         {
             trusted.roots = Arc::new(trusted.roots.roots.iter().chain(&others.roots).cloned().collect());
         }
-        let own =
-            Tls { client_cert: None, client_key: None, server_name: None, verify_host: true, ..tls.clone() };
+        let own = TlsOptions {
+            client_cert: None,
+            client_key: None,
+            server_name: None,
+            verify_host: true,
+            ..tls.clone()
+        };
         Self::new(&own, Some(trusted))
     }
 
-    fn new(tls: &Tls, trusted: Option<Trusted>) -> Result<Self, TrustError> {
+    fn new(tls: &TlsOptions, trusted: Option<Trusted>) -> Result<Self, TrustError> {
         let provider = Arc::new(default_provider());
         let shown = tls.client_cert.as_ref();
         let shown = shown.map(|path| certified(path, tls.client_key.as_ref(), &provider)).transpose()?;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Pace, Task};
+use pacenote_plan::{PlannedTask, TaskPacing};
 use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded};
 
 use crate::error::DriveError;
@@ -69,8 +69,8 @@ impl Book {
     }
 
     /// Makes room for one more client of a task.
-    pub fn expect_client(&self, task: u32, plan: &Task) -> Result<(), DriveError> {
-        let paced = !matches!(plan.pace, Pace::Unpaced {});
+    pub fn expect_client(&self, task: u32, plan: &PlannedTask) -> Result<(), DriveError> {
+        let paced = !matches!(plan.pace, TaskPacing::Unpaced {});
         self.recorder.borrow_mut().begin(task, paced, measured_window(plan.bound))?;
         let mut open = self.open.borrow_mut();
         match open.iter_mut().find(|open| open.task == task) {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{OnError, Task};
+use pacenote_plan::{OnError, PlannedTask};
 use pacenote_record::{EndedBy, ErrorClass, Sample, SampleType};
 
 use crate::cancel::{Desk, unless_stopped};
@@ -73,7 +73,13 @@ pub struct Client<'a> {
 
 impl Client<'_> {
     /// Runs a share to its end; `late` when the client comes to it from another task.
-    pub async fn drive(&mut self, share: &mut Share, run: &TaskRun, task: &Task, late: bool) -> EndedBy {
+    pub async fn drive(
+        &mut self,
+        share: &mut Share,
+        run: &TaskRun,
+        task: &PlannedTask,
+        late: bool,
+    ) -> EndedBy {
         let origin = run.origin();
         // It owes the task nothing from before it came.
         let late_ns = late.then(|| since(origin, Instant::now()));
@@ -136,7 +142,7 @@ impl Client<'_> {
         &mut self,
         share: &mut Share,
         origin: Instant,
-        task: &Task,
+        task: &PlannedTask,
     ) -> Result<Next, EndedBy> {
         let Schedule::Own(pacer, gate) = &mut share.schedule else { return Err(EndedBy::Source) };
         let scheduler = share.hand.as_ref().filter(|hand| hand.seat().is_scheduled());
@@ -180,7 +186,7 @@ impl Client<'_> {
         open: &OpenLoop,
         share: &mut Share,
         origin: Instant,
-        task: &Task,
+        task: &PlannedTask,
     ) -> Result<Next, EndedBy> {
         let begun = Instant::now();
         let mut now_ns = since(origin, begun);
@@ -262,7 +268,7 @@ impl Client<'_> {
     }
 
     /// Tells Python what became of an operation, and hears what its runner says; `true` when it was the last.
-    fn tell_python(&self, share: &mut Share, run: &TaskRun, task: &Task, outcome: &Outcome) -> bool {
+    fn tell_python(&self, share: &mut Share, run: &TaskRun, task: &PlannedTask, outcome: &Outcome) -> bool {
         if let Some(hand) = &share.hand {
             hand.tell(&outcome.result, &task.unit, since(run.origin(), outcome.done) as f64 / 1e9);
         }
@@ -277,7 +283,12 @@ impl Client<'_> {
     }
 
     /// An operation came to nothing: the race or the step has ended, or its runner had none to carry out.
-    fn cut_short(&self, share: &Share, origin: Instant, (task, due_ns): (&Task, Option<u64>)) -> EndedBy {
+    fn cut_short(
+        &self,
+        share: &Share,
+        origin: Instant,
+        (task, due_ns): (&PlannedTask, Option<u64>),
+    ) -> EndedBy {
         let python_is_over = share.hand.as_ref().is_some_and(|hand| hand.seat().is_over());
         if !(python_is_over && matches!(share.source, Source::Lane(_))) {
             return self.stopped_by();
@@ -291,7 +302,7 @@ impl Client<'_> {
 
     /// There is no further operation. If that is because something failed in Python, it is taken down as the failure of
     /// one.
-    fn exhausted(&self, share: &Share, origin: Instant, task: &Task) -> EndedBy {
+    fn exhausted(&self, share: &Share, origin: Instant, task: &PlannedTask) -> EndedBy {
         let Some(reason) = share.hand.as_ref().and_then(Hand::failure) else { return EndedBy::Source };
         let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
         self.book.begin_failure(share.task);
@@ -400,7 +411,7 @@ impl Client<'_> {
     }
 
     /// What a failure does to the race.
-    fn after_failure(&self, result: &ReplyOutcome, task: &Task) {
+    fn after_failure(&self, result: &ReplyOutcome, task: &PlannedTask) {
         let (class, shared) = (result.class, self.desk.shared);
         match self.desk.step.plan().driver.on_error {
             _ if result.is_success() => {}

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Plan, Task, Work};
+use pacenote_plan::{Plan, PlannedTask, TaskWork};
 use pacenote_record::SampleType;
 
 use crate::cancel::Desk;
@@ -36,24 +36,24 @@ impl Source {
     /// # Errors
     ///
     /// When a request cannot be written as HTTP or data cannot be read.
-    pub fn new(plan: &Plan, task: &Task, client: u32, site: Site) -> Result<Self, DriveError> {
+    pub fn new(plan: &Plan, task: &PlannedTask, client: u32, site: Site) -> Result<Self, DriveError> {
         Ok(match &task.work {
-            Work::Bulk(bulk) => {
+            TaskWork::Bulk(bulk) => {
                 Self::Bulk(Box::new(BulkSource::new(plan, task, bulk, (client, site.host), site.files)?))
             }
-            Work::Calls { calls, retry } => {
+            TaskWork::Calls(calls) => {
                 let to = Destination { target: &plan.target, host: site.host, task: &task.name };
-                Self::Calls(Box::new(Prepared::new(calls, *retry, to)?))
+                Self::Calls(Box::new(Prepared::new(&calls.calls, calls.retry, to)?))
             }
-            Work::Supplied { .. } => {
+            TaskWork::PythonSource { .. } => {
                 let supplied = site.hand.and_then(|hand| SuppliedSource::new(hand.seat()));
                 Self::Supplied(Box::new(supplied.ok_or_else(|| nobody(task))?))
             }
-            Work::Lane {} => {
+            TaskWork::PythonRunner {} => {
                 let hand = site.hand.ok_or_else(|| nobody(task))?;
                 Self::Lane(Box::new(LaneSource::new(hand)))
             }
-            Work::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
+            TaskWork::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
         })
     }
 
@@ -111,7 +111,7 @@ impl Source {
 }
 
 /// Cannot happen: a plan with such a task has a lane.
-fn nobody(task: &Task) -> DriveError {
+fn nobody(task: &PlannedTask) -> DriveError {
     DriveError::Lane(format!("nobody in Python takes part in task {}", task.name))
 }
 

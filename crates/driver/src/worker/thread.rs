@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{OnError, Plan, Slot};
+use pacenote_plan::{ClientAllocation, OnError, Plan};
 use pacenote_record::Outgoing;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
@@ -83,7 +83,7 @@ struct Making<'a> {
 /// A client with what it keeps from step to step.
 #[derive(Debug)]
 struct Seat {
-    slot: Slot,
+    slot: ClientAllocation,
     links: Rc<Links>,
     alarm: Alarm,
     shares: Vec<Share>,
@@ -127,7 +127,7 @@ impl Worker {
         kept: &mut BTreeMap<u32, Rc<Links>>,
     ) -> Result<Vec<Seat>, DriveError> {
         let mut seats = Vec::new();
-        for slot in step.slots_of(self.place.0, self.place.1) {
+        for slot in step.clients_of(self.place.0, self.place.1) {
             let host = slot.client as usize % self.plan.target.hosts.len();
             let links = kept.remove(&slot.client);
             let links =
@@ -148,7 +148,7 @@ impl Worker {
     /// The schedules that clients of this thread share in a step.
     fn open_loops(&self, step: &StepRun) -> BTreeMap<u32, Rc<OpenLoop>> {
         let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
-        for share in step.slots_of(self.place.0, self.place.1).flat_map(|slot| &slot.allocations) {
+        for share in step.clients_of(self.place.0, self.place.1).flat_map(|slot| &slot.allocations) {
             if self.plan.tasks[share.task as usize].open_loop {
                 pacers.entry(share.task).or_default().push(self.pacer(share.task, share.client));
             }
@@ -158,8 +158,13 @@ impl Worker {
         pacers.into_iter().map(open).collect()
     }
 
-    fn shares(&self, slot: &Slot, host: usize, making: &Making<'_>) -> Result<Vec<Share>, DriveError> {
-        let share = |allocation: &pacenote_plan::Allocation| {
+    fn shares(
+        &self,
+        slot: &ClientAllocation,
+        host: usize,
+        making: &Making<'_>,
+    ) -> Result<Vec<Share>, DriveError> {
+        let share = |allocation: &pacenote_plan::TaskAllocation| {
             let (index, client) = (allocation.task, allocation.client);
             let task = &self.plan.tasks[index as usize];
             making.book.expect_client(index, task)?;

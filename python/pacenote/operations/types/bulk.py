@@ -13,17 +13,17 @@ from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.problems import preview
 from pacenote.model.track import Corpus, Documents, Track
 from pacenote.model.work import (
-    Action,
     ActionInFile,
     ActionLine,
     ActionWithId,
     Bulk,
+    BulkAction,
     BulkFile,
-    Conflicts,
+    ConflictSettings,
     IdOrder,
-    Limit,
-    LimitDocuments,
-    LimitShare,
+    IngestDocuments,
+    IngestLimit,
+    IngestShare,
     OnConflict,
 )
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
@@ -118,11 +118,11 @@ def _share(params: FieldReader) -> float:
     return min(percentage, 100.0) / 100
 
 
-def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: int) -> Limit:
+def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: int) -> IngestLimit:
     """How much of the corpora is sent: a share of it, or so many documents."""
     count = params.integer("ingest-doc-count", 1)
     if count is None:
-        return LimitShare(_share(params))
+        return IngestShare(_share(params))
     if params.has("ingest-percentage"):
         params.problem("ingest-doc-count", "cannot be used beside ingest-percentage")
     available = sum(file.documents for file in files)
@@ -135,10 +135,10 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
         text = f"but there are only {available:,} documents"
     if text:
         params.problem("ingest-doc-count", f"is {count:,}, {text}")
-    return LimitDocuments(count)
+    return IngestDocuments(count)
 
 
-def _conflicts(params: FieldReader, selected: Selected) -> Conflicts | None:
+def _conflicts(params: FieldReader, selected: Selected) -> ConflictSettings | None:
     """Which ids come again; only documents that get an id from us can have one that came before."""
     if not params.data.get("conflicts"):
         return None
@@ -150,7 +150,7 @@ def _conflicts(params: FieldReader, selected: Selected) -> Conflicts | None:
         elif documents.target_data_stream:
             text = f"cannot be used with a data stream, which {documents.source_file} is written to"
             params.problem("conflicts", text)
-    return Conflicts(
+    return ConflictSettings(
         ids=IdOrder(order),
         probability=_up_to(params, "conflict-probability", 100, 25) / 100,
         on_conflict=OnConflict(params.choice("on-conflict", [do.value for do in OnConflict], "index")),
@@ -179,7 +179,7 @@ def _files(selected: Selected, with_ids: bool, context: CompileContext) -> tuple
     return tuple(files)
 
 
-def _action(documents: Documents) -> Action:
+def _action(documents: Documents) -> BulkAction:
     if documents.includes_action_and_meta_data:
         return ActionInFile()
     if documents.target_data_stream:

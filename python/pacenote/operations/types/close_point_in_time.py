@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, Recall
+from pacenote.model.work import CallSequence, Placeholder
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common
 from pacenote.operations.search_requests import CAPTURE_MARKER, captured_name
@@ -17,7 +17,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if context.is_opensearch:
         path, body = "/_search/point_in_time", json_body({"pit_id": [CAPTURE_MARKER]})
     request = read_common(params).request("DELETE", path, body=body)
-    return CompiledOperation(Calls((replace(request, recall=Recall(name, CAPTURE_MARKER)),)))
+    return CompiledOperation(CallSequence((replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)),)))
 
 
 OPERATION = OperationType(name="close-point-in-time", compile=_compile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, CheckHealth, HealthStatus
+from pacenote.model.work import CallSequence, CheckHealth, HealthStatus
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, join_names, read_common, read_retry
 
@@ -19,7 +19,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     )
     path = build_path("_cluster", "health", join_names(params.names("index")))
     request = replace(read_common(params).request("GET", path), check=check)
-    return CompiledOperation(Calls((request,), read_retry(params)))
+    return CompiledOperation(CallSequence((request,), read_retry(params)))
 
 
 OPERATION = OperationType(

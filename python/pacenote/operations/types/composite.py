@@ -11,7 +11,16 @@ from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
-from pacenote.model.work import Call, Calls, Composite, Item, ItemOperation, Sleep, Stream, Wait
+from pacenote.model.work import (
+    Call,
+    CallSequence,
+    Composite,
+    CompositeItem,
+    OperationStream,
+    Sleep,
+    SubOperation,
+    Wait,
+)
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.compile import compile_params
 from pacenote.operations.registry import resolve_type
@@ -40,29 +49,29 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         context = replace(context, remembered=frozenset(_remembered(params.data.get("requests"))))
     items = _items(params, "requests", context)
     connections = params.integer("max-connections", 1)
-    return CompiledOperation(Calls((Composite(items, max_connections=connections),)))
+    return CompiledOperation(CallSequence((Composite(items, max_connections=connections),)))
 
 
-def _items(params: FieldReader, key: str, context: CompileContext) -> tuple[Item, ...]:
+def _items(params: FieldReader, key: str, context: CompileContext) -> tuple[CompositeItem, ...]:
     return tuple(_item(item, context) for item in params.children(key))
 
 
-def _item(item: FieldReader, context: CompileContext) -> Item:
+def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
     if "stream" in item.data:
-        return Stream(_items(item, "stream", context))
+        return OperationStream(_items(item, "stream", context))
     kind = item.data.get("operation-type")
     name = item.text("name") or str(kind)
     if kind not in _INNER_TYPES:
         text = "is missing, and there is no stream" if kind is None else f"is {quoted(str(kind))}"
         known = f", must be one of {quoted_list(_INNER_TYPES)}{did_you_mean(str(kind), _INNER_TYPES)}"
         item.problem("operation-type", text if kind is None else text + known)
-        return ItemOperation(name, str(kind), ())
+        return SubOperation(name, str(kind), ())
     work = compile_params(resolve_type(kind), item, context).work
     if isinstance(work, Sleep):
         waits: tuple[Call, ...] = (Wait(work.seconds),)
-        return ItemOperation(name, kind, waits)
-    assert isinstance(work, Calls), "every inner type is native"
-    return ItemOperation(name, kind, work.calls, work.retry)
+        return SubOperation(name, kind, waits)
+    assert isinstance(work, CallSequence), "every inner type is native"
+    return SubOperation(name, kind, work.calls, work.retry)
 
 
 def _remembered(items: Any) -> Iterator[str]:

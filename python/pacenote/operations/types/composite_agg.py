@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import AfterKey, Pages
+from pacenote.model.work import NextByAfterKey, PagedRequest
 from pacenote.operations.assertions import SEARCH_PROPERTIES
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.search_requests import (
@@ -40,7 +40,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         {**params.data, "body": body, "results-per-page": None}, params.path, params.problems
     )
     first = search_request(shaped, context)
-    return compile_pages(Pages(first, AfterKey(paths[0]), pages=pages))
+    return compile_pages(PagedRequest(first, NextByAfterKey(paths[0]), pages=pages))
 
 
 def _aggregations(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, read_body, read_common
 
@@ -13,7 +13,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     query = {"wait_for_completion": params.flag("wait-for-completion", False)}
     # Never tried again: a second request would take a second snapshot.
     return CompiledOperation(
-        Calls((read_common(params).request("PUT", path, query=query, body=read_body(params)),))
+        CallSequence((read_common(params).request("PUT", path, query=query, body=read_body(params)),))
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, Recall
+from pacenote.model.work import CallSequence, Placeholder
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_common
 from pacenote.operations.search_requests import CAPTURE_MARKER, async_search_path, captured_names
@@ -15,7 +15,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     names = captured_names(params, "delete-results-for", context)
     request = read_common(params).request("DELETE", async_search_path(context))
     return CompiledOperation(
-        Calls(tuple(replace(request, recall=Recall(name, CAPTURE_MARKER)) for name in names or ("",)))
+        CallSequence(
+            tuple(replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)) for name in names or ("",))
+        )
     )
 
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, CheckEsql
+from pacenote.model.work import CallSequence, CheckEsql
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common
 
 
-def query_calls(params: FieldReader, **more: Any) -> Calls:
+def query_calls(params: FieldReader, **more: Any) -> CallSequence:
     """The request of a query: `body`, with `query`, `filter` and what is added put into it."""
     body = {**params.mapping("body"), **more, "query": params.required_text("query")}
     if params.has("filter"):
         body["filter"] = params.mapping("filter")
     request = read_common(params).request("POST", "/_query", body=json_body(body))
-    return Calls((replace(request, check=CheckEsql()),))
+    return CallSequence((replace(request, check=CheckEsql()),))
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, join_names, json_body, read_common
 
@@ -20,7 +20,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         query={"fields": join_names(fields)},
         body=json_body(body) if body else None,
     )
-    return CompiledOperation(Calls((request,)))
+    return CompiledOperation(CallSequence((request,)))
 
 
 OPERATION = OperationType(name="field-caps", compile=_compile)

@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, CheckCondition, CheckEmpty, Poll, Recall, Remember, Request
+from pacenote.model.work import (
+    CallSequence,
+    Capture,
+    CheckCondition,
+    CheckEmpty,
+    Placeholder,
+    PollPolicy,
+    Request,
+)
 from pacenote.operations.base import (
     CompileContext,
     CompiledOperation,
@@ -36,14 +44,14 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1) or None}
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
-        return CompiledOperation(Calls((common.request("POST", path, query=query),)))
+        return CompiledOperation(CallSequence((common.request("POST", path, query=query),)))
     if _is_older(context.engine):
         merge = common.request("POST", path, query=query)
         merge = replace(merge, timeout_ms=common.timeout_ms or _LONGEST_MERGE_MS)
-        return CompiledOperation(Calls((merge, _wait_for_all(common, period_s))))
+        return CompiledOperation(CallSequence((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
-    start = replace(start, remember=Remember("task", "task"))
-    return CompiledOperation(Calls((start, _wait_for_task(common, period_s))))
+    start = replace(start, capture=Capture("task", "task"))
+    return CompiledOperation(CallSequence((start, _wait_for_task(common, period_s))))
 
 
 def _is_older(engine: EngineInfo) -> bool:
@@ -59,8 +67,8 @@ def _wait_for_task(common: CommonParams, period_s: float) -> Request:
         check=CheckCondition("completed", "true"),
         # The merge is one piece of work, done when the last poll says so; starting it already counted.
         weight=0,
-        poll=Poll(every_s=period_s),
-        recall=Recall("task", CAPTURE_MARKER),
+        poll=PollPolicy(every_s=period_s),
+        placeholder=Placeholder("task", CAPTURE_MARKER),
     )
 
 
@@ -71,7 +79,7 @@ def _wait_for_all(common: CommonParams, period_s: float) -> Request:
         headers=common.headers,
         check=CheckEmpty("nodes"),
         weight=0,
-        poll=Poll(every_s=period_s),
+        poll=PollPolicy(every_s=period_s),
     )
 
 

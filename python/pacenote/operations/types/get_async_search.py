@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, CheckCondition, Recall
+from pacenote.model.work import CallSequence, CheckCondition, Placeholder
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import read_common, read_retry
 from pacenote.operations.search_requests import CAPTURE_MARKER, async_search_path, captured_names
@@ -19,8 +19,8 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if context.is_opensearch:
         done = CheckCondition("state", "STORE_RESIDENT")
     request = replace(read_common(params).request("GET", async_search_path(context)), check=done)
-    calls = tuple(replace(request, recall=Recall(name, CAPTURE_MARKER)) for name in names or ("",))
-    return CompiledOperation(Calls(calls, read_retry(params, until_success=True)), weight=len(calls))
+    calls = tuple(replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)) for name in names or ("",))
+    return CompiledOperation(CallSequence(calls, read_retry(params, until_success=True)), weight=len(calls))
 
 
 OPERATION = OperationType(name="get-async-search", compile=_compile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.condition import read_condition
 from pacenote.operations.request import build_path, join_names, read_common, read_retry
@@ -14,7 +14,7 @@ from pacenote.operations.request import build_path, join_names, read_common, rea
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     path = build_path(join_names(params.names("index")), "_stats")
     request = replace(read_common(params).request("GET", path), check=read_condition(params))
-    return CompiledOperation(Calls((request,), read_retry(params)))
+    return CompiledOperation(CallSequence((request,), read_retry(params)))
 
 
 OPERATION = OperationType(name="index-stats", compile=_compile, serverless=ServerlessStatus.INTERNAL)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import read_common
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    return CompiledOperation(Calls((read_common(params).request("GET", "/_nodes/stats"),)))
+    return CompiledOperation(CallSequence((read_common(params).request("GET", "/_nodes/stats"),)))
 
 
 OPERATION = OperationType(name="node-stats", compile=_compile, serverless=ServerlessStatus.INTERNAL)

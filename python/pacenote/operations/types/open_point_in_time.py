@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, Remember
+from pacenote.model.work import CallSequence, Capture
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, read_common
 from pacenote.operations.search_requests import require_composite, search_target
@@ -21,7 +21,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     else:
         path, key = build_path(target, "_pit"), "id"
     request = read_common(params).request("POST", path, query=query)
-    return CompiledOperation(Calls((replace(request, remember=Remember(name, key)),)))
+    return CompiledOperation(CallSequence((replace(request, capture=Capture(name, key)),)))
 
 
 OPERATION = OperationType(name="open-point-in-time", compile=_compile)

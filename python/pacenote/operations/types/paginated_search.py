@@ -7,7 +7,7 @@ total of hits, which is only a lower bound, is not asked.
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Pages, SearchAfter
+from pacenote.model.work import NextBySearchAfter, PagedRequest
 from pacenote.operations.assertions import SEARCH_PROPERTIES
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.search_requests import (
@@ -26,9 +26,11 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     given = params.has("body")
     body = read_object_body(params) if given else {}
     # In a point in time the engine itself sorts hits, by where they are.
-    if given and not body.get("sort") and first.recall is None and pages != 1:
+    if given and not body.get("sort") and first.placeholder is None and pages != 1:
         params.problem("body", "has no sort, which the next page is found by")
-    return compile_pages(Pages(first, SearchAfter(), pages=pages, page_size=page_size(params, body)))
+    return compile_pages(
+        PagedRequest(first, NextBySearchAfter(), pages=pages, page_size=page_size(params, body))
+    )
 
 
 OPERATION = OperationType(

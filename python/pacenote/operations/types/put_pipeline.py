@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, read_body, read_common, read_options, read_retry
 
@@ -14,7 +14,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         options["cluster_manager_timeout"] = options.pop("master_timeout")
     path = build_path("_ingest", "pipeline", params.required_text("id"))
     request = read_common(params).request("PUT", path, query=options, body=read_body(params))
-    return CompiledOperation(Calls((request,), read_retry(params)))
+    return CompiledOperation(CallSequence((request,), read_retry(params)))
 
 
 OPERATION = OperationType(name="put-pipeline", compile=_compile, admin=True)

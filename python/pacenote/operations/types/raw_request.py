@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import preview
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import encode_path, json_body, read_common, read_statuses
 
@@ -26,7 +26,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     request = common.request(method, encode_path(path), body=_body(params.data.get("body"), lined))
     # An ignored status is a reply the track expects, so it is as much work done as a good one.
     ignore = (*request.ignore, *read_statuses(params, "ignore"))
-    return CompiledOperation(Calls((replace(request, ignore=ignore, ignored_weight=1),)))
+    return CompiledOperation(CallSequence((replace(request, ignore=ignore, ignored_weight=1),)))
 
 
 def _body(body: object, lined: bool) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, read_body, read_common
 
@@ -14,7 +14,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     body = read_body(params, required=False) or "{}"
     path = build_path("_snapshot", *names, "_restore")
     # Never tried again: what is restored already cannot be restored once more.
-    return CompiledOperation(Calls((read_common(params).request("POST", path, query=query, body=body),)))
+    return CompiledOperation(
+        CallSequence((read_common(params).request("POST", path, query=query, body=body),))
+    )
 
 
 OPERATION = OperationType(

@@ -14,7 +14,7 @@ from typing import Any
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.problems import preview
-from pacenote.model.work import Lane
+from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import common_params, encode_path, json_body, read_common, seconds_param
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
@@ -43,7 +43,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.number("retry-wait-interval")
     if params.has("criterion"):
         _check_criterion(params.child("criterion"))
-    return CompiledOperation(Lane())
+    return CompiledOperation(PythonRunner())
 
 
 def _check_criterion(criterion: FieldReader) -> None:

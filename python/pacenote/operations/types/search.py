@@ -9,7 +9,7 @@ operation do; `response-compression-enabled: false` makes an exception of it. Wi
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls
+from pacenote.model.work import CallSequence
 from pacenote.operations.assertions import SEARCH_PROPERTIES
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.search_requests import compile_scroll, search_request
@@ -18,7 +18,7 @@ from pacenote.operations.search_requests import compile_scroll, search_request
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if params.data.get("pages"):
         return compile_scroll(params, context)
-    return CompiledOperation(Calls((search_request(params, context),)))
+    return CompiledOperation(CallSequence((search_request(params, context),)))
 
 
 OPERATION = OperationType(name="search", compile=_compile, asserted=SEARCH_PROPERTIES)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Lane
+from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import CommonParams, build_path, common_params, json_body, read_common
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
@@ -33,7 +33,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required("target-body")
     params.mapping("target-body")
     params.text("shrink-node")
-    return CompiledOperation(Lane())
+    return CompiledOperation(PythonRunner())
 
 
 async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:

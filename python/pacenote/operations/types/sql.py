@@ -6,7 +6,7 @@ A result that ends before all `pages` are fetched is a failure: the track asked 
 from __future__ import annotations
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, Cursor, Pages
+from pacenote.model.work import CallSequence, NextByCursor, PagedRequest
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import json_body, read_common
 
@@ -20,8 +20,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     path = "/_plugins/_sql" if context.is_opensearch else "/_sql"
     first = read_common(params).request("POST", path, body=json_body(body.data))
     if pages == 1:
-        return CompiledOperation(Calls((first,)))
-    return CompiledOperation(Calls((Pages(first, Cursor(), pages=pages, strict=True),)), weight=pages)
+        return CompiledOperation(CallSequence((first,)))
+    return CompiledOperation(
+        CallSequence((PagedRequest(first, NextByCursor(), pages=pages, strict=True),)), weight=pages
+    )
 
 
 OPERATION = OperationType(name="sql", compile=_compile)

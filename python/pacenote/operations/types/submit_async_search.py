@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Calls, Remember
+from pacenote.model.work import CallSequence, Capture
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, join_names, read_body, read_common
 from pacenote.operations.search_requests import require_composite
@@ -27,7 +27,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         path, defaults = build_path("_plugins", "_asynchronous_search"), {**_KEPT, "index": index or "_all"}
     query = {key: value for key, value in defaults.items() if key not in common.query}
     request = common.request("POST", path, query=query, body=read_body(params))
-    return CompiledOperation(Calls((replace(request, remember=Remember(name, "id")),)))
+    return CompiledOperation(CallSequence((replace(request, capture=Capture(name, "id")),)))
 
 
 OPERATION = OperationType(name="submit-async-search", compile=_compile)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.work import Lane
+from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
 from pacenote.operations.runner import DriverClient, RunResult
@@ -22,7 +22,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     params.required_text("repository")
     params.number("completion-recheck-wait-period")
-    return CompiledOperation(Lane())
+    return CompiledOperation(PythonRunner())
 
 
 async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
-from pacenote.model.work import Lane
+from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType, ServerlessStatus
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
@@ -30,7 +30,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required_text("repository")
     params.required_text("snapshot")
     params.number("completion-recheck-wait-period")
-    return CompiledOperation(Lane(), unit=BYTES)
+    return CompiledOperation(PythonRunner(), unit=BYTES)
 
 
 async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:

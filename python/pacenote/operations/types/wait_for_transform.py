@@ -14,7 +14,7 @@ from typing import Any
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.problems import Problems
-from pacenote.model.work import Lane
+from pacenote.model.work import PythonRunner
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import build_path, common_params, read_common, seconds_param
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult, UnexpectedResponse
@@ -34,7 +34,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         params.flag(key, False)
     for key in ("transform-timeout", "poll-interval"):
         params.number(key)
-    return CompiledOperation(Lane(), unit=_DOCUMENTS, finite=True)
+    return CompiledOperation(PythonRunner(), unit=_DOCUMENTS, finite=True)
 
 
 async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:

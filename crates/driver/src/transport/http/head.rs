@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pacenote_plan::{Host, Scheme};
+use pacenote_plan::{Scheme, TargetHost};
 
 /// Why a head cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ impl Head {
     ///
     /// [`HeadError`] when a part would change the shape of the request.
     pub fn new<'a>(
-        host: &Host,
+        host: &TargetHost,
         method: &str,
         path: &str,
         headers: impl Iterator<Item = &'a (String, String)>,
@@ -180,12 +180,12 @@ fn percent_encode(byte: u8, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use pacenote_plan::Proxy;
+    use pacenote_plan::TargetProxy;
 
     use super::*;
 
-    fn host() -> Host {
-        Host { scheme: Scheme::Http, host: "::1".into(), port: 9200, path: "/es".into(), proxy: None }
+    fn host() -> TargetHost {
+        TargetHost { scheme: Scheme::Http, host: "::1".into(), port: 9200, path: "/es".into(), proxy: None }
     }
 
     fn head(path: &str, headers: &[(&str, &str)]) -> Result<Head, HeadError> {
@@ -233,14 +233,14 @@ mod tests {
 
     #[test]
     fn a_proxy_is_told_the_whole_way_and_who_asks_unless_it_only_tunnels() {
-        let proxy = Proxy {
+        let proxy = TargetProxy {
             scheme: Scheme::Http,
             host: "proxy".into(),
             port: 3128,
             authorization: Some("Basic c2VjcmV0".into()),
         };
-        let plain = Host { proxy: Some(proxy), ..host() };
-        let text = |host: &Host| {
+        let plain = TargetHost { proxy: Some(proxy), ..host() };
+        let text = |host: &TargetHost| {
             let mut head = Head::new(host, "GET", "/_search?q=1", std::iter::empty()).unwrap();
             String::from_utf8(head.for_body(0).to_vec()).unwrap()
         };
@@ -250,7 +250,7 @@ mod tests {
             "{seen}"
         );
         assert!(seen.contains("\r\nproxy-authorization: Basic c2VjcmV0\r\n"), "{seen}");
-        let seen = text(&Host { scheme: Scheme::Https, ..plain });
+        let seen = text(&TargetHost { scheme: Scheme::Https, ..plain });
         assert!(seen.starts_with("GET /es/_search?q=1 HTTP/1.1\r\n") && !seen.contains("proxy"), "{seen}");
     }
 
