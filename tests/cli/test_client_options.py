@@ -202,7 +202,7 @@ def test_a_race_gets_all_of_it_and_shows_no_secret(run, fake_race):
     )
     (request,) = requests
     assert request.pipeline == "benchmark-only"
-    assert [(other.name, other.client.authorization) for other in request.others] == [
+    assert [(other.name, other.client.authorization) for other in request.additional_clusters] == [
         ("far", "ApiKey hunter2")
     ]
     assert "hunter2" not in repr(request)

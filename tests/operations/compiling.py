@@ -50,7 +50,7 @@ def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
 def compiled(kind: str, within: Track | CompileContext | None = None, **params: Any) -> CompiledOperation:
     """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
     named = {_SPELT.get(key, key.replace("_", "-")): value for key, value in params.items()}
-    operation = Operation("op", kind, named, place=("operations", 0))
+    operation = Operation("op", kind, named, key_path=("operations", 0))
     known = within if isinstance(within, CompileContext) else context(within)
     return compile_operation(resolve_type(kind), operation, known)
 

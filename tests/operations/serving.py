@@ -38,9 +38,11 @@ class Served:
         """A `Client` over a socket of its own for every request."""
         return await asyncio.to_thread(self._send, request)
 
-    def run(self, kind: str, params: Mapping[str, Any], memory: dict[str, Any] | None = None) -> RunResult:
+    def run(
+        self, kind: str, params: Mapping[str, Any], client_state: dict[str, Any] | None = None
+    ) -> RunResult:
         """Carries out one execution of an operation type against the server."""
-        remembered = {} if memory is None else memory
+        remembered = {} if client_state is None else client_state
         return asyncio.run(run_operation(resolve_type(kind), params, context(), self, remembered))
 
     def _send(self, request: Request) -> DriverResponse:

@@ -297,11 +297,11 @@ def test_what_is_tried_again(name: str) -> None:
     kind = find_type(name)
     assert kind is not None
     if kind.run is not None:
-        assert kind.retried
+        assert kind.retryable
         return
     if name in ("bulk", "sleep", "composite-agg", "composite", "paginated-search"):
         return
-    work = compiled(name, replace(context(), remembered=frozenset("n")), **ENOUGH).work
+    work = compiled(name, replace(context(), captures=frozenset("n")), **ENOUGH).work
     assert isinstance(work, CallSequence)
     if name in NEVER_TRIED_AGAIN:
         assert work.retry == NO_RETRY

@@ -151,13 +151,15 @@ def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
         transform("stopping", 7_000, 990),
         transform("stopped", 8_000, 999),
     )
-    memory: dict[str, Any] = {}
+    client_state: dict[str, Any] = {}
     with serving(in_turn(*replies)) as served:
-        assert served.run("wait-for-transform", TRANSFORM, memory) == RunResult(6_000, "docs", more=True)
-        assert served.run("wait-for-transform", TRANSFORM, memory) == RunResult(2_000, "docs")
+        assert served.run("wait-for-transform", TRANSFORM, client_state) == RunResult(
+            6_000, "docs", incomplete=True
+        )
+        assert served.run("wait-for-transform", TRANSFORM, client_state) == RunResult(2_000, "docs")
     stop = "POST /_transform/t/_stop?force=false&wait_for_completion=false&wait_for_checkpoint=true"
     assert served.asked == [stop, *["GET /_transform/t/_stats"] * 4]
-    assert memory == {}
+    assert client_state == {}
     made = compiled("wait-for-transform", transform_id="t")
     assert (made.work, made.unit, made.finite) == (PythonRunner(), "docs", True)
 

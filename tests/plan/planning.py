@@ -22,7 +22,7 @@ LIBRARY = Corpus("library", (Documents("books.json", document_count=1000, target
 
 def task(name: str, operation: Operation = SEARCH, **fields: Any) -> Task:
     """A task that stands where its name says."""
-    return Task(name, operation, place=(name,), **fields)
+    return Task(name, operation, key_path=(name,), **fields)
 
 
 def track(*schedule: Task | Parallel) -> Track:

@@ -44,7 +44,7 @@ def test_before_preparation_the_declared_counts_are_used() -> None:
 
 
 def test_all_problems_of_all_tasks_come_out_together() -> None:
-    bad = Operation("bad", "bulk", {"bulk-size": 0, "refresh": "x"}, place=("operations", 3))
+    bad = Operation("bad", "bulk", {"bulk-size": 0, "refresh": "x"}, key_path=("operations", 3))
     found = refused(
         task("one", bad),
         task("again", bad),

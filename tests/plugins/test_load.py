@@ -170,7 +170,7 @@ def test_names_tell_the_planner_what_there_is(tmp_path):
     with loaded(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
         names = plugins.registry.names()
     assert names.runners == {"ending", "reporting"}
-    assert names.ending_runners == {"ending"}
+    assert names.completing_runners == {"ending"}
     assert (names.param_sources, names.schedulers) == ({"source"}, {"scheduler"})
 
 

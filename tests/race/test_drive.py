@@ -80,7 +80,7 @@ class Listener:
     def task_finished(self, result: TaskResult) -> None:
         self.tasks.append(result.task)
 
-    def note(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Nothing is noted while driving."""
 
     def warning(self, text: str) -> None:

@@ -81,7 +81,7 @@ class Listener:
     def task_finished(self, result: Any) -> None:
         self.told.append(result.task)
 
-    def note(self, text: str) -> None:
+    def info(self, text: str) -> None:
         self.told.append(f"note {text}")
 
     def warning(self, text: str) -> None:

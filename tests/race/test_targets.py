@@ -70,7 +70,7 @@ def raced(
     """The record of a race of one task by four clients, the warnings, and all that it left on the disk."""
     folder = tmp_path / "tiny"
     folder.mkdir()
-    kind = "everywhere" if "others" in more else "raw-request"
+    kind = "everywhere" if "additional_clusters" in more else "raw-request"
     if kind == "everywhere":
         (folder / "track.py").write_text(EVERYWHERE)
     task = {"operation": {"operation-type": kind, "path": "/hit"}, "clients": 4, "iterations": 4}
@@ -118,7 +118,7 @@ def test_addresses_of_version_6(tmp_path: Path) -> None:
 def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) -> None:
     with engine(None) as main, engine(None, authorization=ME) as far:
         own = AdditionalCluster("far", (far.address,), ClientOptions(authorization=ME))
-        record, _, kept = raced(tmp_path, ClientOptions(), main.address, others=(own,))
+        record, _, kept = raced(tmp_path, ClientOptions(), main.address, additional_clusters=(own,))
         assert (record.tasks[0].error_rate, main.count("GET /hit"), far.count("GET /hit")) == (0.0, 16, 16)
         assert far.count("GET /") == 1
         assert not any("authorization" in headers for _, headers in main.seen)
@@ -130,7 +130,7 @@ def test_another_cluster_that_refuses_us_ends_the_race_before_it_begins(tmp_path
     with engine(None) as main, engine(None, authorization=ME) as far:
         others = (AdditionalCluster("far", (far.address,)),)
         with pytest.raises(EngineError, match="status 401"):
-            raced(tmp_path, ClientOptions(), main.address, others=others)
+            raced(tmp_path, ClientOptions(), main.address, additional_clusters=others)
         assert main.count("GET /hit") == 0
     assert not (tmp_path / "home" / "races").exists()
 

@@ -92,7 +92,7 @@ def test_every_line_knows_its_origin(tmp_path: Path) -> None:
     assembled = assemble(source, source.file)
     assert assembled.text == "first\n[ a one\na two,\nb one\nb two\n ]\nlast"
     origins = [assembled.origin(line) for line in range(1, 8)]
-    found = [(source.shown(origin.file), origin.line) for origin in origins]
+    found = [(source.display_path(origin.file), origin.line) for origin in origins]
     assert found == [
         ("track.json", 1), ("ops/a.json", 1), ("ops/a.json", 2), ("ops/b.json", 1), ("ops/b.json", 2),
         ("track.json", 2), ("track.json", 3),

@@ -306,7 +306,7 @@ def test_operations_by_name_inline_and_by_type(tmp_path: Path) -> None:
     inline = {"operation-type": "sleep", "duration": 1}
     track = load(tmp_path, schedule=[{"operation": "read"}, {"operation": inline}, {"operation": "refresh"}])
     found = [
-        (task.name, task.operation.type, task.operation.place) for task in track.default_challenge.tasks()
+        (task.name, task.operation.type, task.operation.key_path) for task in track.default_challenge.tasks()
     ]
     assert found == [
         ("read", "search", ("operations", 0)),

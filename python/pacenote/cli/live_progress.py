@@ -42,7 +42,7 @@ class LiveListener:
         """See `RaceListener`."""
         self._say(result_line(result))
 
-    def note(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """See `RaceListener`."""
         self._say(single_line(text))
 

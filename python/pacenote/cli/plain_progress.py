@@ -63,7 +63,7 @@ class PlainListener:
         self._running.discard(result.task)
         self._console.progress(result_line(result))
 
-    def note(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """See `RaceListener`."""
         self._console.progress(single_line(text))
 

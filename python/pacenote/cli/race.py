@@ -165,7 +165,7 @@ def _clusters(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]
     return {
         "target_hosts": hosts.get(values.DEFAULT_CLUSTER, ()),
         "client": clients[values.DEFAULT_CLUSTER],
-        "others": tuple(
+        "additional_clusters": tuple(
             AdditionalCluster(name, hosts[name], clients[name])
             for name in hosts
             if name != values.DEFAULT_CLUSTER
@@ -182,7 +182,7 @@ def without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterato
         yield "--kill-running-processes has no effect: races do not disturb each other's processes"
     yield from dict.fromkeys(
         text
-        for client in (request.client, *(each.client for each in request.others))
+        for client in (request.client, *(each.client for each in request.additional_clusters))
         for text in client.remarks
     )
     client = request.client

@@ -191,7 +191,7 @@ class _Search:
         )
         self._store(complete=False)
         why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
-        self._ready.listener.note(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
+        self._ready.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
         return probe
 
     def _answer(self, tries: list[Try]) -> None:

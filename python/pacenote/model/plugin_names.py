@@ -1,4 +1,4 @@
-"""What a track's plug-ins registered, by name: all that a plan needs to know of them."""
+"""What a track's plug-ins registered, by name: all that a plan needs to know about them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PluginNames:
-    """Names that plug-ins of a track registered.
-
-    `runners` are operation types; one with the name of a built-in type takes its place. `ending_runners` are
-    those of them that say themselves when they are done (Rally's `completed`). `param_sources` are names that
-    operations choose with `param-source`, `schedulers` values of a task's `schedule`.
-    """
+    """Names that the plug-ins of a track registered."""
 
     runners: frozenset[str] = frozenset()
-    ending_runners: frozenset[str] = frozenset()
+    """Operation types; one with the name of a built-in type replaces it."""
+
+    completing_runners: frozenset[str] = frozenset()
+    """Those `runners` that report their own completion (Rally's `completed`)."""
+
     param_sources: frozenset[str] = frozenset()
+    """Names that operations select with `param-source`."""
+
     schedulers: frozenset[str] = frozenset()
+    """Values of a task's `schedule`."""
 
 
 NO_PLUGINS = PluginNames()
-"""Of a track without plug-ins."""
+"""The names of a track without plug-ins."""

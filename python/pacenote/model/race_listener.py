@@ -25,7 +25,7 @@ class RaceListener(Protocol):
     def task_finished(self, result: TaskResult) -> None:
         """A task has ended and its result is stored."""
 
-    def note(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Something said once, in one line: where the track comes from, what its author wants to be known."""
 
     def warning(self, text: str) -> None:

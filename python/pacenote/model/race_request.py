@@ -62,7 +62,7 @@ class RaceRequest:
     runtime_jdk: int | Literal["bundled"] | None = None
     target_hosts: tuple[str, ...] = field(default=(), repr=False)
     client: ClientOptions = ClientOptions()
-    others: tuple[AdditionalCluster, ...] = ()
+    additional_clusters: tuple[AdditionalCluster, ...] = ()
     on_error: OnErrorChoice = "continue"
     user_tags: Mapping[str, str] = field(default_factory=dict)
     max_error_rate: float = 0.01

@@ -158,7 +158,7 @@ class Operation:
     type: str
     params: JsonObject = field(default_factory=dict)
     meta: JsonObject = field(default_factory=dict)
-    place: KeyPath = field(default=(), compare=False)
+    key_path: KeyPath = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Task:
     run_on_serverless: bool | None = None
     meta: JsonObject = field(default_factory=dict)
     params: JsonObject = field(default_factory=dict)
-    place: KeyPath = field(default=(), compare=False)
+    key_path: KeyPath = field(default=(), compare=False)
 
     @property
     def is_time_based(self) -> bool:
@@ -211,7 +211,7 @@ class Parallel:
     clients: int | None = None
     completed_by: str | None = None
     name: str = ""
-    place: KeyPath = field(default=(), compare=False)
+    key_path: KeyPath = field(default=(), compare=False)
 
     @property
     def client_count(self) -> int:

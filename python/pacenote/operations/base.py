@@ -67,7 +67,7 @@ class CompileContext:
     assertions: bool = False
     clients: int = 1
     supplied: bool = False
-    remembered: frozenset[str] | None = None
+    captures: frozenset[str] | None = None
 
     @property
     def is_opensearch(self) -> bool:
@@ -111,9 +111,9 @@ class OperationType:
     admin: bool = False
     serverless: ServerlessStatus = ServerlessStatus.PUBLIC
     run: Runner | None = None
-    retried: bool = False
-    ending: bool = False
-    asserted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    retryable: bool = False
+    reports_completion: bool = False
+    assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:

@@ -36,7 +36,7 @@ def compile_operation(
     """
     problems = Problems()
     compiled = compile_params(
-        kind, FieldReader(operation.params, operation.place or (operation.name,), problems), context
+        kind, FieldReader(operation.params, operation.key_path or (operation.name,), problems), context
     )
     if problems:
         raise InvalidOperation(operation, problems)
@@ -48,7 +48,7 @@ def compile_params(kind: OperationType, params: FieldReader, context: CompileCon
     compiled = kind.compile(params, context)
     if not context.assertions or not params.has("assertions"):
         return compiled
-    assertions = read_assertions(params, kind.name, kind.asserted)
+    assertions = read_assertions(params, kind.name, kind.assertable)
     return dataclasses.replace(compiled, work=with_assertions(compiled.work, assertions))
 
 
@@ -57,18 +57,18 @@ async def run_operation(
     params: Mapping[str, Any],
     context: CompileContext,
     client: DriverClient,
-    memory: dict[str, Any],
+    client_state: dict[str, Any],
 ) -> RunResult:
-    """Carries out one execution of a type that runs in Python, with its retries.
+    """Runs one execution of a type that is implemented in Python, with its retries.
 
-    `memory` is one dictionary for all executions of a client in a task. Raises `InvalidOperation` for wrong
-    parameters, `LaneError` for a request or an operation that failed.
+    `client_state` is one dictionary for all executions of a client in a task. Raises `InvalidOperation` for
+    wrong parameters, `OperationError` for a request or an operation that failed.
     """
     if kind.run is None:
         raise ValueError(f"{kind.name} does not run in Python")
     operation = Operation(kind.name, kind.name, params)
     compile_operation(kind, operation, context)
-    if not kind.retried:
-        return await kind.run(client, params, memory)
+    if not kind.retryable:
+        return await kind.run(client, params, client_state)
     retry = read_retry(FieldReader(params, (), Problems()))
-    return await run_with_retry(kind.run, retry, client, params, memory)
+    return await run_with_retry(kind.run, retry, client, params, client_state)

@@ -81,15 +81,15 @@ class RunResult:
     weight: int = 1
     unit: str = OPS
     success: bool = True
-    more: bool = False
+    incomplete: bool = False
     reason: str = ""
 
 
 class Runner(Protocol):
-    """An operation in Python. `memory` is one dictionary for all executions of a client in a task."""
+    """An operation in Python. `client_state` is one dictionary for all executions of a client in a task."""
 
     async def __call__(
-        self, client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]
+        self, client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
     ) -> RunResult:
         """Executes the operation once with the parameters of the track. Raises `OperationError`."""
 
@@ -99,7 +99,7 @@ async def run_with_retry(
     retry: RetryPolicy,
     client: DriverClient,
     params: Mapping[str, Any],
-    memory: dict[str, Any],
+    client_state: dict[str, Any],
 ) -> RunResult:
     """Executes an operation as often as `retry` allows: again after a refused connection, a timeout or status
     408, and after a result without success if asked for. Raises the last error.
@@ -110,7 +110,7 @@ async def run_with_retry(
     while True:
         last = left <= 0 and not retry.until_success
         try:
-            result = await runner(client, params, memory)
+            result = await runner(client, params, client_state)
             if result.success or last or not retry.on_unsuccess:
                 return result
         except (ConnectionFailed, RequestTimedOut):

@@ -75,9 +75,9 @@ def _read_common(params: FieldReader) -> CommonParams:
 
 def require_composite(params: FieldReader, context: CompileContext) -> bool:
     """Whether the operation is part of a composite one, which alone keeps values; else a problem."""
-    if context.remembered is None:
+    if context.captures is None:
         params.problem(None, "is only possible within a composite operation")
-    return context.remembered is not None
+    return context.captures is not None
 
 
 def captured_names(params: FieldReader, key: str, context: CompileContext) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def captured_names(params: FieldReader, key: str, context: CompileContext) -> tu
     require_composite(params, context)
     params.required(key)
     names = params.names(key)
-    known = context.remembered
+    known = context.captures
     for name in names if known is not None else ():
         if name not in (known or ()):
             text = f"names {quoted(name)}, which no operation of the composite one provides"

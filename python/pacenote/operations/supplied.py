@@ -44,7 +44,7 @@ class OperationSupplier:
         if self._kind.name == "bulk":
             bulk, body, unit = compile_supplied_bulk(params)
             return EncodedOperation(bulk_json(bulk), body, bulk.documents, unit)
-        operation = Operation(self._kind.name, self._kind.name, params, place=("",))
+        operation = Operation(self._kind.name, self._kind.name, params, key_path=("",))
         try:
             compiled = compile_operation(self._kind, operation, self._context)
         except InvalidOperation as refused:

@@ -41,4 +41,4 @@ def check_completion(element: Task | Parallel, endless: tuple[Task, ...], proble
         return
     for task in endless:
         text = "never ends: it has a warmup-time-period, no time-period, and a source without end; "
-        problems.add(task.place, text + "add a time-period, or complete it by another task in parallel")
+        problems.add(task.key_path, text + "add a time-period, or complete it by another task in parallel")

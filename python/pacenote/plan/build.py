@@ -159,7 +159,7 @@ class _Builder:
         try:
             chosen = resolve_operation(operation, self._plugins, self._context.track)
         except UnknownOperation as cause:
-            where = operation.place or task.place
+            where = operation.key_path or task.key_path
             text = cause.message if cause.key else f"of task {quoted(task.name)}: {cause.message}"
             self._problems.append(Problem((*where, *cause.key), text))
             self._hints.append(cause.hint)

@@ -45,4 +45,4 @@ def _of_task(task: Task, track: Track, sourced: Callable[[Task], Selected]) -> S
     if task.operation.type != "bulk":
         return ()
     # What is wrong with the parameters is reported when the plan is built.
-    return select_documents(FieldReader(params, task.operation.place, Problems()), track)
+    return select_documents(FieldReader(params, task.operation.key_path, Problems()), track)

@@ -37,7 +37,7 @@ def plan_pace(
         known = (*_PACES, *schedulers)
         text = f"is {quoted(task.schedule)}, must be {', '.join(_PACES)} or a scheduler of a plug-in"
         text += did_you_mean(task.schedule, known)
-        problems.add((*task.place, "schedule"), text)
+        problems.add((*task.key_path, "schedule"), text)
         return Unpaced()
     interval_s = task.target_interval
     if task.target_throughput is not None:
@@ -46,7 +46,7 @@ def plan_pace(
         return Unpaced()
     if interval_s > MAX_NUMBER:
         text = "is too low for this operation: the next one would be due in more than 100 years"
-        problems.add((*task.place, "target-throughput"), text)
+        problems.add((*task.key_path, "target-throughput"), text)
         return Unpaced()
     return paced(interval_s)
 
@@ -55,7 +55,7 @@ def is_open_loop(pace: TaskPacing, task: Task, problems: Problems) -> bool:
     """Whether a task runs open loop, when that is asked for: if it has a target rate."""
     if isinstance(pace, PythonScheduler):
         text = "cannot run open loop: Python says when each of its clients sends; race without --open-loop, "
-        problems.add((*task.place, "schedule"), text + "or without the task (--exclude-tasks)")
+        problems.add((*task.key_path, "schedule"), text + "or without the task (--exclude-tasks)")
     return isinstance(pace, Deterministic | Poisson | Uniform)
 
 
@@ -67,7 +67,7 @@ def _interval_s(task: Task, rate: Rate, compiled: CompiledOperation, problems: P
     unit = compiled.unit
     known = f"{unit}/s" if unit == OPS else f"{unit}/s, or {OPS}/s to count requests"
     problems.add(
-        (*task.place, "target-throughput"),
+        (*task.key_path, "target-throughput"),
         f"is in {rate.unit}/s, but operation {quoted(task.operation.name)} counts {unit}; write {known}",
     )
     return None

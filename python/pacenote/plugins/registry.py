@@ -78,7 +78,7 @@ class Registry:
         ending = frozenset(name for name, runner in self.runners.items() if ends_by_itself(runner))
         return PluginNames(
             runners=frozenset(self.runners),
-            ending_runners=ending,
+            completing_runners=ending,
             param_sources=frozenset(self.param_sources),
             schedulers=frozenset(self.schedulers),
         )

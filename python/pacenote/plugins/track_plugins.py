@@ -121,7 +121,9 @@ class TrackPlugins:
         names = _names_in_constructor(source)
         if _BULK_SOURCE not in names and "corpora" not in names:
             return ()
-        return select_documents(FieldReader(task.operation.params, task.operation.place, Problems()), track)
+        return select_documents(
+            FieldReader(task.operation.params, task.operation.key_path, Problems()), track
+        )
 
     def set_data_files(
         self, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]

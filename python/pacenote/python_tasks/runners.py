@@ -62,7 +62,7 @@ class Runners:
             kind = self._kinds[name] = resolve_type(name)
         memory = self._memories.setdefault(place, {})
         result = await run_operation(kind, params, self._program.context, self._light, memory)
-        return from_built_in(result), kind.ending and not result.more
+        return from_built_in(result), kind.reports_completion and not result.incomplete
 
     async def _by_plugin(self, runner: Any, params: Mapping[str, Any]) -> tuple[Done, bool]:
         clients: Any = self._all_clients()

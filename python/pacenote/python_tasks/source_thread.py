@@ -161,7 +161,7 @@ class Feeder:
         runner = self._program.registry.runners.get(part.task.operation.type)
         if runner is not None:
             return ends_by_itself(runner)
-        return part.runs and resolve_type(part.task.operation.type).ending
+        return part.runs and resolve_type(part.task.operation.type).reports_completion
 
     def _finish(self, step: int) -> None:
         gone = set(self._program.steps[step])

@@ -178,7 +178,7 @@ def _race(crew: _Crew, prepared: PreparedTrack, course: Course) -> RaceRecord:
             )
             listener.started(record)
             if isinstance(cluster, EmbeddedCluster):
-                listener.note(f"{cluster.info().distribution} answers at {cluster.hosts[0]}")
+                listener.info(f"{cluster.info().distribution} answers at {cluster.hosts[0]}")
             ready = Stage(request, prepared, plan, cluster, folder, record, listener, context, plugins)
             return course(ready)
     except BaseException as error:
@@ -218,7 +218,7 @@ def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
     for text in prepared.found.warnings:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
-        listener.note(text)
+        listener.info(text)
 
 
 def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:

@@ -26,7 +26,7 @@ def known(request: RaceRequest) -> tuple[ExistingCluster, ...]:
     if request.pipeline != "benchmark-only":
         return ()
     own = known_cluster(request.target_hosts or _DEFAULT_HOSTS, request.client)
-    return (own, *(known_cluster(other.hosts, other.client) for other in request.others))
+    return (own, *(known_cluster(other.hosts, other.client) for other in request.additional_clusters))
 
 
 def found(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
@@ -49,7 +49,7 @@ def aimed(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
     """The plan with its targets: a cluster, and those beside it."""
     others = tuple(
         NamedTarget(other.name, _target(known_cluster(other.hosts, other.client), other.client))
-        for other in request.others
+        for other in request.additional_clusters
     )
     return dataclasses.replace(plan, target=_target(cluster, request.client), others=others)
 

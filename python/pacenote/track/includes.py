@@ -84,7 +84,7 @@ def assemble(source: TrackSource, file: Path) -> AssembledText:
 
 def _pieces(source: TrackSource, file: Path, above: tuple[Path, ...]) -> Iterator[Segment]:
     if file in above:
-        chain = " collects ".join(source.shown(step) for step in (*above, file))
+        chain = " collects ".join(source.display_path(step) for step in (*above, file))
         raise TrackError(f"a fragment collects itself: {chain}", hint="narrow the pattern of the last one")
     text = source.read(file)
     line, end = 1, 0

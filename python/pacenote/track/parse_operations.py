@@ -35,7 +35,7 @@ def parse_operation(item: FieldReader, name: str = "") -> Operation:
         type=kind,
         params={key: value for key, value in item.data.items() if key not in _OWN_KEYS},
         meta=item.mapping("meta"),
-        place=item.path,
+        key_path=item.path,
     )
 
 
@@ -48,4 +48,4 @@ def parse_task_operation(task: FieldReader, operations: Mapping[str, Operation])
         return parse_operation(task.child("operation"))
     name = task.text("operation")
     place = (*task.path, "operation")
-    return operations.get(name) or Operation(name=name, type=name, place=place)
+    return operations.get(name) or Operation(name=name, type=name, key_path=place)

@@ -82,8 +82,8 @@ def _schedule(challenge: FieldReader, operations: Operations) -> tuple[Task | Pa
         for task in element.tasks if isinstance(element, Parallel) else (element,):
             if task.name and task.name in places:
                 text = f"is the second task {quoted(task.name)} of the challenge, give it a name of its own"
-                challenge.problems.add(task.place, text)
-            places.setdefault(task.name, task.place)
+                challenge.problems.add(task.key_path, text)
+            places.setdefault(task.name, task.key_path)
     return elements
 
 
@@ -133,14 +133,14 @@ def _parallel(outer: FieldReader, operations: Operations) -> Parallel:
         clients=item.integer("clients", 1, _MOST_CLIENTS),
         completed_by=completed_by,
         name=outer.text("name") or item.text("name"),
-        place=item.path,
+        key_path=item.path,
     )
 
 
 def _parallel_task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
     if "parallel" in item.data:
         item.problem("parallel", "cannot stand inside another parallel element")
-        return Task(name="", operation=Operation("", ""), place=item.path)
+        return Task(name="", operation=Operation("", ""), key_path=item.path)
     own_ramp_up = item.data.get("ramp-up-time-period")
     if own_ramp_up is not None and own_ramp_up != above.ramp_up_time_period:
         item.problem("ramp-up-time-period", "is only allowed on the parallel element itself")
@@ -171,7 +171,7 @@ def _task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
         run_on_serverless=_run_on_serverless(item, operation),
         meta=item.mapping("meta"),
         params=item.data,
-        place=item.path,
+        key_path=item.path,
     )
 
 

@@ -139,7 +139,7 @@ class Renderer:
 
     def _glob(self, pattern: str) -> list[str]:
         found = self._source.glob(self._source.root, pattern)
-        return [self._source.shown(path) for path in found]
+        return [self._source.display_path(path) for path in found]
 
     def _explained(self, assembled: AssembledText, cause: Exception) -> TrackError:
         file, line = _blamed(cause)
@@ -149,7 +149,7 @@ class Renderer:
         kind = "no valid template" if isinstance(cause, jinja2.TemplateSyntaxError) else "cannot be rendered"
         reason = _reason(cause)
         return TrackError(
-            f"{self._source.shown(file)}, line {line}: {kind}: {reason}",
+            f"{self._source.display_path(file)}, line {line}: {kind}: {reason}",
             hint="parameters are given with --track-params" if "undefined" in reason else "",
         )
 

@@ -67,11 +67,11 @@ class RenderedTrack:
 
     @property
     def _entry(self) -> str:
-        return self.source.shown(self.source.file)
+        return self.source.display_path(self.source.file)
 
     def _place(self, line: int) -> str:
         origin = self._origin(line)
-        near = f", near {self.source.shown(origin.file)}:{origin.line}" if origin else ""
+        near = f", near {self.source.display_path(origin.file)}:{origin.line}" if origin else ""
         return f"{self._entry} rendered, line {line}{near}"
 
     @cached_property

@@ -35,7 +35,7 @@ class TrackSource:
         paths = [Path(os.path.normpath(folder / name)) for name in found]
         return [path for path in paths if path.is_file()]
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """A path as messages show it: relative to the folder of the track."""
         return os.path.relpath(path, self.root)
 

@@ -27,5 +27,5 @@ OPERATION = OperationType(
     compile=_compile,
     admin=True,
     serverless=ServerlessStatus.INTERNAL,
-    asserted={"cluster-status": ("status",), "relocating-shards": ("relocating_shards",)},
+    assertable={"cluster-status": ("status",), "relocating-shards": ("relocating_shards",)},
 )

@@ -45,8 +45,8 @@ _REMEMBERING = ("open-point-in-time", "submit-async-search")
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required("requests")
-    if context.remembered is None:
-        context = replace(context, remembered=frozenset(_remembered(params.data.get("requests"))))
+    if context.captures is None:
+        context = replace(context, captures=frozenset(_remembered(params.data.get("requests"))))
     items = _items(params, "requests", context)
     connections = params.integer("max-connections", 1)
     return CompiledOperation(CallSequence((Composite(items, max_connections=connections),)))

@@ -67,4 +67,6 @@ def _with_size(body: Mapping[str, Any], path: tuple[str, ...], size: int) -> dic
     return {**body, key: {**inner, path[0]: _with_size(inner[path[0]], path[1:], size)}}
 
 
-OPERATION = OperationType(name="composite-agg", compile=_compile, unit=PAGES_UNIT, asserted=SEARCH_PROPERTIES)
+OPERATION = OperationType(
+    name="composite-agg", compile=_compile, unit=PAGES_UNIT, assertable=SEARCH_PROPERTIES
+)

@@ -28,7 +28,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 OPERATION = OperationType(
     name="esql",
     compile=_compile,
-    asserted={
+    assertable={
         name: (name,)
         for name in (
             "is_partial",

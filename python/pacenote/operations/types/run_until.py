@@ -54,7 +54,7 @@ def _check_criterion(criterion: FieldReader) -> None:
         criterion.problem("value", f"is {preview(criterion.data.get('value'))}, must be a number")
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     body = params.get("body")
     method, path = str(params.get("method", "GET")).upper(), encode_path(params["path"])
     text = None if body is None else json_body(body)
@@ -100,4 +100,4 @@ def _number(value: Any) -> float | None:
         return None
 
 
-OPERATION = OperationType(name="run-until", compile=_compile, run=_run, retried=True)
+OPERATION = OperationType(name="run-until", compile=_compile, run=_run, retryable=True)

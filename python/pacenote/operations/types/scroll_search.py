@@ -10,5 +10,5 @@ from pacenote.operations.base import OperationType
 from pacenote.operations.search_requests import PAGES_UNIT, compile_scroll
 
 OPERATION = OperationType(
-    name="scroll-search", compile=compile_scroll, unit=PAGES_UNIT, asserted=SEARCH_PROPERTIES
+    name="scroll-search", compile=compile_scroll, unit=PAGES_UNIT, assertable=SEARCH_PROPERTIES
 )

@@ -21,4 +21,4 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(CallSequence((search_request(params, context),)))
 
 
-OPERATION = OperationType(name="search", compile=_compile, asserted=SEARCH_PROPERTIES)
+OPERATION = OperationType(name="search", compile=_compile, assertable=SEARCH_PROPERTIES)

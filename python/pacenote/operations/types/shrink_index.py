@@ -36,7 +36,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner())
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     common = common_params(params)
     found = await client.send(common.request("GET", build_path(params["source-index"])))
     sources = sorted(found.json())
@@ -96,5 +96,5 @@ OPERATION = OperationType(
     admin=True,
     serverless=ServerlessStatus.BLOCKED,
     run=_run,
-    retried=True,
+    retryable=True,
 )

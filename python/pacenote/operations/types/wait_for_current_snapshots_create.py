@@ -25,7 +25,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner())
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     path = build_path("_snapshot", params["repository"], "_current")
     request = common_params(params).request("GET", path, query=_SHORT)
     while (await client.send(request)).json().get("snapshots"):
@@ -38,5 +38,5 @@ OPERATION = OperationType(
     compile=_compile,
     serverless=ServerlessStatus.INTERNAL,
     run=_run,
-    retried=True,
+    retryable=True,
 )

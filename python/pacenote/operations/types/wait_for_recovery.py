@@ -25,7 +25,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner(), unit=BYTES)
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     index = params["index"]
     path = build_path(index if isinstance(index, str) else join_names(index), "_recovery")
     request = common_params(params).request("GET", path)
@@ -48,5 +48,5 @@ OPERATION = OperationType(
     unit=BYTES,
     serverless=ServerlessStatus.INTERNAL,
     run=_run,
-    retried=True,
+    retryable=True,
 )

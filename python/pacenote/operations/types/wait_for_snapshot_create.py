@@ -33,7 +33,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner(), unit=BYTES)
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
+async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     common, folder = common_params(params), build_path("_snapshot", params["repository"])
     name = params["snapshot"]
     running = common.request("GET", f"{folder}/_current", query={"verbose": False})
@@ -60,5 +60,5 @@ OPERATION = OperationType(
     unit=BYTES,
     serverless=ServerlessStatus.INTERNAL,
     run=_run,
-    retried=True,
+    retryable=True,
 )

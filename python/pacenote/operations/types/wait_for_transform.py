@@ -37,21 +37,21 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     return CompiledOperation(PythonRunner(), unit=_DOCUMENTS, finite=True)
 
 
-async def _run(client: DriverClient, params: Mapping[str, Any], memory: dict[str, Any]) -> RunResult:
-    if not memory:
+async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
+    if not client_state:
         began = time.monotonic()
         await _stop(client, params)
-        memory.update(began=began, documents=0, ms=0)
+        client_state.update(began=began, documents=0, ms=0)
     path = build_path("_transform", params["transform-id"], "_stats")
     request = common_params(params).request("GET", path)
     while True:
         transforms = (await client.send(request)).json().get("transforms")
         if not transforms:
             raise UnexpectedResponse(f"there are no statistics of transform {quoted(params['transform-id'])}")
-        ended = _ended(transforms[0], params, memory)
-        result = _report(transforms[0].get("stats", {}), ended, memory)
+        ended = _ended(transforms[0], params, client_state)
+        result = _report(transforms[0].get("stats", {}), ended, client_state)
         if ended:
-            memory.clear()
+            client_state.clear()
         if result is not None:
             return result
         await asyncio.sleep(seconds_param(params, "poll-interval", 0.5))
@@ -69,26 +69,26 @@ async def _stop(client: DriverClient, params: Mapping[str, Any]) -> None:
     await client.send(common_params(params).request("POST", path, query=query))
 
 
-def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], memory: Mapping[str, Any]) -> bool:
+def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state: Mapping[str, Any]) -> bool:
     name, state = quoted(params["transform-id"]), transform.get("state")
     if state == "failed":
         raise OperationFailed(f"transform {name} failed: {transform.get('reason', 'for no reason given')}")
     limit_s = seconds_param(params, "transform-timeout", 3600.0)
     if state == "stopped" or not FieldReader(params, (), Problems()).flag("wait-for-completion", True):
         return True
-    if time.monotonic() - memory["began"] > limit_s:
+    if time.monotonic() - client_state["began"] > limit_s:
         raise OperationFailed(f"transform {name} has not ended within {limit_s:g} s (transform-timeout)")
     return False
 
 
-def _report(stats: Mapping[str, Any], ended: bool, memory: dict[str, Any]) -> RunResult | None:
+def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any]) -> RunResult | None:
     documents = stats.get("documents_processed", 0)
     ms = sum(stats.get(key, 0) for key in _TIMES)
-    more, longer = documents - memory["documents"], ms - memory["ms"]
+    more, longer = documents - client_state["documents"], ms - client_state["ms"]
     if not ended and (more <= _REPORT_DOCUMENTS or longer <= _REPORT_MS):
         return None
-    memory.update(documents=documents, ms=ms)
-    return RunResult(more, _DOCUMENTS, more=not ended)
+    client_state.update(documents=documents, ms=ms)
+    return RunResult(more, _DOCUMENTS, incomplete=not ended)
 
 
 OPERATION = OperationType(
@@ -97,6 +97,6 @@ OPERATION = OperationType(
     unit=_DOCUMENTS,
     admin=True,
     run=_run,
-    retried=True,
-    ending=True,
+    retryable=True,
+    reports_completion=True,
 )
