@@ -1,4 +1,5 @@
-//! Bulk bodies of one client: the hot path of indexing. Nothing is allocated or searched again once it runs.
+//! Builds the bulk bodies of one client: the hot path of indexing, which neither allocates nor searches for the start
+//! of a document once it runs.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,30 +11,30 @@ use crate::line_file::LineFile;
 /// Where the action line of each document comes from.
 #[derive(Debug, Clone)]
 pub enum ActionLines {
-    /// The file has them: every document is two lines, action and source.
+    /// The file contains them: every document is two lines, action and source.
     InFile,
-    /// The file has only sources; this line, newline included, goes before each of them.
+    /// The file contains sources only; this line, newline included, precedes each of them.
     Constant(Vec<u8>),
-    /// The file has only sources; actions have ids, some of which come again.
+    /// The file contains sources only; action lines get ids, some of which repeat.
     WithIds(Box<IdActionLines>),
 }
 
-/// A stretch of one data file.
+/// A range of documents of a data file.
 #[derive(Debug, Clone)]
 pub struct DocumentRange {
-    /// The data.
+    /// The data file.
     pub file: Arc<LineFile>,
-    /// First document of the stretch, from 0. Counted in documents, not lines.
+    /// Index of the first document, from 0; counted in documents, not lines.
     pub first_document: u64,
     /// Number of documents.
     pub documents: u64,
-    /// Their action lines.
+    /// Where their action lines come from.
     pub action: ActionLines,
 }
 
 impl DocumentRange {
     /// Lines per document in the file.
-    fn lines_each(&self) -> u64 {
+    fn lines_per_document(&self) -> u64 {
         match self.action {
             ActionLines::InFile => 2,
             ActionLines::Constant(_) | ActionLines::WithIds(_) => 1,
@@ -49,7 +50,7 @@ impl DocumentRange {
             let reason = "the action must be exactly one line that ends with a newline";
             return Err(CorpusError::BadBulk { path: path(), reason });
         }
-        let line = |document: u64| document.saturating_mul(self.lines_each());
+        let line = |document: u64| document.saturating_mul(self.lines_per_document());
         let (lines, needed) = (self.file.lines(), line(self.first_document.saturating_add(self.documents)));
         let start = self.file.line_start(line(self.first_document)).filter(|_| needed <= lines);
         start.and_then(|start| usize::try_from(start).ok()).ok_or_else(|| CorpusError::TooFewLines {
@@ -60,9 +61,9 @@ impl DocumentRange {
     }
 }
 
-/// One bulk body, reused from bulk to bulk.
+/// A bulk body, reused for every bulk.
 ///
-/// Bodies whose action lines are in the file are a view into the map; the others are copied together.
+/// A body whose action lines are in the file is a view of the memory-mapped file; others are assembled in a buffer.
 #[derive(Debug, Default)]
 pub struct BulkBody {
     copied: Vec<u8>,
@@ -76,7 +77,7 @@ impl BulkBody {
         Self::default()
     }
 
-    /// The bytes to send. They end with a newline.
+    /// The bytes to send; they end with a newline.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         match &self.view {
@@ -97,104 +98,96 @@ impl BulkBody {
         self.as_slice().is_empty()
     }
 
-    /// An empty buffer for a body of about so many bytes.
-    fn begin(&mut self, usual: usize) -> &mut Vec<u8> {
+    /// Clears the buffer and reserves room for a body of about `expected` bytes.
+    fn clear_and_reserve(&mut self, expected: usize) -> &mut Vec<u8> {
         self.view = None;
         self.copied.clear();
-        self.copied.reserve(usual);
+        self.copied.reserve(expected);
         &mut self.copied
     }
 
-    fn show(&mut self, file: &Arc<LineFile>, range: Range<usize>) {
+    /// Makes the body a view of a range of `file`.
+    fn set_view(&mut self, file: &Arc<LineFile>, range: Range<usize>) {
         match &mut self.view {
-            // Counting references up and down would bounce a cache line between all clients of the file.
+            // Cloning and dropping the `Arc` would move a cache line between all clients of the file.
             Some((shown, old)) if Arc::ptr_eq(shown, file) => *old = range,
             view => *view = Some((Arc::clone(file), range)),
         }
     }
 }
 
-/// The bulks of one client, in order, over stretches of files.
+/// Reads the bulks of one client in order.
 #[derive(Debug, Clone)]
 pub struct BulkReader {
-    parts: Vec<Source>,
+    ranges: Vec<PositionedRange>,
     bulk_size: u32,
-    part: usize,
-    /// Next byte and documents left of the current part: the reason why no bulk searches its place.
+    /// Index of the current range.
+    current: usize,
+    /// Offset of the next document in its file, so that no bulk has to search for it.
     cursor: usize,
-    left: u64,
+    /// Documents left in the current range.
+    remaining: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Source {
-    part: DocumentRange,
+struct PositionedRange {
+    range: DocumentRange,
     start: usize,
-    /// Bytes to expect for a full bulk, reserved at once so that the first bulks do not grow step by step.
-    usual_body: usize,
+    /// Expected size of a full bulk in bytes, reserved so that the buffer does not grow step by step.
+    expected_size: usize,
 }
 
 impl BulkReader {
-    /// A reader over `parts` in this order with `bulk_size` documents per bulk. Finds the first byte of every part,
-    /// so do it before the clock starts.
+    /// Creates a reader of `ranges`, in this order, with `bulk_size` documents per bulk. Searches the start of every
+    /// range, so it belongs before the measured time.
     ///
     /// # Errors
     ///
-    /// [`CorpusError::TooFewLines`] if a part reaches beyond its file; [`CorpusError::BadBulk`] for a bulk size of
-    /// 0 or an action that is not one line.
-    pub fn new(parts: Vec<DocumentRange>, bulk_size: u32) -> Result<Self, CorpusError> {
-        let mut sources = Vec::with_capacity(parts.len());
-        for part in parts.into_iter().filter(|part| part.documents > 0) {
+    /// [`CorpusError::TooFewLines`] if a range reaches beyond the end of its file; [`CorpusError::BadBulk`] for a bulk
+    /// size of 0 or an action that is not one line.
+    pub fn new(ranges: Vec<DocumentRange>, bulk_size: u32) -> Result<Self, CorpusError> {
+        let mut positioned = Vec::with_capacity(ranges.len());
+        for range in ranges.into_iter().filter(|range| range.documents > 0) {
             if bulk_size == 0 {
                 let reason = "the bulk size is 0; it must be at least 1";
-                return Err(CorpusError::BadBulk { path: part.file.path().to_path_buf(), reason });
+                return Err(CorpusError::BadBulk { path: range.file.path().to_path_buf(), reason });
             }
-            let start = part.start()?;
-            let usual_body = usual_body(&part, bulk_size);
-            sources.push(Source { part, start, usual_body });
+            let start = range.start()?;
+            let expected_size = expected_size(&range, bulk_size);
+            positioned.push(PositionedRange { range, start, expected_size });
         }
-        let mut reader = Self { parts: sources, bulk_size, part: 0, cursor: 0, left: 0 };
+        let mut reader = Self { ranges: positioned, bulk_size, current: 0, cursor: 0, remaining: 0 };
         reader.rewind();
         Ok(reader)
     }
 
-    /// Starts again with the first document of the first part.
+    /// Starts again with the first document of the first range.
     pub fn rewind(&mut self) {
-        self.enter(0);
+        self.start_range(0);
     }
 
-    /// Documents not handed out yet.
-    #[must_use]
-    pub fn documents_left(&self) -> u64 {
-        let later = self.parts.iter().skip(self.part + 1);
-        self.left + later.map(|source| source.part.documents).sum::<u64>()
-    }
-
-    /// Bulks of one pass over all parts; bulks never span parts, so each part may end with a short one.
-    #[must_use]
-    pub fn bulks_total(&self) -> u64 {
-        let bulk_size = u64::from(self.bulk_size);
-        self.parts.iter().map(|source| source.part.documents.div_ceil(bulk_size)).sum()
-    }
-
-    /// Puts the next bulk into `body` and returns its number of documents; `None`, and `body` as it was, at the end.
+    /// Builds the next bulk in `body` and returns its number of documents; returns `None` at the end and leaves `body`
+    /// as it is. Bulks never span ranges, so that the last bulk of each may be short.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
-        let source = self.parts.get_mut(self.part)?;
-        let documents = u32::try_from(self.left).unwrap_or(u32::MAX).min(self.bulk_size);
-        let file = &source.part.file;
+        let current = self.ranges.get_mut(self.current)?;
+        let documents = u32::try_from(self.remaining).unwrap_or(u32::MAX).min(self.bulk_size);
+        let file = &current.range.file;
         let end = usize::try_from(file.end()).unwrap_or(usize::MAX);
         let rest = &file.bytes()[self.cursor..end];
-        let used = match &mut source.part.action {
+        let used = match &mut current.range.action {
             ActionLines::Constant(action) => {
-                interleave(action, rest, documents, body.begin(source.usual_body))
+                append_with_action(action, rest, documents, body.clear_and_reserve(current.expected_size))
             }
-            ActionLines::WithIds(ids) => identify(ids, rest, documents, body.begin(source.usual_body)),
+            ActionLines::WithIds(ids) => {
+                append_with_ids(ids, rest, documents, body.clear_and_reserve(current.expected_size))
+            }
             ActionLines::InFile => {
-                let used = length_of(rest, 2 * documents as usize);
+                let used = lines_length(rest, 2 * documents as usize);
                 if rest[..used].ends_with(b"\n") {
-                    body.show(file, self.cursor..self.cursor + used);
+                    body.set_view(file, self.cursor..self.cursor + used);
                 } else {
-                    // Only the end of a file without its last newline is copied.
-                    let copied = body.begin(used + 1);
+                    // The last line of the file has no newline: copied, to append one.
+                    let copied = body.clear_and_reserve(used + 1);
                     copied.extend_from_slice(&rest[..used]);
                     copied.push(b'\n');
                 }
@@ -202,49 +195,49 @@ impl BulkReader {
             }
         };
         self.cursor += used;
-        self.left -= u64::from(documents);
-        if self.left == 0 {
-            self.enter(self.part + 1);
+        self.remaining -= u64::from(documents);
+        if self.remaining == 0 {
+            self.start_range(self.current + 1);
         }
         Some(documents)
     }
 
-    fn enter(&mut self, part: usize) {
-        let source = self.parts.get_mut(part);
-        (self.cursor, self.left) = source.map_or((0, 0), |source| {
-            if let ActionLines::WithIds(ids) = &mut source.part.action {
+    fn start_range(&mut self, index: usize) {
+        let current = self.ranges.get_mut(index);
+        (self.cursor, self.remaining) = current.map_or((0, 0), |current| {
+            if let ActionLines::WithIds(ids) = &mut current.range.action {
                 ids.restart();
             }
-            (source.start, source.part.documents)
+            (current.start, current.range.documents)
         });
-        self.part = part;
+        self.current = index;
     }
 }
 
-/// What a body of `part` will take: the file's mean line, and a quarter more since lines differ.
-fn usual_body(part: &DocumentRange, bulk_size: u32) -> usize {
-    let added = match &part.action {
+/// Expected size of a full bulk of `range` in bytes: that of mean lines, plus a quarter since lines differ.
+fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
+    let added = match &range.action {
         ActionLines::InFile => return 0,
         ActionLines::Constant(action) => action.len(),
         ActionLines::WithIds(ids) => ids.overhead(),
     };
-    let mean_line = part.file.end() / part.file.lines().max(1) + 1;
+    let mean_line = range.file.end() / range.file.lines().max(1) + 1;
     let line = usize::try_from(mean_line + mean_line / 4).unwrap_or(0) + added;
-    let documents = u64::from(bulk_size).min(part.documents);
+    let documents = u64::from(bulk_size).min(range.documents);
     usize::try_from(documents).unwrap_or(0).saturating_mul(line)
 }
 
-/// Appends (action, line) for so many lines of `data`; returns the bytes of `data` used. The last line may lack its
-/// newline; it gets one.
-fn interleave(action: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usize {
-    let (mut start, mut left) = (0, lines);
+/// Appends `lines` lines of `data`, each after the action line, and returns the bytes of `data` consumed. Adds a
+/// newline to a last line without one.
+fn append_with_action(action: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usize {
+    let (mut start, mut remaining) = (0, lines);
     for newline in memchr::memchr_iter(b'\n', data).take(lines as usize) {
         body.extend_from_slice(action);
         body.extend_from_slice(&data[start..=newline]);
         start = newline + 1;
-        left -= 1;
+        remaining -= 1;
     }
-    if left > 0 {
+    if remaining > 0 {
         body.extend_from_slice(action);
         body.extend_from_slice(&data[start..]);
         body.push(b'\n');
@@ -253,23 +246,23 @@ fn interleave(action: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usi
     start
 }
 
-/// Appends so many documents of `data`, each with its action; returns the bytes of `data` used.
-fn identify(ids: &mut IdActionLines, data: &[u8], documents: u32, body: &mut Vec<u8>) -> usize {
-    let (mut start, mut left) = (0, documents);
+/// Appends `documents` lines of `data`, each after an action line with an id, and returns the bytes of `data` consumed.
+fn append_with_ids(ids: &mut IdActionLines, data: &[u8], documents: u32, body: &mut Vec<u8>) -> usize {
+    let (mut start, mut remaining) = (0, documents);
     for newline in memchr::memchr_iter(b'\n', data).take(documents as usize) {
         ids.append(&data[start..newline], body);
         start = newline + 1;
-        left -= 1;
+        remaining -= 1;
     }
-    if left > 0 {
+    if remaining > 0 {
         ids.append(&data[start..], body);
         start = data.len();
     }
     start
 }
 
-/// Bytes of the first `lines` lines of `data`, whose last line may lack its newline.
-fn length_of(data: &[u8], lines: usize) -> usize {
+/// Length of the first `lines` lines of `data` in bytes; the last line may lack its newline.
+fn lines_length(data: &[u8], lines: usize) -> usize {
     let last = lines.checked_sub(1).and_then(|last| memchr::memchr_iter(b'\n', data).nth(last));
     last.map_or(data.len(), |newline| newline + 1)
 }

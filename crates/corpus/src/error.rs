@@ -1,9 +1,10 @@
-//! The one error type of this crate.
+//! The error type of this crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with a corpus. Every message is one line that names the file and says what to do next.
+/// Why a corpus cannot be read, written or generated. Every message is one line that names the file and says what to do
+/// next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
@@ -12,7 +13,7 @@ pub enum CorpusError {
     Read {
         /// The file that was to be read.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
@@ -25,7 +26,7 @@ pub enum CorpusError {
     Write {
         /// The file that was to be written (its final name, not the temporary one).
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         cause: io::Error,
     },
@@ -34,13 +35,13 @@ pub enum CorpusError {
     Corrupt {
         /// The archive.
         path: PathBuf,
-        /// What the decoder said.
+        /// The error of the decoder.
         #[source]
         cause: io::Error,
     },
-    /// An archive in which the data file is not found, or is packed in a way that is not known here.
+    /// An archive that does not contain the data file, or contains it in a format that Pacenote does not read.
     #[error(
-        "{} cannot be unpacked here: {reason}; unpack it yourself and name the data file itself",
+        "{} cannot be unpacked: {reason}; unpack it yourself and name the data file instead",
         path.display()
     )]
     Unsupported {
@@ -49,7 +50,7 @@ pub enum CorpusError {
         /// Why.
         reason: String,
     },
-    /// An archive with a member that no archive of data has: one that would be written elsewhere, a link, a device.
+    /// An archive with a member that no archive of data has: a path out of the folder, a link, a device.
     #[error("{} is refused: its member \"{member}\" {reason}; do not trust the archive", path.display())]
     Refused {
         /// The archive.
@@ -59,7 +60,7 @@ pub enum CorpusError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// An archive grows beyond what the caller allowed.
+    /// An archive unpacks to more than the caller allows.
     #[error(
         "{}: {member} unpacks to more than the allowed {limit} bytes; raise the limit (a track's \
          uncompressed-bytes) if this size is right, else do not trust the archive",
@@ -73,7 +74,7 @@ pub enum CorpusError {
         /// The largest size allowed, in bytes.
         limit: u64,
     },
-    /// Going on would fill the disk.
+    /// Writing on would fill the disk.
     #[error(
         "stopped writing {}: the disk has {free} bytes left and {keep} must stay free; make room or \
          choose another folder",
@@ -93,7 +94,7 @@ pub enum CorpusError {
         /// The file being written.
         path: PathBuf,
     },
-    /// A part asks for documents that the file does not hold.
+    /// A range of documents reaches beyond the end of its file.
     #[error(
         "{} has {lines} lines but the corpus needs {needed}; correct its document-count or use the \
          right file",
@@ -104,18 +105,18 @@ pub enum CorpusError {
         path: PathBuf,
         /// Lines in the file.
         lines: u64,
-        /// Lines that were asked for.
+        /// Lines that the range needs.
         needed: u64,
     },
-    /// A bulk source that cannot work: a bulk size of zero, an action that is not one line.
+    /// Invalid settings of a bulk reader: a bulk size of zero, an action that is not one line.
     #[error("cannot build bulks from {}: {reason}", path.display())]
     BadBulk {
-        /// The data file of the offending part.
+        /// The data file.
         path: PathBuf,
-        /// What is wrong and how to put it right.
+        /// What is wrong, and how to correct it.
         reason: &'static str,
     },
-    /// A file that is to be generated has a name that will not do.
+    /// The name of a file to generate is invalid.
     #[error("cannot generate {}: {reason}; correct the name", path.display())]
     BadFileName {
         /// The file, in its folder.
@@ -123,7 +124,7 @@ pub enum CorpusError {
         /// What is wrong with its name.
         reason: &'static str,
     },
-    /// A generator wrote another number of documents than it had announced: a defect of the generator.
+    /// A generator wrote a different number of documents than it announced: a defect of the generator.
     #[error(
         "{} was announced with {announced} documents but {written} were generated; please report \
          this defect",
@@ -152,11 +153,11 @@ impl CorpusError {
         Self::Corrupt { path: path.to_path_buf(), cause }
     }
 
-    pub(crate) fn refused(path: &Path, (member, reason): (String, &'static str)) -> Self {
+    pub(crate) fn refused(path: &Path, member: String, reason: &'static str) -> Self {
         Self::Refused { path: path.to_path_buf(), member, reason }
     }
 
-    /// The file the error is about.
+    /// The file that the error is about.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {

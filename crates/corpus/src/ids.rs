@@ -1,55 +1,56 @@
-//! IdActionLines of documents, of which some come again: Rally's `conflicts`, seeded.
+//! Ids of documents, some of which repeat: Rally's `conflicts`, seeded.
 
 use std::ops::Range;
 
 use crate::generate::random::{Random, stream_of};
 
-/// How much a recency of 1 leans towards recent ids; Rally's figure.
+/// Slope of the exponential distribution at a recency of 1, as in Rally.
 const RECENCY_SLOPE: f64 = 30.0;
 
-/// How ids are chosen. By default every document has a new one.
+/// How ids are assigned. By default every document gets a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct IdConflicts {
-    /// New ids come in random order instead of one after another.
+    /// Assign new ids in random instead of ascending order.
     pub shuffled: bool,
-    /// Share of documents that get an id that came before, from 0 to 1.
+    /// Probability that a document gets an id that was assigned before, from 0 to 1.
     pub probability: f64,
-    /// A document whose id came before updates the earlier one instead of replacing it.
+    /// A document with an earlier id updates the earlier document instead of replacing it.
     pub update: bool,
-    /// From 0 (any earlier id is as likely) to 1 (recent ids are much likelier).
+    /// Preference for recent ids, from 0 (all earlier ids are equally likely) to 1 (recent ids are much more likely).
     pub recency: f64,
 }
 
-/// What decides all random choices, together with the rules.
+/// What seeds the random choices of one client for one file.
 #[derive(Debug, Clone, Copy)]
 pub struct IdSeed<'a> {
     /// The race's seed.
     pub seed: u64,
     /// Name of the task.
     pub task: &'a str,
-    /// Which of the task's clients.
+    /// Number of the client within the task, from 0.
     pub client: u32,
-    /// Which of the task's files.
+    /// Index of the file within the task, from 0.
     pub file: usize,
 }
 
-/// Action lines with ids, for one client's documents of one file.
+/// Generates action lines with ids for the documents of one client in one file.
 #[derive(Debug, Clone)]
 pub struct IdActionLines {
-    /// Action lines up to the id.
+    /// Action line of an index action, up to the id.
     index: Vec<u8>,
+    /// Action line of an update action, up to the id.
     update: Vec<u8>,
     first: u64,
     order: Option<Permutation>,
     conflicts: IdConflicts,
     random: Random,
-    /// New ids handed out since the last start.
+    /// New ids assigned in the current pass.
     used: u64,
 }
 
 impl IdActionLines {
-    /// IdActionLines out of `range`, which is the client's own, for documents of the index whose name is `index` as JSON, quotes
-    /// included. The range must have as many ids as there are documents in one pass.
+    /// Creates a generator of ids in `range`, which belongs to this client alone. `index` is the name of the index as a
+    /// JSON string, quotes included. The range must have as many ids as one pass has documents.
     #[must_use]
     pub fn new(index: &str, range: &Range<u64>, conflicts: IdConflicts, seed: IdSeed) -> Self {
         let action = |verb: &str| format!("{{\"{verb}\":{{\"_index\":{index},\"_id\":\"").into_bytes();
@@ -60,27 +61,27 @@ impl IdActionLines {
         Self { index, update, first: range.start, order, conflicts, random, used: 0 }
     }
 
-    /// Begins another pass: the same new ids in the same order, while chance goes on.
+    /// Starts another pass with the same new ids in the same order; random choices continue their sequence.
     pub(crate) fn restart(&mut self) {
         self.used = 0;
     }
 
-    /// Bytes that action line and update add to a document at most.
+    /// Upper bound of the bytes that are added to a document.
     pub(crate) fn overhead(&self) -> usize {
         self.update.len() + 20 + b"\"}}\n".len() + b"{\"doc\":}\n".len()
     }
 
-    /// Appends action and document; `document` is one line without its newline.
+    /// Appends an action line and `document`, a line without its newline.
     pub(crate) fn append(&mut self, document: &[u8], body: &mut Vec<u8>) {
-        let again = self.used > 0 && unit(&mut self.random) < self.conflicts.probability;
-        let number = if again {
+        let repeats = self.used > 0 && unit(&mut self.random) < self.conflicts.probability;
+        let number = if repeats {
             self.earlier()
         } else {
             self.used += 1;
             self.used - 1
         };
         let id = self.first + self.order.as_ref().map_or(number, |order| order.at(number));
-        let update = again && self.conflicts.update;
+        let update = repeats && self.conflicts.update;
         body.extend_from_slice(if update { &self.update } else { &self.index });
         write_id(id, body);
         body.extend_from_slice(b"\"}}\n");
@@ -94,8 +95,8 @@ impl IdActionLines {
         }
     }
 
-    /// Which of the ids that came before comes again.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is no larger
+    /// Chooses the earlier id that repeats.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a count is not larger than the count
     fn earlier(&mut self) -> u64 {
         if self.conflicts.recency <= 0.0 {
             return below(self.used, &mut self.random);
@@ -105,7 +106,7 @@ impl IdActionLines {
     }
 }
 
-/// At least ten digits.
+/// Appends an id, padded to ten digits as in Rally.
 fn write_id(id: u64, body: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(id).as_bytes();
@@ -113,13 +114,13 @@ fn write_id(id: u64, body: &mut Vec<u8>) {
     body.extend_from_slice(digits);
 }
 
-/// A seeded order of the numbers below a count that takes no memory, where a shuffled list of a large corpus would
-/// take gigabytes: a Feistel network on the next power of two (Luby, Rackoff: How to construct pseudorandom
-/// permutations from pseudorandom functions, 1988), walked until it comes back into the range.
+/// A seeded permutation of the numbers below a count, in constant memory; a shuffled list would take gigabytes for a
+/// large corpus. A Feistel network on the next power of two (Luby, Rackoff: How to construct pseudorandom permutations
+/// from pseudorandom functions, 1988), applied until the result is below the count (cycle walking).
 #[derive(Debug, Clone)]
 struct Permutation {
     count: u64,
-    /// Bits of the lower half of a number; the upper half has as many or one fewer.
+    /// Bits of the lower half of a number; the upper half has the same number of bits or one fewer.
     low_bits: u32,
     high_bits: u32,
     keys: [u64; 4],
@@ -132,19 +133,19 @@ impl Permutation {
         Self { count, low_bits: bits - high_bits, high_bits, keys: std::array::from_fn(|_| random.next()) }
     }
 
-    /// What stands at `position`, which is below the count (any other is mapped somewhere, and ends, too).
+    /// The number at `position`, which should be below the count; the loop ends for any position.
     fn at(&self, position: u64) -> u64 {
         let mut number = position;
         loop {
-            number = self.round_trip(number);
+            number = self.permute_once(number);
             if number < self.count || position >= self.count {
                 return number;
             }
         }
     }
 
-    /// An even number of rounds, after which the halves have their widths again.
-    fn round_trip(&self, number: u64) -> u64 {
+    /// Applies an even number of rounds, so that the halves end with their original widths.
+    fn permute_once(&self, number: u64) -> u64 {
         let (mut bits, mut other) = (self.low_bits, self.high_bits);
         let (mut high, mut low) = (number >> bits, number & mask(bits));
         for key in self.keys {
@@ -167,24 +168,25 @@ fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// A number in [0, 1).
+/// A uniform number in [0, 1).
 fn unit(random: &mut Random) -> f64 {
     (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number below `bound`, by multiplication (Lemire 2019, without its rejection step: the bias is below `bound`/2^64).
-#[allow(clippy::cast_possible_truncation)] // what is left after the shift fits
+/// A uniform number below `bound`, by multiplication (Lemire: Fast random integer generation in an interval, 2019)
+/// without the rejection step: the bias is below `bound`/2^64.
+#[allow(clippy::cast_possible_truncation)] // the shifted value fits
 fn below(bound: u64, random: &mut Random) -> u64 {
     ((u128::from(random.next()) * u128::from(bound)) >> 64) as u64
 }
 
-/// A number from the exponential distribution with mean 1.
+/// An exponentially distributed number with mean 1.
 fn exponential(random: &mut Random) -> f64 {
     -logarithm(1.0 - unit(random))
 }
 
-/// Natural logarithm of a normal number above 0, by basic arithmetic only: the one of a library could differ from
-/// machine to machine.
+/// Natural logarithm of a normal number above 0, by basic arithmetic only: the result of a library may differ between
+/// machines.
 fn logarithm(number: f64) -> f64 {
     const FRACTION: u64 = (1 << 52) - 1;
     let bits = number.to_bits();
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_holds_every_number_once() {
+    fn a_permutation_contains_every_number_once() {
         for count in (0..70).chain([100, 1000, 4095, 4096, 4097, 100_000]) {
             let order = Permutation::new(count, &mut random());
             let mut numbers: Vec<u64> = (0..count).map(|position| order.at(position)).collect();
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_logarithm_is_that_of_the_library() {
+    fn the_logarithm_agrees_with_the_library() {
         let mut numbers = random();
         for _ in 0..100_000 {
             let number = 1.0 - unit(&mut numbers);
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_have_ten_digits_or_more() {
+    fn ids_have_at_least_ten_digits() {
         for (id, text) in [(0, "0000000000"), (42, "0000000042"), (12_345_678_901, "12345678901")] {
             let mut body = Vec::new();
             write_id(id, &mut body);

@@ -1,18 +1,18 @@
-//! Corpora: from an archive or a seed to bulk bodies on the wire.
+//! Corpora: from an archive or a seed to bulk bodies.
 //!
 //! Everything here is pure and synchronous: files and seeds in, bytes out; no clock, no network, no async.
 //!
 //! # Layout
 //!
-//! | file | what |
+//! | file or folder | holds |
 //! | --- | --- |
-//! | [`unpack`](mod@unpack) | archives to the plain file, counting lines on the way: one file per kind |
-//! | `offsets` | Rally's `<file>.offset` table: where every 50,000th line starts |
-//! | [`line_file`] | [`LineFile`]: a mapped ndjson file with that table |
-//! | [`partition`] | which documents belong to which client (Rally's bounds) |
-//! | [`bulk`] | [`BulkReader`]: bulk bodies of one client; the hot path of indexing |
-//! | [`ids`] | [`IdActionLines`]: action lines with ids that come again |
-//! | [`generate`](mod@generate) | seeded generators, one file (or folder) each, and their registry |
+//! | [`unpack`](mod@unpack) | unpacks archives and counts their lines |
+//! | `offsets` | the offset table of a data file, in Rally's format |
+//! | [`line_file`] | [`LineFile`]: a memory-mapped ndjson file with its offset table |
+//! | [`partition`] | which documents each client reads, as in Rally |
+//! | [`bulk`] | [`BulkReader`]: builds the bulk bodies of one client; the hot path of indexing |
+//! | [`ids`] | [`IdActionLines`]: action lines with ids, some of which repeat |
+//! | [`generate`](mod@generate) | generates corpora from a seed; one file or folder per generator |
 //! | `writer` | writes a data file: disk space check, fsync, rename; for unpacking and generating |
 //! | `temporary` | temporary files beside the file that they become |
 //! | [`checksum`] | [`crc32c`] of a file |

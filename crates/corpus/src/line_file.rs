@@ -1,4 +1,4 @@
-//! A mapped ndjson file that finds any of its lines quickly.
+//! A memory-mapped ndjson file with quick access to any line.
 
 use std::fs::File;
 use std::ops::Range;
@@ -9,9 +9,9 @@ use memmap2::{Advice, Mmap};
 use crate::error::CorpusError;
 use crate::offsets::OffsetTable;
 
-/// A data file in memory (by map, so that the page cache is the only copy), with the start of every 50,000th line.
+/// A memory-mapped data file, so that the page cache is the only copy, with the offset of every 50,000th line.
 ///
-/// Shared between threads as `Arc<LineFile>`; nothing in it changes after opening.
+/// Immutable; threads share it as `Arc<LineFile>`.
 #[derive(Debug)]
 pub struct LineFile {
     path: PathBuf,
@@ -20,9 +20,8 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Maps `path` and learns where its lines are: from the side file `<path>.offset` if that is not older than the
-    /// data and agrees with it, else by reading the file once, after which the side file is written (where the
-    /// folder allows it; without it the next opening reads the data again).
+    /// Maps a file and loads its offset table from `<path>.offset`, if that is not older than the data and agrees with
+    /// it. Otherwise reads the file once to build the table and stores it, if the folder is writable.
     ///
     /// # Errors
     ///
@@ -42,7 +41,7 @@ impl LineFile {
         Ok(Self { path: path.to_path_buf(), map, table })
     }
 
-    /// The file's name, as given to [`LineFile::open`].
+    /// The path given to [`LineFile::open`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -72,22 +71,21 @@ impl LineFile {
         self.table.lines()
     }
 
-    /// Byte offset at which `line` (from 0) starts; for `line == lines()` that is where the last line ends. `None`
-    /// beyond. Costs a scan of 50,000 lines at most.
+    /// Byte offset of the start of `line`, from 0; for `line == lines()` the end of the last line; `None` beyond. Scans
+    /// at most 50,000 lines.
     #[must_use]
     pub fn line_start(&self, line: u64) -> Option<u64> {
         if line > self.lines() {
             return None;
         }
-        let (known, start) = self.table.nearest(line);
-        let Some(ahead) = (line - known).checked_sub(1) else { return Some(start) };
-        let rest = self.map.get(usize::try_from(start).ok()?..)?;
+        let nearest = self.table.nearest(line);
+        let Some(ahead) = (line - nearest.line).checked_sub(1) else { return Some(nearest.offset) };
+        let rest = self.map.get(usize::try_from(nearest.offset).ok()?..)?;
         let newline = memchr::memchr_iter(b'\n', rest).nth(usize::try_from(ahead).ok()?)?;
-        Some(start + newline as u64 + 1)
+        Some(nearest.offset + newline as u64 + 1)
     }
 
-    /// The bytes of `lines` lines from `first_line` (from 0), newlines included. What lies beyond the last line is
-    /// left out, so the slice may be shorter or empty.
+    /// The bytes of `lines` lines from `first_line` (from 0), newlines included; fewer at the end of the file.
     #[must_use]
     pub fn slice(&self, first_line: u64, lines: u64) -> &[u8] {
         let last = first_line.saturating_add(lines).min(self.lines());
@@ -96,26 +94,17 @@ impl LineFile {
         &self.map[Self::range(start, end)]
     }
 
-    /// First byte after the last line.
+    /// Offset of the first byte after the last line.
     pub(crate) fn end(&self) -> u64 {
         self.table.end()
     }
 
-    /// Tells the system that the file will be read from front to back: more read-ahead. Only a hint.
+    /// Tells the kernel that the file is read sequentially, so that it reads further ahead.
     pub fn advise_sequential(&self) {
         hint(&self.map, Advice::Sequential);
     }
 
-    /// Asks the system to bring these bytes (not lines) into memory. Only a hint; a range beyond the file is cut.
-    pub fn advise_willneed(&self, bytes: Range<u64>) {
-        let bytes = Self::range(bytes.start.min(self.len()), bytes.end.min(self.len()));
-        if !bytes.is_empty() {
-            // Nothing depends on the hint being taken.
-            let _hint = self.map.advise_range(Advice::WillNeed, bytes.start, bytes.len());
-        }
-    }
-
-    /// Offsets inside the map always fit the address space.
+    /// Converts a range of offsets in the map, which always fit the address space.
     fn range(start: u64, end: u64) -> Range<usize> {
         usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
@@ -123,7 +112,7 @@ impl LineFile {
 
 fn hint(map: &Mmap, advice: Advice) {
     if !map.is_empty() {
-        // Nothing depends on the hint being taken.
+        // The kernel may ignore the hint.
         let _hint = map.advise(advice);
     }
 }
@@ -132,8 +121,8 @@ fn hint(map: &Mmap, advice: Advice) {
 #[allow(unsafe_code)]
 pub(crate) fn map(path: &Path) -> Result<Mmap, CorpusError> {
     let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
-    // SAFETY: a map is undefined if another process changes the file under it. Corpora are written under a temporary
-    // name and renamed (`output`), so a mapped file is replaced, never changed in place, by this program; the bytes
-    // are only ever used as opaque bytes, never as text or structures whose validity could break.
+    // SAFETY: the behaviour is undefined if another process changes the file while it is mapped. This program writes
+    // corpora under a temporary name and renames them (`writer`), so that it replaces mapped files and never changes
+    // them in place. The bytes are used as opaque bytes only, never as text or structures with invariants.
     unsafe { Mmap::map(&file) }.map_err(|cause| CorpusError::read(path, cause))
 }

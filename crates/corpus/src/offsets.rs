@@ -1,40 +1,50 @@
-//! The offset table of a data file: where every 50,000th line starts, and how many lines there are.
+//! The offset table of a data file: the offset of every 50,000th line, and the number of lines.
 //!
-//! Stored beside the data as `<file>.offset` in Rally's text format, one `line;byteoffset` per row, where the offset
-//! is that of the first byte after so many lines. Our tables end with one more row for the total, which Rally reads
-//! without noticing; Rally's tables lack it, so the lines after the last row are counted when one is read.
+//! Stored beside the data as `<file>.offset` in Rally's text format, one `line;byteoffset` per row, where the offset is
+//! that of the first byte after that many lines. Pacenote adds a row for the total, which Rally ignores. Rally's tables
+//! lack that row, so the lines after the last row are counted when such a table is read.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Lines from one row to the next; Rally's figure.
+/// Lines between two rows, as in Rally.
 pub(crate) const STRIDE: u64 = 50_000;
 
-/// Newlines are first counted in pieces of this size, which stay in the first-level cache, and only a piece in
-/// which a row falls is walked line by line.
-const PIECE: usize = 16 * 1024;
+/// Newlines are counted in chunks of this size, which fit the first-level cache; only a chunk with the start of a row
+/// is searched line by line. In bytes.
+const CHUNK_SIZE: usize = 16 * 1024;
 
-/// Rows looked up in the data when a table is read; checking all of a large file would touch thousands of cold pages.
-const PROBES: usize = 32;
+/// Number of rows that are checked against the data when a table is read; checking every row of a large file would read
+/// thousands of cold pages.
+const CHECKED_ROWS: usize = 32;
 
-/// Where lines start.
+/// The offsets of the lines of a data file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OffsetTable {
     /// Entry `i` is the byte offset of line `(i + 1) * STRIDE`.
     starts: Vec<u64>,
-    /// Lines in the file; blank lines at its very end are not counted.
+    /// Lines of the file, without blank lines at its end.
     lines: u64,
-    /// First byte after the last counted line.
+    /// Offset of the first byte after the last counted line.
     end: u64,
+}
+
+/// The start of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LineStart {
+    /// Number of the line, from 0.
+    pub(crate) line: u64,
+    /// Offset of its first byte.
+    pub(crate) offset: u64,
 }
 
 impl OffsetTable {
     /// Counts the lines of `data`.
     pub(crate) fn scan(data: &[u8]) -> Self {
         let mut counter = LineCounter::default();
-        counter.feed(data);
+        counter.update(data);
         counter.finish()
     }
 
@@ -46,26 +56,26 @@ impl OffsetTable {
         self.end
     }
 
-    /// The last known line start at or before `line`, as (line, byte offset).
-    pub(crate) fn nearest(&self, line: u64) -> (u64, u64) {
+    /// The last known start of a line at or before `line`.
+    pub(crate) fn nearest(&self, line: u64) -> LineStart {
         if line >= self.lines {
-            return (self.lines, self.end);
+            return LineStart { line: self.lines, offset: self.end };
         }
         let rows = line / STRIDE;
         let row = rows.checked_sub(1).and_then(|row| self.starts.get(usize::try_from(row).ok()?));
-        row.map_or((0, 0), |start| (rows * STRIDE, *start))
+        row.map_or(LineStart::default(), |offset| LineStart { line: rows * STRIDE, offset: *offset })
     }
 
-    /// The name of the side file of `data`.
-    pub(crate) fn side_file(data: &Path) -> PathBuf {
+    /// The path of the offset table of a data file.
+    pub(crate) fn path_of(data: &Path) -> PathBuf {
         let mut name = OsString::from(data);
         name.push(".offset");
         PathBuf::from(name)
     }
 
-    /// Reads the side file of `data_file` if it is not older than the data and agrees with the `data` in it.
+    /// Loads the stored table of `data_file`, if it is not older than the file and agrees with its `data`.
     pub(crate) fn load(data_file: &Path, data: &[u8]) -> Option<Self> {
-        let side = Self::side_file(data_file);
+        let side = Self::path_of(data_file);
         let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
         if written(&side).ok()? < written(data_file).ok()? {
             return None;
@@ -73,15 +83,15 @@ impl OffsetTable {
         Self::parse(&fs::read_to_string(&side).ok()?, data)
     }
 
-    /// Writes the side file of `data_file`, atomically.
+    /// Stores the table beside `data_file`, atomically.
     pub(crate) fn store(&self, data_file: &Path) -> io::Result<()> {
-        let side = Self::side_file(data_file);
+        let side = Self::path_of(data_file);
         let mut temp = crate::temporary::create_beside(&side)?;
-        temp.write_all(self.text().as_bytes())?;
+        temp.write_all(self.to_text().as_bytes())?;
         temp.persist(&side).map(|_| ()).map_err(|failed| failed.error)
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let rows = (1..).map(|row| row * STRIDE).zip(self.starts.iter().copied());
         let total = (!self.lines.is_multiple_of(STRIDE)).then_some((self.lines, self.end));
         rows.chain(total).fold(String::new(), |mut text, (line, start)| {
@@ -96,7 +106,7 @@ impl OffsetTable {
         for row in text.lines() {
             let (next_line, next_start) = row.split_once(';')?;
             let (next_line, next_start): (u64, u64) = (next_line.parse().ok()?, next_start.parse().ok()?);
-            // A row out of step is only allowed as the last one: the total.
+            // Only the last row, the total, may differ from the stride.
             if !line.is_multiple_of(STRIDE)
                 || next_line <= line
                 || next_line > line + STRIDE
@@ -110,7 +120,7 @@ impl OffsetTable {
             }
         }
         let tail = Self::scan(data.get(usize::try_from(start).ok()?..)?);
-        // More lines than belong after the last row mean that the table is of another, shorter file.
+        // Too many lines after the last row: the table belongs to another, shorter file.
         if tail.lines >= STRIDE
             || (!line.is_multiple_of(STRIDE) && tail.lines > 0)
             || !table.fits(start, data)
@@ -122,13 +132,13 @@ impl OffsetTable {
         Some(table)
     }
 
-    /// Whether `last` stands right after a line end, and the strides between rows (probes of them, spread evenly) hold
-    /// as many lines as they should: rows that stand after the wrong line end would repeat and lose documents unseen.
+    /// Whether `last` follows the end of a line, and a sample of the strides between rows have as many lines as they
+    /// should: with wrong offsets, documents would be repeated or skipped unnoticed.
     fn fits(&self, last: u64, data: &[u8]) -> bool {
         let at = |start: u64| usize::try_from(start).ok();
         let whole = last == data.len() as u64; // a last line may lack its newline
         let begins_line = last == 0 || at(last).and_then(|start| data.get(start - 1)) == Some(&b'\n');
-        let step = self.starts.len().div_ceil(PROBES).max(1);
+        let step = self.starts.len().div_ceil(CHECKED_ROWS).max(1);
         let strides = (0..self.starts.len()).step_by(step).map(|row| {
             let begin = row.checked_sub(1).map_or(0, |before| self.starts[before]);
             (begin, self.starts[row])
@@ -145,48 +155,52 @@ impl OffsetTable {
     }
 }
 
-/// Counts lines while their bytes pass by, in any pieces.
+/// Counts the lines of data that arrives in chunks of any size.
 #[derive(Debug, Default)]
 pub(crate) struct LineCounter {
     starts: Vec<u64>,
     newlines: u64,
     bytes: u64,
-    /// How many newlines the stream ends with at present.
-    ending: u64,
+    /// Newlines at the end of the data so far.
+    trailing_newlines: u64,
 }
 
 impl LineCounter {
-    /// Lines finished so far.
+    /// Complete lines so far.
     pub(crate) fn lines(&self) -> u64 {
         self.newlines
     }
 
-    /// Bytes seen so far.
+    /// Bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    pub(crate) fn feed(&mut self, data: &[u8]) {
-        for piece in data.chunks(PIECE) {
-            let found = memchr::memchr_iter(b'\n', piece).count() as u64;
-            let to_row = STRIDE - self.newlines % STRIDE; // a piece is shorter than STRIDE, so it holds one row at most
+    pub(crate) fn update(&mut self, data: &[u8]) {
+        for chunk in data.chunks(CHUNK_SIZE) {
+            let found = memchr::memchr_iter(b'\n', chunk).count() as u64;
+            let to_row = STRIDE - self.newlines % STRIDE; // a chunk is shorter than STRIDE lines, so that it contains the start of at most one row
             if found >= to_row {
                 let nth = usize::try_from(to_row - 1).unwrap_or(usize::MAX);
-                let at = memchr::memchr_iter(b'\n', piece).nth(nth).unwrap_or_default();
+                let at = memchr::memchr_iter(b'\n', chunk).nth(nth).unwrap_or_default();
                 self.starts.push(self.bytes + at as u64 + 1);
             }
             self.newlines += found;
-            self.bytes += piece.len() as u64;
+            self.bytes += chunk.len() as u64;
         }
-        let ending = data.iter().rev().take_while(|byte| **byte == b'\n').count();
-        let before = if ending == data.len() { self.ending } else { 0 };
-        self.ending = before + ending as u64;
+        let trailing_newlines = data.iter().rev().take_while(|byte| **byte == b'\n').count();
+        let before = if trailing_newlines == data.len() { self.trailing_newlines } else { 0 };
+        self.trailing_newlines = before + trailing_newlines as u64;
     }
 
     pub(crate) fn finish(mut self) -> OffsetTable {
-        let open_line = u64::from(self.ending == 0 && self.bytes > 0);
+        let open_line = u64::from(self.trailing_newlines == 0 && self.bytes > 0);
         // A file of nothing but newlines has no lines at all; else the first newline ends the last line.
-        let blank = if self.ending == self.bytes { self.ending } else { self.ending.saturating_sub(1) };
+        let blank = if self.trailing_newlines == self.bytes {
+            self.trailing_newlines
+        } else {
+            self.trailing_newlines.saturating_sub(1)
+        };
         let lines = self.newlines + open_line - blank;
         self.starts.truncate(usize::try_from(lines / STRIDE).unwrap_or(usize::MAX));
         let mut table = OffsetTable { starts: self.starts, lines, end: self.bytes - blank };
@@ -206,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_in_any_pieces() {
+    fn counts_lines_in_chunks_of_any_size() {
         let data = numbered(120_000);
         let whole = OffsetTable::scan(&data);
         assert_eq!((whole.lines, whole.end, whole.starts.len()), (120_000, data.len() as u64, 2));
@@ -216,13 +230,13 @@ mod tests {
         }
         for size in [1, 7, 4096, 16_384, 100_001] {
             let mut counter = LineCounter::default();
-            data.chunks(size).for_each(|piece| counter.feed(piece));
-            assert_eq!(counter.finish(), whole, "pieces of {size}");
+            data.chunks(size).for_each(|chunk| counter.update(chunk));
+            assert_eq!(counter.finish(), whole, "chunks of {size}");
         }
     }
 
     #[test]
-    fn ends_of_files() {
+    fn blank_lines_at_the_end_do_not_count() {
         for (text, lines, end) in [
             ("", 0, 0),
             ("\n", 0, 0),
@@ -238,20 +252,24 @@ mod tests {
     }
 
     #[test]
-    fn text_and_back() {
+    fn a_stored_table_is_read_back() {
         for lines in [0, 1, 49_999, 50_000, 50_001, 100_000, 123_456] {
             for cut in [0, 1] {
                 let mut data = numbered(lines);
                 data.truncate(data.len().saturating_sub(cut)); // without the last newline
                 let table = OffsetTable::scan(&data);
                 assert_eq!(table.lines, lines);
-                assert_eq!(OffsetTable::parse(&table.text(), &data), Some(table), "{lines} lines, cut {cut}");
+                assert_eq!(
+                    OffsetTable::parse(&table.to_text(), &data),
+                    Some(table),
+                    "{lines} lines, cut {cut}"
+                );
             }
         }
     }
 
     #[test]
-    fn reads_a_table_without_total_as_rally_writes_it() {
+    fn reads_a_table_of_rally_which_has_no_total() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
         let text = format!("50000;{}\n100000;{}\n", table.starts[0], table.starts[1]);
@@ -263,18 +281,18 @@ mod tests {
     }
 
     #[test]
-    fn refuses_tables_of_another_file() {
+    fn rejects_tables_of_another_file() {
         let data = numbered(120_000);
         let table = OffsetTable::scan(&data);
         let (one, two) = (table.starts[0], table.starts[1]);
         for text in [
-            String::new(),                                                // far too few rows
+            String::new(),                                                // too few rows
             format!("50000;{one}\n"),                                     // one row missing
-            format!("50000;{}\n100000;{two}\n", one + 1),                 // not at a line start
+            format!("50000;{}\n100000;{two}\n", one + 1),                 // not at the start of a line
             format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)), // at the wrong line
-            format!("100000;{two}\n"),                                    // out of step
+            format!("100000;{two}\n"),                                    // not a multiple of the stride
             format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // total is not at the end
-            format!("50000;{two}\n100000;{one}\n"),                       // going back
+            format!("50000;{two}\n100000;{one}\n"),                       // decreasing offsets
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),
         ] {
@@ -282,12 +300,16 @@ mod tests {
         }
     }
 
+    fn start(line: u64, offset: u64) -> LineStart {
+        LineStart { line, offset }
+    }
+
     #[test]
-    fn nearest_is_at_or_before() {
+    fn the_nearest_line_start_is_at_or_before_the_line() {
         let table = OffsetTable::scan(&numbered(120_000));
-        assert_eq!(table.nearest(49_999), (0, 0));
-        assert_eq!(table.nearest(50_000), (50_000, table.starts[0]));
-        assert_eq!(table.nearest(119_999), (100_000, table.starts[1]));
-        assert_eq!(table.nearest(120_000), (120_000, table.end));
+        assert_eq!(table.nearest(49_999), start(0, 0));
+        assert_eq!(table.nearest(50_000), start(50_000, table.starts[0]));
+        assert_eq!(table.nearest(119_999), start(100_000, table.starts[1]));
+        assert_eq!(table.nearest(120_000), start(120_000, table.end));
     }
 }

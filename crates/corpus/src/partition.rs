@@ -1,16 +1,16 @@
-//! Which documents belong to which client.
+//! Partitions the documents of a corpus over the clients of a task, as Rally does.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The documents of client `client` (from 0) of `clients`, out of `documents`.
 ///
-/// Rally's formula, so that a client reads the same documents under both tools:
+/// Rally's formula, so that a client reads the same documents with both tools:
 /// `round(documents / clients * client)` to `round(documents / clients * (client + 1))` in double precision, where
-/// `round` is Python's (halves to the even neighbour). The ranges of all clients tile `0..documents` exactly: the
-/// product misses the true value by far less than one half for every count below 2^51.
+/// `round` is Python's (half to even). The ranges of all clients cover `0..documents` exactly: for every count below
+/// 2^51 the error of the product is far below one half.
 ///
-/// No clients, or a client beyond the last, own nothing: an empty range.
+/// The range is empty if there are no clients, or no such client.
 #[must_use]
 pub fn bounds(documents: u64, client: u32, clients: u32) -> Range<u64> {
     if client >= clients {
@@ -20,11 +20,11 @@ pub fn bounds(documents: u64, client: u32, clients: u32) -> Range<u64> {
     rounded(share * f64::from(client))..rounded(share * (f64::from(client) + 1.0))
 }
 
-/// The order in which client `client` reads files of these corpora (the number of each file's corpus): positions in
-/// `corpora`.
+/// The order in which client `client` reads the files of its corpora, as indices into `corpora`, which has the number
+/// of each file's corpus.
 ///
-/// Rally's: client i starts with corpus i modulo their number, and the corpora take turns file by file, so that
-/// clients fill all corpora from the beginning.
+/// As in Rally, client i starts with corpus i modulo their number and then takes one file of each corpus in turn, so
+/// that from the beginning all corpora are indexed.
 #[must_use]
 pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
     let known: Vec<u32> = BTreeSet::from_iter(corpora).into_iter().copied().collect();
@@ -41,8 +41,8 @@ pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
     order.into_iter().map(|(_, _, position)| position).collect()
 }
 
-/// How many documents the first `share` (in (0, 1]) of a client's bulks hold, where its parts hold `documents` each and
-/// no bulk spans two parts. The number of bulks is rounded up, as Rally does.
+/// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `documents` has the documents of each of
+/// its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
 #[must_use]
 pub fn share_of_bulks(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
     let bulk_size = u64::from(bulk_size.max(1));
@@ -56,14 +56,13 @@ pub fn share_of_bulks(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
     sum
 }
 
-/// The next whole number. A percentage is rarely exact in binary: what exceeds a whole number only by that is not
-/// rounded up.
+/// Rounds up, but not because of the binary representation of a percentage: an excess below 10^-12 is ignored.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // never negative, and below 2^53 by contract
 fn rounded_up(value: f64) -> u64 {
     (value - value * 1e-12).ceil() as u64
 }
 
-/// Python's `round` for a count.
+/// Rounds like Python's `round`.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // never negative, and below 2^53 by contract
 fn rounded(value: f64) -> u64 {
     value.round_ties_even() as u64
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_tile_the_documents() {
+    fn ranges_cover_all_documents() {
         let totals = [0, 1, 2, 3, 7, 10, 999, 1000, 1001, 11_396_503, 247_249_096, 1_170_000_007];
         for total in totals.into_iter().chain((0..500).map(|i| i * 7919 + 13)) {
             for clients in [1, 2, 3, 4, 7, 8, 10, 16, 33, 64, 100, 1000] {
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_go_to_the_even_neighbour_as_in_python() {
+    fn rounds_half_to_even_as_python_does() {
         // 5 / 2 = 2.5 → 2, 15 / 2 = 7.5 → 8, 10 / 4: 2.5, 5, 7.5 → 2, 5, 8
         assert_eq!(bounds(5, 0, 2), 0..2);
         assert_eq!(bounds(15, 0, 2), 0..8);
@@ -99,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_exist_owns_nothing() {
+    fn a_client_that_does_not_exist_has_no_documents() {
         assert!(bounds(10, 0, 0).is_empty());
         assert!(bounds(10, 4, 4).is_empty());
     }
 
     #[test]
-    fn clients_start_with_different_corpora_which_take_turns() {
+    fn clients_start_with_different_corpora_and_alternate() {
         // As Rally's create_readers orders them: three corpora of 1, 3 and 2 files.
         let corpora = [0, 1, 1, 1, 2, 2];
         assert_eq!(reading_order(&corpora, 0), [0, 1, 4, 2, 5, 3]);

@@ -1,5 +1,5 @@
-//! A data file being written: under a temporary name beside its target until it is whole, its lines counted as they
-//! pass, and the disk watched so that a corpus never fills it.
+//! Writes a data file under a temporary name beside its target until it is complete, counts its lines on the way, and
+//! checks the free space so that a corpus never fills the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,16 +11,16 @@ use crate::error::CorpusError;
 use crate::offsets::{LineCounter, OffsetTable};
 use crate::temporary::{create_beside, folder_of};
 
-/// What must stay free on the file system: enough for the engine beside us to go on writing its logs.
+/// Bytes that stay free on the file system, so that an engine on the same disk can go on writing its logs.
 const KEEP_FREE: u64 = 64 << 20;
 
-/// Bytes written from one look at the disk to the next.
+/// Bytes written between two checks of the free space.
 const CHECK_EVERY: u64 = 16 << 20;
 
-/// Bytes from one progress report to the next: about a hundred reports a second at the speed of a fast disk.
+/// Bytes between two progress reports: about a hundred reports a second on a fast disk.
 pub(crate) const REPORT_EVERY: u64 = 8 << 20;
 
-/// Tells the free bytes of the file system that holds a folder.
+/// Returns the free bytes of the file system of a folder.
 pub(crate) type FreeSpace = fn(&Path) -> io::Result<u64>;
 
 /// Free bytes for an ordinary user on the file system of `folder`.
@@ -29,8 +29,8 @@ pub(crate) fn free_space(folder: &Path) -> io::Result<u64> {
     Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 
-/// The file while it is written. Dropping it removes what was written.
-pub(crate) struct Output {
+/// Writes a data file. Dropping the writer removes the file.
+pub(crate) struct CorpusWriter {
     target: PathBuf,
     temp: NamedTempFile,
     counter: LineCounter,
@@ -38,7 +38,7 @@ pub(crate) struct Output {
     check_at: u64,
 }
 
-impl Output {
+impl CorpusWriter {
     pub(crate) fn create(target: &Path, free_space: FreeSpace) -> Result<Self, CorpusError> {
         let temp = create_beside(target).map_err(|cause| CorpusError::write(target, cause))?;
         let counter = LineCounter::default();
@@ -61,14 +61,14 @@ impl Output {
         self.counter.lines()
     }
 
-    /// Appends; callers bring large pieces, so there is no buffer here.
-    pub(crate) fn push(&mut self, data: &[u8]) -> Result<(), CorpusError> {
+    /// Appends data. There is no buffer: callers write large pieces.
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<(), CorpusError> {
         if self.bytes() >= self.check_at {
             self.check_disk()?;
             self.check_at = self.bytes() + CHECK_EVERY;
         }
         self.temp.as_file_mut().write_all(data).map_err(|cause| CorpusError::write(&self.target, cause))?;
-        self.counter.feed(data);
+        self.counter.update(data);
         Ok(())
     }
 
@@ -82,14 +82,14 @@ impl Output {
         Ok(())
     }
 
-    /// Brings the bytes to the disk. The file still has its temporary name.
-    pub(crate) fn seal(self) -> Result<SyncedFile, CorpusError> {
+    /// Syncs the data to the disk. The file keeps its temporary name.
+    pub(crate) fn sync(self) -> Result<SyncedFile, CorpusError> {
         self.temp.as_file().sync_all().map_err(|cause| CorpusError::write(&self.target, cause))?;
         Ok(SyncedFile { target: self.target, temp: self.temp.into_temp_path(), table: self.counter.finish() })
     }
 }
 
-/// A whole file that has not got its name yet. Dropping it removes the file.
+/// A complete file under its temporary name. Dropping it removes the file.
 pub(crate) struct SyncedFile {
     target: PathBuf,
     temp: TempPath,
@@ -101,13 +101,13 @@ impl SyncedFile {
         self.table.lines()
     }
 
-    /// Gives the file its name, replacing an older one, and writes its offset table.
-    pub(crate) fn publish(self) -> Result<PathBuf, CorpusError> {
-        // The old table goes first: it must not describe the new data even for a moment.
-        let _absent = fs::remove_file(OffsetTable::side_file(&self.target));
+    /// Renames the file to its final name, replacing an older file, and writes its offset table.
+    pub(crate) fn persist(self) -> Result<PathBuf, CorpusError> {
+        // The old table is removed first: it must never describe the new data.
+        let _absent = fs::remove_file(OffsetTable::path_of(&self.target));
         let target = self.target;
         self.temp.persist(&target).map_err(|failed| CorpusError::write(&target, failed.error))?;
-        // Both only save work later: a missing table is rebuilt, and a lost rename shows as a missing file.
+        // A missing table is rebuilt when the file is opened, and a lost rename shows as a missing file.
         let _rebuilt_on_open = self.table.store(&target);
         let _best_effort = File::open(folder_of(&target)).and_then(|folder| folder.sync_all());
         Ok(target)

@@ -1,4 +1,4 @@
-//! Appending text, numbers and dates to a line, without an allocation.
+//! Appends text, numbers and dates to a line without allocating.
 
 /// Appends text.
 #[inline]
@@ -12,7 +12,7 @@ pub(crate) fn number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Appends a number of `digits` digits, with zeros in front.
+/// Appends a number of at least `digits` digits, with leading zeros.
 #[inline]
 pub(crate) fn padded(out: &mut Vec<u8>, number: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
@@ -21,7 +21,7 @@ pub(crate) fn padded(out: &mut Vec<u8>, number: u64, digits: usize) {
     out.extend_from_slice(text);
 }
 
-/// Appends `value` / 10^`digits` as JSON libraries spell it: without needless zeros, but with one digit after the point.
+/// Appends `value` / 10^`digits` as JSON libraries format it: without trailing zeros, but with at least one decimal.
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, value: i64, digits: usize) {
     if value < 0 {
@@ -34,22 +34,23 @@ pub(crate) fn decimal(out: &mut Vec<u8>, value: i64, digits: usize) {
     out.push(b'.');
     out.resize(out.len() + digits - part.len(), b'0');
     out.extend_from_slice(part);
-    let spare = out.iter().rev().take(digits.saturating_sub(1)).take_while(|digit| **digit == b'0').count();
-    out.truncate(out.len() - spare);
+    let trailing =
+        out.iter().rev().take(digits.saturating_sub(1)).take_while(|digit| **digit == b'0').count();
+    out.truncate(out.len() - trailing);
 }
 
-/// Days since 1970 of a day that is spelled `yyyy-mm-dd`, for constants; 0 for other text.
+/// Days since 1970 of a date `yyyy-mm-dd`, for constants; 0 for other text.
 pub(crate) fn day_of(text: &str) -> u64 {
     let mut parts = text.split('-').map(|part| part.parse::<u64>().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0);
     let (year, month, day) = (next(), next(), next());
-    // Years and months counted from 1 March of the year 0, so that the leap day is the last of its year.
+    // Counts years and months from 1 March of the year 0, so that a leap day is the last day of its year.
     let (year, month) = if month < 3 { (year.wrapping_sub(1), month + 9) } else { (year, month - 3) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
     days.saturating_sub(719_469)
 }
 
-/// Year, month and day of a number of days since 1970.
+/// Converts days since 1970 to year, month and day.
 #[inline]
 pub(crate) fn date_of(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468; // since 1 March of the year 0
@@ -62,7 +63,7 @@ pub(crate) fn date_of(days: u64) -> (u64, u64, u64) {
     (era * 400 + year, month, day - first + 1)
 }
 
-/// Appends the day of a number of days since 1970 as `yyyy-mm-dd`.
+/// Appends days since 1970 as `yyyy-mm-dd`.
 #[inline]
 pub(crate) fn date(out: &mut Vec<u8>, days: u64) {
     let (year, month, day) = date_of(days);
@@ -71,12 +72,12 @@ pub(crate) fn date(out: &mut Vec<u8>, days: u64) {
     two(out, b'-', day);
 }
 
-/// Appends seconds since 1970 as `yyyy-mm-dd`, `between` and `hh:mm:ss`.
+/// Appends seconds since 1970 as `yyyy-mm-dd` and `hh:mm:ss` with `separator` separator them.
 #[inline]
-pub(crate) fn time(out: &mut Vec<u8>, seconds: u64, between: u8) {
+pub(crate) fn time(out: &mut Vec<u8>, seconds: u64, separator: u8) {
     date(out, seconds / 86_400);
     let of_day = seconds % 86_400;
-    two(out, between, of_day / 3600);
+    two(out, separator, of_day / 3600);
     two(out, b':', of_day / 60 % 60);
     two(out, b':', of_day % 60);
 }
@@ -99,14 +100,14 @@ fn two(out: &mut Vec<u8>, before: u8, number: u64) {
 mod tests {
     use super::*;
 
-    fn said(append: impl FnOnce(&mut Vec<u8>)) -> String {
+    fn appended(append: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = b"x".to_vec();
         append(&mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn decimals_have_one_digit_or_what_they_need() {
+    fn decimals_have_at_least_one_digit() {
         let cases = [
             (630, 2, "x6.3"),
             (0, 2, "x0.0"),
@@ -117,14 +118,14 @@ mod tests {
             (-3, 1, "x-0.3"),
         ];
         for (value, digits, expected) in cases {
-            assert_eq!(said(|out| decimal(out, value, digits)), expected);
+            assert_eq!(appended(|out| decimal(out, value, digits)), expected);
         }
-        assert_eq!(said(|out| padded(out, 42, 5)), "x00042");
-        assert_eq!(said(|out| padded(out, 123_456, 5)), "x123456");
+        assert_eq!(appended(|out| padded(out, 42, 5)), "x00042");
+        assert_eq!(appended(|out| padded(out, 123_456, 5)), "x123456");
     }
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         for (text, days) in [
             ("1970-01-01", 0),
             ("1998-05-01", 10_347),
@@ -133,10 +134,10 @@ mod tests {
             ("2016-03-01", 16_861),
         ] {
             assert_eq!(day_of(text), days);
-            assert_eq!(said(|out| date(out, days)), format!("x{text}"));
+            assert_eq!(appended(|out| date(out, days)), format!("x{text}"));
         }
-        assert!((0..60_000).all(|days| day_of(&said(|out| date(out, days))[1..]) == days));
-        assert_eq!(said(|out| time_millis(out, 1_333_481_217_033)), "x2012-04-03T19:26:57.033");
-        assert_eq!(said(|out| time(out, 1_420_072_482, b' ')), "x2015-01-01 00:34:42");
+        assert!((0..60_000).all(|days| day_of(&appended(|out| date(out, days))[1..]) == days));
+        assert_eq!(appended(|out| time_millis(out, 1_333_481_217_033)), "x2012-04-03T19:26:57.033");
+        assert_eq!(appended(|out| time(out, 1_420_072_482, b' ')), "x2015-01-01 00:34:42");
     }
 }

@@ -1,4 +1,4 @@
-//! Files whose documents are made one by one, by one thread or by many.
+//! Writes files whose documents are generated independently of each other, on one thread or many.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -8,43 +8,45 @@ use std::thread;
 use super::generator::FileSpec;
 use super::random::{Random, Streams, stream_of};
 
-/// Bytes handed to the sink at once, about.
-const PIECE: usize = 256 * 1024;
+/// Approximate size of a chunk of documents that is written to the sink, in bytes.
+const CHUNK_SIZE: usize = 256 * 1024;
 
-/// Pieces that a thread may be ahead of the sink.
-const AHEAD: usize = 2;
+/// Number of chunks that a thread may be ahead of the sink.
+const LOOKAHEAD: usize = 2;
 
-/// What a file holds. A document depends on its number and its own stream of random numbers alone, so any number of
-/// threads makes the same bytes.
+/// The documents of a file. A document depends only on its index and its own stream of random numbers, so that the
+/// bytes are the same for any number of threads.
 pub(crate) trait Documents: Sync {
-    /// Appends document `index`, one line.
+    /// Appends document `index` as one line.
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>);
 }
 
-/// A place in a file that every `period`-th document has, for what a query looks for.
+/// Selects every `period`-th document of a file, to place in it what a query of the track looks for.
 ///
-/// The periods of a corpus are near 1000 divided by how often it is wanted in the small file of the test mode.
+/// The periods are chosen so that a file of 1,000 documents, as in test mode, contains a few matches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Periodic {
+    /// Distance between two selected documents.
     pub(crate) period: u64,
+    /// Index of the first selected document.
     pub(crate) first: u64,
 }
 
 impl Periodic {
-    /// Of a document that has this place, how many had it before.
+    /// For a selected document, how many are selected before it.
     #[inline]
-    pub(crate) fn turn(self, index: u64) -> Option<u64> {
+    pub(crate) fn occurrence(self, index: u64) -> Option<u64> {
         (index % self.period == self.first).then(|| index / self.period)
     }
 
-    /// Whether a document has this place.
+    /// Whether the document is selected.
     #[inline]
-    pub(crate) fn has(self, index: u64) -> bool {
+    pub(crate) fn matches(self, index: u64) -> bool {
         index % self.period == self.first
     }
 }
 
-/// The streams of the documents of a file of a generator's `version`.
+/// The streams of random numbers for the documents of a file, for a `version` of its generator.
 pub(crate) fn streams(seed: u64, version: u32, file: &FileSpec) -> Streams {
     Streams::new(seed, &[u64::from(version), stream_of(&file.name)])
 }
@@ -57,64 +59,69 @@ pub(crate) fn write(
     threads: usize,
     sink: &mut dyn Write,
 ) -> io::Result<()> {
-    let work = Work { documents, count, streams, per_piece: per_piece(documents, count, streams) };
-    let pieces = count.div_ceil(work.per_piece);
-    let workers = u64::try_from(threads).unwrap_or(u64::MAX).min(pieces);
+    let work = FileWriter {
+        documents,
+        count,
+        streams,
+        documents_per_chunk: documents_per_chunk(documents, count, streams),
+    };
+    let chunks = count.div_ceil(work.documents_per_chunk);
+    let workers = u64::try_from(threads).unwrap_or(u64::MAX).min(chunks);
     if workers > 1 {
-        return work.together(workers, sink);
+        return work.write_parallel(workers, sink);
     }
-    let mut piece = Vec::new();
-    for number in 0..pieces {
-        work.make(number, &mut piece);
-        sink.write_all(&piece)?;
+    let mut chunk = Vec::new();
+    for number in 0..chunks {
+        work.generate_chunk(number, &mut chunk);
+        sink.write_all(&chunk)?;
     }
     Ok(())
 }
 
-/// Documents that fill a piece, about, by the first ones.
-fn per_piece(documents: &dyn Documents, count: u64, streams: Streams) -> u64 {
+/// Estimates from the first documents how many fill a chunk.
+fn documents_per_chunk(documents: &dyn Documents, count: u64, streams: Streams) -> u64 {
     let (mut sample, tried) = (Vec::new(), count.min(4));
     (0..tried).for_each(|index| documents.append(index, &mut streams.stream(index), &mut sample));
-    PIECE as u64 * tried / (sample.len() as u64).max(1) + 1
+    CHUNK_SIZE as u64 * tried / (sample.len() as u64).max(1) + 1
 }
 
-struct Work<'a> {
+struct FileWriter<'a> {
     documents: &'a dyn Documents,
     count: u64,
     streams: Streams,
-    per_piece: u64,
+    documents_per_chunk: u64,
 }
 
-impl Work<'_> {
-    fn range(&self, piece: u64) -> Range<u64> {
-        let start = piece * self.per_piece;
-        start..(start + self.per_piece).min(self.count)
+impl FileWriter<'_> {
+    fn range(&self, chunk: u64) -> Range<u64> {
+        let start = chunk * self.documents_per_chunk;
+        start..(start + self.documents_per_chunk).min(self.count)
     }
 
-    fn make(&self, number: u64, piece: &mut Vec<u8>) {
-        piece.clear();
+    fn generate_chunk(&self, number: u64, chunk: &mut Vec<u8>) {
+        chunk.clear();
         for index in self.range(number) {
-            self.documents.append(index, &mut self.streams.stream(index), piece);
+            self.documents.append(index, &mut self.streams.stream(index), chunk);
         }
     }
 
-    /// Each worker makes every `workers`-th piece; the sink takes them in turn, on this thread.
-    fn together(&self, workers: u64, sink: &mut dyn Write) -> io::Result<()> {
-        let pieces = self.count.div_ceil(self.per_piece);
+    /// Each worker generates every `workers`-th chunk; this thread writes them in order.
+    fn write_parallel(&self, workers: u64, sink: &mut dyn Write) -> io::Result<()> {
+        let chunks = self.count.div_ceil(self.documents_per_chunk);
         thread::scope(|scope| {
             let lines = (0..workers).map(|worker| {
-                let (full, filled) = sync_channel(AHEAD);
-                let (empty, emptied) = sync_channel(AHEAD + 1);
-                let numbers = (worker..pieces).step_by(usize::try_from(workers).unwrap_or(1));
+                let (full, filled) = sync_channel(LOOKAHEAD);
+                let (empty, emptied) = sync_channel(LOOKAHEAD + 1);
+                let numbers = (worker..chunks).step_by(usize::try_from(workers).unwrap_or(1));
                 scope.spawn(move || self.worker(numbers, &full, &emptied));
                 (filled, empty)
             });
-            // A worker ends by itself as soon as nobody takes its pieces any more.
+            // A worker ends when the receiver of its chunks is dropped.
             let lines: Vec<_> = lines.collect();
-            for (filled, empty) in lines.iter().cycle().take(usize::try_from(pieces).unwrap_or(usize::MAX)) {
-                let piece = filled.recv().map_err(|_| io::Error::other("a generating thread died"))?;
-                sink.write_all(&piece)?;
-                let _not_needed = empty.try_send(piece);
+            for (filled, empty) in lines.iter().cycle().take(usize::try_from(chunks).unwrap_or(usize::MAX)) {
+                let chunk = filled.recv().map_err(|_| io::Error::other("a generator thread panicked"))?;
+                sink.write_all(&chunk)?;
+                let _not_needed = empty.try_send(chunk);
             }
             Ok(())
         })
@@ -127,9 +134,9 @@ impl Work<'_> {
         emptied: &Receiver<Vec<u8>>,
     ) {
         for number in numbers {
-            let mut piece = emptied.try_recv().unwrap_or_default();
-            self.make(number, &mut piece);
-            if full.send(piece).is_err() {
+            let mut chunk = emptied.try_recv().unwrap_or_default();
+            self.generate_chunk(number, &mut chunk);
+            if full.send(chunk).is_err() {
                 return;
             }
         }
@@ -156,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_threads_makes_the_same_bytes() {
+    fn the_bytes_are_the_same_for_any_number_of_threads() {
         for count in [0, 1, 2, 20_000] {
             let alone = file(count, 1);
             assert_eq!(alone.split(|byte| *byte == b'\n').count() as u64, count + 1);
@@ -168,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sink_that_fails_ends_all_threads() {
+    fn a_failing_sink_ends_all_threads() {
         struct Full(usize);
         impl Write for Full {
             fn write(&mut self, data: &[u8]) -> io::Result<usize> {

@@ -114,10 +114,10 @@ struct Map {
 
 impl Map {
     fn point(&self, index: u64, random: &mut Random) -> Point {
-        if let Some(turn) = AT_73_KM.turn(index) {
+        if let Some(turn) = AT_73_KM.occurrence(index) {
             return POINTS_AT_73_KM[usize::try_from(turn % 3).unwrap_or(0)];
         }
-        let ((lon, lat), reach) = if NEAR_RING.has(index) {
+        let ((lon, lat), reach) = if NEAR_RING.matches(index) {
             (ISLANDS, DEGREE / 8)
         } else {
             let (lon, lat, reach, _) = PLACES[self.urn.draw(random)];

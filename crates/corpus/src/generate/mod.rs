@@ -1,13 +1,13 @@
-//! Seeded generators: corpora that need no download.
+//! Generates corpora from a seed, so that a race needs no download.
 //!
-//! A generator is one file (or folder) here and one line in the table `GENERATORS`. Its bytes depend on its version, the
-//! file's name, its number of documents and the seed, and on nothing else: no clock, no platform, no number of threads,
-//! no library whose update could change them (random numbers are our own, arithmetic is in integers). Whoever changes
-//! the bytes raises the version.
+//! A generator is one file or folder and one line in the table `GENERATORS`. Its bytes depend only on its version, the
+//! name of the file, the number of documents and the seed: not on the clock, the platform or the number of threads.
+//! Random numbers come from published algorithms (`random`), arithmetic uses integers. A change of the bytes raises the
+//! version.
 //!
-//! Each says in its own documentation what the operations of the track look for and how it is there. None holds data of
-//! the real corpora: fields, shapes, sizes and the literals that queries ask for are facts of the tracks, everything
-//! else is made of vocabularies of our own.
+//! The documentation of each generator says what the operations of its track search for and how the data provides it.
+//! No generator contains data of a public corpus: fields, shapes, sizes and the literals of queries are facts of the
+//! tracks, the rest comes from vocabularies of Pacenote.
 
 mod append;
 mod big5;
@@ -35,14 +35,14 @@ use std::thread;
 pub use generator::{FileSpec, Generator};
 
 use crate::error::CorpusError;
-use crate::writer::{Output, REPORT_EVERY, SyncedFile, free_space};
+use crate::writer::{CorpusWriter, REPORT_EVERY, SyncedFile, free_space};
 
-/// What to generate.
+/// The files to generate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorpusSpec {
-    /// The files, each by its own name: a track's own, or those of [`Generator::files`].
+    /// The files: those of a track, or of [`Generator::files`].
     pub files: Vec<FileSpec>,
-    /// Seed of all randomness.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -78,7 +78,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     GENERATORS.iter().map(|generator| generator.name())
 }
 
-/// How far generating has come.
+/// Progress of generating a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GenerateProgress {
     /// Documents written so far, in all files.
@@ -89,38 +89,38 @@ pub struct GenerateProgress {
     pub bytes: u64,
 }
 
-/// One file that was generated.
+/// A generated file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedFile {
     /// File name, without a folder.
     pub name: String,
-    /// Its documents, one per line.
+    /// Number of documents, one per line.
     pub documents: u64,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// A corpus that was generated.
+/// A generated corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedCorpus {
-    /// The generator's name.
+    /// Name of the generator.
     pub generator: &'static str,
-    /// The generator's version: same version and recipe, same bytes.
+    /// Version of the generator: the same version and spec give the same bytes.
     pub version: u32,
-    /// The files, in the recipe's order.
+    /// The files, in the order of the spec.
     pub files: Vec<GeneratedFile>,
 }
 
-/// Generates the files of a recipe into `folder`, each with its `.offset` side file.
+/// Generates the files of `spec` in `folder`, each with its offset table.
 ///
-/// The files get their names only when all of them are whole; on an error before that nothing is left. `progress` is
-/// called about every 8 MiB and at the end of each file; `Break` stops the work.
+/// The files get their final names when all of them are complete; after an error nothing is left. `progress` is called
+/// about every 8 MiB and at the end of each file; `Break` stops the work.
 ///
 /// # Errors
 ///
 /// [`CorpusError::Write`], [`CorpusError::DiskFull`] (64 MiB always stay free), [`CorpusError::Interrupted`];
-/// [`CorpusError::BadFileName`] for names that do not name one file each in `folder`; [`CorpusError::WrongCount`] for
-/// a defective generator.
+/// [`CorpusError::BadFileName`] for names that are not distinct plain file names; [`CorpusError::WrongCount`] for
+/// a generator that writes a different number of documents than announced.
 pub fn generate(
     generator: &dyn Generator,
     recipe: &CorpusSpec,
@@ -131,10 +131,10 @@ pub fn generate(
     let documents_total = recipe.files.iter().map(|file| file.documents).sum();
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut so_far = GenerateProgress { documents: 0, documents_total, bytes: 0 };
-    let (mut files, mut whole) = (Vec::new(), Vec::new());
+    let (mut files, mut complete) = (Vec::new(), Vec::new());
     for spec in &recipe.files {
         let target = folder.join(&spec.name);
-        let output = Output::create(&target, free_space)?;
+        let output = CorpusWriter::create(&target, free_space)?;
         let mut sink = Sink { output, before: so_far, progress, report_at: REPORT_EVERY, failure: None };
         let written = generator.write(spec, recipe.seed, threads, &mut sink).and_then(|()| sink.flush());
         if let Err(cause) = written {
@@ -142,26 +142,26 @@ pub fn generate(
         }
         so_far = sink.so_far();
         let bytes = sink.output.bytes();
-        let sealed = sink.output.seal()?;
-        if sealed.lines() != spec.documents {
-            let (announced, written) = (spec.documents, sealed.lines());
+        let synced = sink.output.sync()?;
+        if synced.lines() != spec.documents {
+            let (announced, written) = (spec.documents, synced.lines());
             return Err(CorpusError::WrongCount { path: target, announced, written });
         }
         files.push(GeneratedFile { name: spec.name.clone(), documents: spec.documents, bytes });
-        whole.push(sealed);
+        complete.push(synced);
     }
-    whole.into_iter().try_for_each(|file| SyncedFile::publish(file).map(|_| ()))?;
+    complete.into_iter().try_for_each(|file| SyncedFile::persist(file).map(|_| ()))?;
     Ok(GeneratedCorpus { generator: generator.name(), version: generator.version(), files })
 }
 
-/// Each name is one of a file, and of another file than the others.
+/// Checks that the names are plain file names and distinct.
 fn check_names(files: &[FileSpec], folder: &Path) -> Result<(), CorpusError> {
     let bad = |name: &str, reason| Err(CorpusError::BadFileName { path: folder.join(name), reason });
     for (index, FileSpec { name, .. }) in files.iter().enumerate() {
         let mut parts = Path::new(name).components();
         if !matches!((parts.next(), parts.next()), (Some(Component::Normal(only)), None) if only == name.as_str())
         {
-            return bad(name, "it is not the plain name of a file");
+            return bad(name, "it is not a plain file name");
         }
         if files[..index].iter().any(|earlier| earlier.name == *name) {
             return bad(name, "two files have this name");
@@ -170,9 +170,10 @@ fn check_names(files: &[FileSpec], folder: &Path) -> Result<(), CorpusError> {
     Ok(())
 }
 
-/// Takes a generator's bytes to the file and reports; a failure is kept aside, as `io::Error` could not carry it.
+/// Writes the bytes of a generator to the file and reports progress. A failure is kept in a field, since `io::Error`
+/// cannot carry it.
 struct Sink<'a> {
-    output: Output,
+    output: CorpusWriter,
     before: GenerateProgress,
     progress: &'a mut dyn FnMut(GenerateProgress) -> ControlFlow<()>,
     report_at: u64,
@@ -205,14 +206,14 @@ impl Sink<'_> {
 
 impl Write for Sink<'_> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.output.push(data).map_err(|failure| self.stop(failure))?;
+        self.output.write(data).map_err(|failure| self.stop(failure))?;
         if self.output.bytes() >= self.report_at {
             self.report().map_err(|failure| self.stop(failure))?;
         }
         Ok(data.len())
     }
 
-    /// The end of a file.
+    /// Reports the progress at the end of a file.
     fn flush(&mut self) -> io::Result<()> {
         self.report().map_err(|failure| self.stop(failure))
     }

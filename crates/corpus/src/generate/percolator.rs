@@ -1,8 +1,8 @@
 //! `percolator`: stored queries, nearly all of them the same one that waits for `ignore me`.
 //!
 //! One in a hundred is another query. Each document that the track percolates finds some from 1,000 documents on:
-//! `president bush`, `saddam hussein`, `hurricane katrina`, `google`, and the sentence on Ariel Sharon's stroke (queries
-//! on him, on Israel, on prime ministers).
+//! `president bush`, `saddam hussein`, `hurricane katrina`, `google`, and the sentence on Ariel Sharon's stroke
+//! (queries on him, on Israel, on prime ministers).
 
 use std::io::{self, Write};
 
@@ -41,11 +41,11 @@ struct Queries {
 impl Documents for Queries {
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
         text(out, "{\"query\": {\"match\": {\"body\": {\"query\": \"");
-        if let Some(turn) = WANTED.turn(index) {
+        if let Some(turn) = WANTED.occurrence(index) {
             let kind = &QUERIES[usize::try_from(turn % 5).unwrap_or(0)];
             // The first of each kind is its plainest.
             text(out, if turn < 5 { kind[0] } else { random.word(kind) });
-        } else if OTHER.has(index) {
+        } else if OTHER.matches(index) {
             self.topics.several(random.within(2..5), random, out);
         } else {
             text(out, "ignore me");

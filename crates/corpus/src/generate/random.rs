@@ -9,14 +9,14 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 /// generators, OOPSLA 2014).
 const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The number of a file's stream, from its name: FNV-1a, 64 bits.
+/// Hashes the name of a file to the number of its stream: FNV-1a, 64 bits.
 pub(crate) fn stream_of(name: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// xoshiro256++ 1.0 (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2019; public domain), seeded
-/// through `SplitMix64` as its authors advise.
+/// xoshiro256++ 1.0 (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2019), seeded by `SplitMix64` as
+/// its authors recommend.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
@@ -41,39 +41,39 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number below `bound` (0 for a bound of 0), by multiplication (Lemire 2019, without its rejection step: the
-    /// bias is below 2^-32 for the small bounds used here).
+    /// A number below `bound`; 0 for a bound of 0. By multiplication (Lemire: Fast random integer generation in an
+    /// interval, 2019) without the rejection step: for the small bounds used here the bias is below 2^-32.
     #[inline]
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         high(u64::from(low(self.next() >> 32)) * u64::from(bound))
     }
 
-    /// A number of `range`.
+    /// A number in `range`.
     #[inline]
     pub(crate) fn within(&mut self, range: Range<u32>) -> u64 {
         u64::from(range.start + self.below(range.end.saturating_sub(range.start)))
     }
 
-    /// True in `share` of 1000 cases.
+    /// Returns true with a probability of `share` / 1000.
     #[inline]
     pub(crate) fn permille(&mut self, share: u32) -> bool {
         self.below(1000) < share
     }
 
-    /// One of a list that is not empty.
+    /// An item of a list, which must not be empty.
     #[inline]
     pub(crate) fn one_of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(u32::try_from(list.len()).unwrap_or(u32::MAX)) as usize]
     }
 
-    /// One of a list of words that is not empty.
+    /// A word of a list, which must not be empty.
     #[inline]
     pub(crate) fn word(&mut self, list: &[&'static str]) -> &'static str {
         list[self.below(u32::try_from(list.len()).unwrap_or(u32::MAX)) as usize]
     }
 
-    /// A number around 0, at most `reach` away: the sum of four uniform ones, so nearly normal, with a standard deviation
-    /// of 0.29 of `reach`.
+    /// A number from -`reach` to `reach`: the sum of four uniform numbers, so approximately normal, with a standard
+    /// deviation of 0.29 × `reach`.
     #[inline]
     pub(crate) fn around(&mut self, reach: i64) -> i64 {
         let bits = self.next();
@@ -81,9 +81,9 @@ impl Random {
         (sum - 2 * 65_535) * reach / (2 * 65_535)
     }
 
-    /// A log-normal-like number with median 2^(`median` / 256): the exponent is a sum of four uniform numbers (mean
-    /// 0, standard deviation 0.58 doublings) times `spread`, and powers of two are joined by straight lines, since
-    /// the exponential of a library could differ from machine to machine.
+    /// An approximately log-normal number with median 2^(`median` / 256). The exponent is the sum of four uniform
+    /// numbers (mean 0, standard deviation 0.58 doublings) times `spread`. Between powers of two the result is
+    /// interpolated linearly, since a library's exponential may differ between machines.
     #[inline]
     pub(crate) fn skewed(&mut self, median: i64, spread: i64) -> u64 {
         let bits = self.next();
@@ -94,31 +94,31 @@ impl Random {
 }
 
 /// The upper half of a number.
-#[allow(clippy::cast_possible_truncation)] // what is left after the shift fits
+#[allow(clippy::cast_possible_truncation)] // the shifted value fits
 fn high(bits: u64) -> u32 {
     (bits >> 32) as u32
 }
 
 /// The lower half of a number.
-#[allow(clippy::cast_possible_truncation)] // cutting is the purpose
+#[allow(clippy::cast_possible_truncation)] // truncation is intended
 fn low(bits: u64) -> u32 {
     bits as u32
 }
 
-/// Byte `index` of a number, from the lowest.
+/// Byte `index` of a number, counted from the lowest.
 #[inline]
 pub(crate) fn byte_of(bits: u64, index: u32) -> u8 {
     (bits >> (8 * index)).to_le_bytes()[0]
 }
 
-/// The `index`-th 16 bits of a number, from the lowest.
+/// The `index`-th 16 bits of a number, counted from the lowest.
 #[inline]
-#[allow(clippy::cast_possible_truncation)] // cutting is the purpose
+#[allow(clippy::cast_possible_truncation)] // truncation is intended
 pub(crate) fn u16_of(bits: u64, index: u32) -> u16 {
     (bits >> (16 * index)) as u16
 }
 
-/// Many streams under one seed, quickly had: one for each document of a file.
+/// Independent streams under one seed that are cheap to create: one for each document of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Streams {
     base: u64,
@@ -130,7 +130,7 @@ impl Streams {
         Self { base: Random::new(seed, path).next() }
     }
 
-    /// Stream `index`. The streams are stretches of one sequence of `SplitMix64`, four numbers each.
+    /// Stream `index`, seeded with the four numbers at position 4 × `index` of one `SplitMix64` sequence.
     #[inline]
     pub(crate) fn stream(self, index: u64) -> Random {
         let step = 4_u64.wrapping_mul(SPLITMIX_STEP);
@@ -138,30 +138,30 @@ impl Streams {
     }
 }
 
-/// Draws an index in proportion to its weight from 16 random bits: a list of 65,536 places, each holding an index.
+/// Draws an index with a probability proportional to its weight, from 16 random bits: a table of 65,536 indices.
 ///
-/// Coarser than [`AliasTable`], but four draws from one random number. An index with less than its 65,536th share has one
-/// place or none.
+/// Coarser than [`AliasTable`], but one random number is enough for four draws. An index whose probability is below
+/// 1/65,536 has one entry or none.
 #[derive(Debug, Clone)]
 pub(crate) struct WeightTable {
-    places: Vec<u16>,
+    entries: Vec<u16>,
 }
 
 impl WeightTable {
-    /// For at most 65,536 weights that are not all zero.
+    /// Creates the table of at most 65,536 weights, which must not all be zero.
     pub(crate) fn new(weights: &[u64]) -> Self {
         let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
-        let (mut places, mut passed) = (Vec::with_capacity(1 << 16), 0_u128);
+        let (mut entries, mut running_total) = (Vec::with_capacity(1 << 16), 0_u128);
         for (index, weight) in (0_u16..=u16::MAX).zip(weights) {
-            passed += u128::from(*weight);
-            let end = usize::try_from((passed << 16) / total.max(1)).unwrap_or(0);
-            places.resize(end.max(places.len()), index);
+            running_total += u128::from(*weight);
+            let end = usize::try_from((running_total << 16) / total.max(1)).unwrap_or(0);
+            entries.resize(end.max(entries.len()), index);
         }
-        places.resize(1 << 16, 0);
-        Self { places }
+        entries.resize(1 << 16, 0);
+        Self { entries }
     }
 
-    /// For `count` ranks by Zipf's law with a flattened head: weights 1 / (rank + `flat`).
+    /// Creates the table of `count` ranks by the Zipf–Mandelbrot law: weights 1 / (rank + `flat`).
     pub(crate) fn zipf(count: usize, flat: u64) -> Self {
         let weights: Vec<u64> = (0..count as u64).map(|rank| (1 << 40) / (rank + flat)).collect();
         Self::new(&weights)
@@ -170,30 +170,30 @@ impl WeightTable {
     /// The index for 16 random bits.
     #[inline]
     pub(crate) fn pick(&self, bits: u16) -> usize {
-        usize::from(self.places[usize::from(bits)])
+        usize::from(self.entries[usize::from(bits)])
     }
 
-    /// An index, at the price of a whole random number.
+    /// Draws an index with a random number of its own.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Random) -> usize {
         self.pick(u16_of(random.next(), 3))
     }
 }
 
-/// Draws an index in proportion to its weight in constant time: Walker's alias method, built as Vose describes (A
-/// linear algorithm for generating random numbers with a given distribution, 1991), in integers.
+/// Draws an index with a probability proportional to its weight in constant time: Walker's alias method in integers,
+/// built as in Vose: A linear algorithm for generating random numbers with a given distribution, 1991.
 #[derive(Debug, Clone)]
 pub(crate) struct AliasTable {
-    /// Per column: the threshold below which the column itself is drawn, and the other index.
+    /// For each column: the threshold below which its own index is drawn, and the other index.
     columns: Vec<(u32, u32)>,
 }
 
 impl AliasTable {
-    /// For weights that are not all zero, fewer than 2^32 of them, with a sum below 2^64.
+    /// Creates the table of fewer than 2^32 weights, which must not all be zero and whose sum must be below 2^64.
     pub(crate) fn new(weights: &[u64]) -> Self {
         let count = weights.len() as u128;
         let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
-        // In units of 1/count of a column: a column is full at `total`.
+        // Each weight is scaled by `count`, so that a column is full at `total`.
         let mut mass: Vec<u128> = weights.iter().map(|weight| u128::from(*weight) * count).collect();
         let mut columns = vec![(u32::MAX, 0); weights.len()];
         let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);

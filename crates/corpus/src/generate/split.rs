@@ -1,8 +1,8 @@
-//! Sharing a number of documents out over the files of a corpus.
+//! Splits a number of documents over the files of a corpus.
 
 /// Splits `documents` in the proportion of `weights` by largest remainder (Hamilton's method): the parts add up to
-/// exactly `documents`, each is within one of its exact share, and `documents` equal to the sum of the weights gives
-/// the weights. Every part gets at least one document as soon as there are enough for all.
+/// exactly `documents`, each differs from its exact share by less than one, and `documents` equal to the sum of the
+/// weights gives the weights. Every part gets at least one document if there are enough for all.
 pub(crate) fn split(documents: u64, weights: &[u64]) -> Vec<u64> {
     let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
     if total == 0 {
@@ -21,7 +21,7 @@ pub(crate) fn split(documents: u64, weights: &[u64]) -> Vec<u64> {
     parts
 }
 
-/// Gives every empty part one document of the largest part.
+/// Moves one document of the largest part to every empty part.
 fn fill_empty(parts: &mut [u64]) {
     while let Some(empty) = parts.iter().position(|part| *part == 0) {
         let Some(largest) = (0..parts.len()).max_by_key(|index| parts[*index]) else { return };
@@ -38,7 +38,7 @@ mod tests {
         [2_708_746, 9_697_882, 13_053_463, 17_647_279, 10_716_760, 11_961_342, 181_463_624];
 
     #[test]
-    fn adds_up_and_leaves_none_empty() {
+    fn parts_add_up_and_none_is_empty() {
         for documents in (0..300).chain([999, 100_000, 12_345_678, 3_000_000_000]) {
             let parts = split(documents, &REAL);
             assert_eq!(parts.iter().sum::<u64>(), documents);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_gives_the_weights() {
+    fn the_sum_of_the_weights_gives_the_weights() {
         assert_eq!(split(REAL.iter().sum(), &REAL), REAL);
         assert_eq!(split(2 * REAL.iter().sum::<u64>(), &REAL), REAL.map(|weight| 2 * weight));
     }

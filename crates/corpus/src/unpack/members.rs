@@ -1,45 +1,51 @@
-//! Archives of several members: which of them is the data file, and which no archive of ours may have.
+//! Archives with several members: selects the data file, and refuses members that no archive of data has.
 
-/// What a member of an archive is.
+/// The kind of a member of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MemberKind {
     File,
     Folder,
     Link,
-    /// A device, a pipe.
+    /// A device or a pipe.
     Special,
-    /// What only the tool that packed it understands.
+    /// A kind that only the tool that made the archive understands.
     Unknown,
 }
 
-/// Why an archive is not unpacked: the member, escaped for a message, and what about it.
-pub(super) type Refusal = (String, &'static str);
+/// A member because of which an archive is not unpacked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RefusedMember {
+    /// Name of the member, escaped for a message.
+    pub(crate) name: String,
+    /// What is wrong with it.
+    pub(crate) reason: &'static str,
+}
 
-/// Chooses the data file while the members pass by: the one file with the wanted name, else the only file.
+/// Selects the data file in one pass over the members: the one file with the wanted name, else the only file.
 #[derive(Debug)]
-pub(super) struct Choice<'a> {
+pub(super) struct MemberSelector<'a> {
     wanted: &'a str,
     named: u32,
     others: u32,
 }
 
-impl<'a> Choice<'a> {
+impl<'a> MemberSelector<'a> {
     pub(super) fn new(wanted: &'a str) -> Self {
         Self { wanted, named: 0, others: 0 }
     }
 
-    /// Whether this member is the best so far and replaces what was taken before.
+    /// Whether this member is the best so far and replaces the one selected before.
     ///
-    /// Only the wanted one is ever written, under a name of ours, so no member could do harm; but an archive with
-    /// one that tries to has not been made for this.
-    pub(super) fn takes(&mut self, name: &str, kind: Kind) -> Result<bool, Refusal> {
-        if let Some(reason) = fault(name, kind) {
-            return Err((name.escape_debug().collect(), reason));
+    /// Only the selected member is ever written, under a name that Pacenote chooses, so that no member can do harm; an
+    /// archive with a member that tries to is refused all the same.
+    pub(super) fn selects(&mut self, name: &str, kind: MemberKind) -> Result<bool, RefusedMember> {
+        if let Some(reason) = refusal_reason(name, kind) {
+            return Err(RefusedMember { name: name.escape_debug().collect(), reason });
         }
         let base = name.rsplit('/').next().unwrap_or(name);
-        // What macOS packs beside every file.
-        let shadow = base.starts_with("._") || name.starts_with("__MACOSX/");
-        if kind == Kind::Folder || shadow {
+        // macOS adds a resource fork to every file.
+        let resource_fork = base.starts_with("._") || name.starts_with("__MACOSX/");
+        if kind == MemberKind::Folder || resource_fork {
             return Ok(false);
         }
         let count = if base == self.wanted { &mut self.named } else { &mut self.others };
@@ -47,27 +53,27 @@ impl<'a> Choice<'a> {
         Ok(*count == 1 && (base == self.wanted || self.named == 0))
     }
 
-    /// Whether one of the members was the data file; else what is wrong.
-    pub(super) fn settle(&self) -> Result<(), String> {
+    /// Returns why none of the members is the data file, if none is.
+    pub(super) fn finish(&self) -> Result<(), String> {
         let wanted = self.wanted;
         match (self.named, self.others) {
             (1, _) | (0, 1) => Ok(()),
-            (0, 0) => Err("it holds no file".to_owned()),
-            (0, others) => Err(format!("it holds {others} files, and none is named {wanted}")),
-            (named, _) => Err(format!("it holds {named} files named {wanted}")),
+            (0, 0) => Err("it contains no file".to_owned()),
+            (0, others) => Err(format!("it contains {others} files, and none is named {wanted}")),
+            (named, _) => Err(format!("it contains {named} files named {wanted}")),
         }
     }
 }
 
-fn fault(name: &str, kind: Kind) -> Option<&'static str> {
+fn refusal_reason(name: &str, kind: MemberKind) -> Option<&'static str> {
     let drive = name.as_bytes().get(1) == Some(&b':');
     match kind {
         _ if name.split(['/', '\\']).any(|part| part == "..") => Some("leads out of the folder"),
         _ if name.starts_with(['/', '\\']) || drive => Some("has an absolute path"),
-        Kind::Link => Some("is a link"),
-        Kind::Special => Some("is a device or a pipe"),
-        Kind::Unknown => Some("is of a kind that is not unpacked here"),
-        Kind::File | Kind::Folder => None,
+        MemberKind::Link => Some("is a link"),
+        MemberKind::Special => Some("is a device or a pipe"),
+        MemberKind::Unknown => Some("is of a kind that Pacenote does not unpack"),
+        MemberKind::File | MemberKind::Folder => None,
     }
 }
 
@@ -75,42 +81,43 @@ fn fault(name: &str, kind: Kind) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// What is taken, in order, and how it ends.
+    /// The members that are selected, in order, and the result.
     fn chosen<'a>(names: &[&'a str]) -> (Vec<&'a str>, Result<(), String>) {
-        let mut choice = Choice::new("data.json");
-        let taken = names.iter().copied().filter(|name| choice.takes(name, Kind::File).unwrap()).collect();
-        (taken, choice.settle())
+        let mut selector = MemberSelector::new("data.json");
+        let taken =
+            names.iter().copied().filter(|name| selector.selects(name, MemberKind::File).unwrap()).collect();
+        (taken, selector.finish())
     }
 
     #[test]
-    fn the_named_file_or_the_only_one() {
+    fn selects_the_named_file_or_the_only_one() {
         assert_eq!(chosen(&["a.json"]), (vec!["a.json"], Ok(())));
         assert_eq!(chosen(&["./x/data.json", "a", "b"]), (vec!["./x/data.json"], Ok(())));
         assert_eq!(chosen(&["a", "b", "data.json"]), (vec!["a", "data.json"], Ok(())));
         assert_eq!(chosen(&["__MACOSX/x", "._data.json", "d/._x", "data.json"]), (vec!["data.json"], Ok(())));
-        let several = Err("it holds 2 files, and none is named data.json".to_owned());
+        let several = Err("it contains 2 files, and none is named data.json".to_owned());
         assert_eq!(chosen(&["a", "b"]), (vec!["a"], several));
-        let twice = Err("it holds 2 files named data.json".to_owned());
+        let twice = Err("it contains 2 files named data.json".to_owned());
         assert_eq!(chosen(&["a/data.json", "b/data.json"]).1, twice);
-        assert_eq!(chosen(&[]).1, Err("it holds no file".to_owned()));
+        assert_eq!(chosen(&[]).1, Err("it contains no file".to_owned()));
     }
 
     #[test]
-    fn members_that_no_data_archive_has_are_refused() {
+    fn refuses_members_that_no_archive_of_data_has() {
         for (name, kind, reason) in [
-            ("../data.json", Kind::File, "leads out of the folder"),
-            ("a/../../data.json", Kind::File, "leads out of the folder"),
-            ("a\\..\\data.json", Kind::File, "leads out of the folder"),
-            ("..", Kind::Folder, "leads out of the folder"),
-            ("/etc/data.json", Kind::File, "has an absolute path"),
-            ("C:\\data.json", Kind::File, "has an absolute path"),
-            ("data.json", Kind::Link, "is a link"),
-            ("data.json", Kind::Special, "is a device or a pipe"),
-            ("da\nta", Kind::Unknown, "is of a kind that is not unpacked here"),
+            ("../data.json", MemberKind::File, "leads out of the folder"),
+            ("a/../../data.json", MemberKind::File, "leads out of the folder"),
+            ("a\\..\\data.json", MemberKind::File, "leads out of the folder"),
+            ("..", MemberKind::Folder, "leads out of the folder"),
+            ("/etc/data.json", MemberKind::File, "has an absolute path"),
+            ("C:\\data.json", MemberKind::File, "has an absolute path"),
+            ("data.json", MemberKind::Link, "is a link"),
+            ("data.json", MemberKind::Special, "is a device or a pipe"),
+            ("da\nta", MemberKind::Unknown, "is of a kind that Pacenote does not unpack"),
         ] {
-            let refused = Choice::new("data.json").takes(name, kind);
-            assert_eq!(refused, Err((name.escape_debug().to_string(), reason)));
+            let refused = MemberSelector::new("data.json").selects(name, kind);
+            assert_eq!(refused, Err(RefusedMember { name: name.escape_debug().to_string(), reason }));
         }
-        assert_eq!(Choice::new("x").takes("..data/x..", Kind::File), Ok(true));
+        assert_eq!(MemberSelector::new("x").selects("..data/x..", MemberKind::File), Ok(true));
     }
 }

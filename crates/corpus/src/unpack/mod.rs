@@ -1,4 +1,7 @@
-//! Unpacking of corpora, in one streaming pass that also counts the lines.
+//! Unpacks corpora in one streaming pass that also counts the lines.
+//!
+//! [`Archive`] tells from the name of a file what it is; `tar`, `zip` and `parallel_bzip2` read it, `members` selects
+//! the data file in it, `writer_thread` writes that.
 
 mod fill;
 mod members;
@@ -14,33 +17,33 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use fill::fill;
-use members::Choice;
-use parallel_bzip2::Blocks;
-use tar::Tar;
-use writer_thread::Belt;
+use members::{MemberSelector, RefusedMember};
+use parallel_bzip2::BlockReader;
+use tar::TarReader;
+use writer_thread::WriterPipe;
 
 use crate::error::CorpusError;
 use crate::line_file::map;
-use crate::writer::{FreeSpace, Output, REPORT_EVERY, free_space};
+use crate::writer::{CorpusWriter, FreeSpace, REPORT_EVERY, free_space};
 
-/// Compressed bytes read at once.
+/// Compressed bytes per read.
 const READ_SIZE: usize = 1 << 20;
 
-/// Decompressed bytes written at once.
+/// Decompressed bytes per write.
 const WRITE_SIZE: usize = 256 << 10;
 
-/// Largest window of a zstd frame that is accepted, as a power of two: what `zstd --long=31` writes.
+/// Largest accepted window of a zstd frame, as a power of two: that of `zstd --long=31`.
 const ZSTD_WINDOW: u32 = 31;
 
-/// An archive of unknown size may grow to so many bytes, or to so many times its own: data of the field packs 10 to 50
-/// times.
-const MOST_BYTES: u64 = 1 << 30;
-const MOST_TIMES: u64 = 1000;
+/// Limits for an archive whose unpacked size is unknown: this many bytes, or this many times the size of the archive,
+/// whichever is more. Corpora of the public tracks compress to a tenth or a fiftieth.
+const MAX_GROWTH_BYTES: u64 = 1 << 30;
+const MAX_GROWTH_FACTOR: u64 = 1000;
 
-/// How a stream of bytes is packed.
+/// How a stream of bytes is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// gzip, one member or many.
     Gzip,
@@ -50,18 +53,18 @@ pub enum Compression {
     Zstd,
 }
 
-/// What a file's name says about how it is packed.
+/// The kind of an archive, told from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Archive {
-    /// Only the data file, perhaps packed.
+    /// The data file alone, perhaps compressed.
     Stream(Compression),
-    /// A tar archive, perhaps packed.
+    /// A tar archive, perhaps compressed.
     Tar(Compression),
     /// A zip archive.
     Zip,
 }
 
-/// Endings of names; those that contain others come first.
+/// File name extensions; those that contain others come first.
 const ENDINGS: [(&str, Archive); 12] = [
     (".tar.gz", Archive::Tar(Compression::Gzip)),
     (".tar.bz2", Archive::Tar(Compression::Bzip2)),
@@ -78,13 +81,14 @@ const ENDINGS: [(&str, Archive); 12] = [
 ];
 
 impl Archive {
-    /// Reads the kind off the name; the case of letters does not matter.
+    /// Tells the kind of an archive from its name, in upper or lower case.
     #[must_use]
     pub fn of(file: &Path) -> Self {
         Self::split(file).0
     }
 
-    /// The kind, and the name of the data file: that of the archive without its ending.
+    /// Splits the name of an archive into its kind and the name of the data file: that of the archive without
+    /// extension.
     fn split(file: &Path) -> (Self, String) {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let lower = name.to_ascii_lowercase();
@@ -96,37 +100,38 @@ impl Archive {
     }
 }
 
-/// How far unpacking has come.
+/// Progress of unpacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnpackProgress {
     /// Bytes of the archive read so far.
     pub bytes_in: u64,
     /// Size of the archive in bytes.
     pub bytes_in_total: u64,
-    /// Bytes unpacked so far; all but the last few are written.
+    /// Bytes unpacked so far; the last few may not be written yet.
     pub bytes_out: u64,
 }
 
-/// A data file ready for use.
+/// An unpacked data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacked {
-    /// The data file; the given file itself if it was not packed.
+    /// The data file; the given file itself if that is not an archive.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Its lines (a last one without newline counts); `None` if the file was not packed, thus not read.
+    /// Its number of lines (a last one without newline counts); `None` if the given file is not an archive, since it is
+    /// not read.
     pub lines: Option<u64>,
 }
 
-/// Unpacks `archive` into `folder`, under the archive's name without its ending, and writes the `.offset` side file
-/// with it. A file that is not packed is returned as it is, wherever it lies. Of an archive of several files the one
-/// with that name is unpacked, in whatever folder it lies, or else the only one.
+/// Unpacks `archive` into `folder`, under the archive's name without its extension, and writes the offset table of the
+/// data file beside it. A file that is not an archive is returned as it is. From an archive of several files the one
+/// with that name is unpacked, in whatever folder of the archive it is, or else the only file.
 ///
-/// The data is written beside its target under a temporary name, brought to the disk and renamed, so a file of the
-/// target's name is always whole; on any error nothing is left. `progress` is called about every 8 MiB of output
-/// and at the end; `Break` stops the work. Output stops at `max_bytes` (without: at 1 GiB or 1000 times the size of
-/// the archive, whichever is more) and before the file system has less than 64 MiB left, so that an archive made to
-/// expand without end does no harm.
+/// The data is written to a temporary file, synced to the disk and renamed, so that a file with the final name is
+/// always complete; after an error nothing is left. `progress` is called about every 8 MiB of output and at the end;
+/// `Break` stops the work. The output is limited to `max_bytes` (by default to 1 GiB or 1000 times the size of the
+/// archive, whichever is more), and 64 MiB of the file system stay free, so that an archive that expands without end
+/// does no harm.
 ///
 /// # Errors
 ///
@@ -139,14 +144,15 @@ pub fn unpack(
     max_bytes: Option<u64>,
     progress: &mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 ) -> Result<Unpacked, CorpusError> {
-    let limits = Limits { max_bytes, unknown: MOST_BYTES, free_space, threads: parallel_bzip2::threads() };
+    let limits =
+        UnpackLimits { max_bytes, unknown: MAX_GROWTH_BYTES, free_space, threads: parallel_bzip2::threads() };
     unpack_within(archive, folder, limits, progress)
 }
 
 #[derive(Clone, Copy)]
-struct Limits {
+struct UnpackLimits {
     max_bytes: Option<u64>,
-    /// [`MOST_BYTES`], without `max_bytes`.
+    /// Limit without `max_bytes`: [`MAX_GROWTH_BYTES`].
     unknown: u64,
     free_space: FreeSpace,
     threads: usize,
@@ -155,7 +161,7 @@ struct Limits {
 fn unpack_within(
     archive: &Path,
     folder: &Path,
-    limits: Limits,
+    limits: UnpackLimits,
     progress: &mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 ) -> Result<Unpacked, CorpusError> {
     let file = File::open(archive).map_err(|cause| CorpusError::read(archive, cause))?;
@@ -165,66 +171,67 @@ fn unpack_within(
         return Ok(Unpacked { path: archive.to_path_buf(), bytes: size, lines: None });
     }
     if size == 0 {
-        // The decoders take an empty input for an archive of nothing; here it is a download that never began.
+        // The decoders accept an empty input as an empty archive; here it is a download that never began.
         let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty");
         return Err(CorpusError::Corrupt { path: archive.to_path_buf(), cause });
     }
-    let mut job = Job {
+    let mut unpacker = Unpacker {
         archive,
         target: folder.join(&name),
         name,
         size,
         limits,
         read: &Cell::new(0),
-        passed: 0,
+        bytes_out: 0,
         report_at: 0,
         progress,
     };
-    let mut unpacked = job.unpack(kind);
-    if let Err(CorpusError::Corrupt { cause, .. }) = &unpacked
+    let mut result = unpacker.unpack(kind);
+    if let Err(CorpusError::Corrupt { cause, .. }) = &result
         && cause.kind() == io::ErrorKind::InvalidData
         && matches!(kind, Archive::Stream(Compression::Bzip2) | Archive::Tar(Compression::Bzip2))
-        && job.limits.threads > 1
+        && unpacker.limits.threads > 1
     {
-        // A guess where its blocks begin may have been wrong; the ordinary decoder makes none.
-        job.limits.threads = 1;
-        unpacked = job.unpack(kind);
+        // Data may look like the mark of a block; the ordinary decoder does not look for marks.
+        unpacker.limits.threads = 1;
+        result = unpacker.unpack(kind);
     }
-    let output = unpacked?;
+    let output = result?;
     let bytes = output.bytes();
-    let sealed = output.seal()?;
-    let lines = Some(sealed.lines());
-    Ok(Unpacked { path: sealed.publish()?, bytes, lines })
+    let synced = output.sync()?;
+    let lines = Some(synced.lines());
+    Ok(Unpacked { path: synced.persist()?, bytes, lines })
 }
 
-/// One archive on its way.
-struct Job<'a> {
+/// Unpacks one archive.
+struct Unpacker<'a> {
     archive: &'a Path,
-    /// Name of the data file, and where it goes.
+    /// Name of the data file.
     name: String,
+    /// Path of the data file.
     target: PathBuf,
     size: u64,
-    limits: Limits,
+    limits: UnpackLimits,
     /// Bytes of the archive read so far.
     read: &'a Cell<u64>,
-    /// Unpacked bytes so far, also of members that are not wanted.
-    passed: u64,
-    /// When progress is told next.
+    /// Unpacked bytes so far, those of other members included.
+    bytes_out: u64,
+    /// Unpacked bytes at which progress is reported next.
     report_at: u64,
     progress: &'a mut dyn FnMut(UnpackProgress) -> ControlFlow<()>,
 }
 
-impl Job<'_> {
-    fn unpack(&mut self, kind: Archive) -> Result<Output, CorpusError> {
-        (self.passed, self.report_at) = (0, 0);
+impl Unpacker<'_> {
+    fn unpack(&mut self, kind: Archive) -> Result<CorpusWriter, CorpusError> {
+        (self.bytes_out, self.report_at) = (0, 0);
         let output = match kind {
-            Archive::Stream(packing) => {
-                let mut stream = self.stream(packing)?;
+            Archive::Stream(compression) => {
+                let mut stream = self.stream(compression)?;
                 let (mut output, name) = (self.output()?, self.name.clone());
                 self.copy(&name, &mut *stream, Some(&mut output))?;
                 output
             }
-            Archive::Tar(packing) => self.tar(packing)?,
+            Archive::Tar(compression) => self.tar(compression)?,
             Archive::Zip => self.zip()?,
         };
         self.read.set(self.size);
@@ -232,45 +239,47 @@ impl Job<'_> {
         Ok(output)
     }
 
-    fn output(&self) -> Result<Output, CorpusError> {
-        Output::create(&self.target, self.limits.free_space)
+    fn output(&self) -> Result<CorpusWriter, CorpusError> {
+        CorpusWriter::create(&self.target, self.limits.free_space)
     }
 
-    fn tar(&mut self, packing: Compression) -> Result<Output, CorpusError> {
+    fn tar(&mut self, compression: Compression) -> Result<CorpusWriter, CorpusError> {
         let (archive, name) = (self.archive, self.name.clone());
-        let mut tar = Tar::new(self.stream(packing)?);
-        let (mut choice, mut kept) = (Choice::new(&name), None);
+        let refused = |member: RefusedMember| CorpusError::refused(archive, member.name, member.reason);
+        let mut tar = TarReader::new(self.stream(compression)?);
+        let (mut selector, mut kept) = (MemberSelector::new(&name), None);
         while let Some(member) = tar.next_member().map_err(|cause| CorpusError::corrupt(archive, cause))? {
-            let takes = choice.takes(&member.name, member.kind);
-            let takes = takes.map_err(|refusal| CorpusError::refused(archive, refusal))?;
-            if takes {
-                // The one before goes first, so that the disk need not hold both.
+            let selects = selector.selects(&member.name, member.kind);
+            let selects = selects.map_err(refused)?;
+            if selects {
+                // The previous file is removed first: the disk may not have room for both.
                 drop(kept.take());
                 kept = Some(self.output()?);
             }
-            self.copy(&member.name, &mut tar, kept.as_mut().filter(|_| takes))?;
+            self.copy(&member.name, &mut tar, kept.as_mut().filter(|_| selects))?;
         }
-        // What follows is padding and, where there is one, the checksum of the whole stream.
+        // The rest is padding and, in some formats, the checksum of the whole stream.
         self.copy(&name, &mut tar.into_rest(), None)?;
-        self.chosen(&choice, kept)
+        self.chosen(&selector, kept)
     }
 
-    fn zip(&mut self) -> Result<Output, CorpusError> {
+    fn zip(&mut self) -> Result<CorpusWriter, CorpusError> {
         let (archive, name) = (self.archive, self.name.clone());
         let corrupt = |cause| CorpusError::corrupt(archive, cause);
+        let refused = |member: RefusedMember| CorpusError::refused(archive, member.name, member.reason);
         let map = map(archive)?;
-        let (mut choice, mut kept) = (Choice::new(&name), None);
-        for member in zip::Members::of(&map).map_err(corrupt)? {
+        let (mut selector, mut kept) = (MemberSelector::new(&name), None);
+        for member in zip::ZipDirectory::of(&map).map_err(corrupt)? {
             let member = member.map_err(corrupt)?;
-            let takes = choice.takes(&member.name, member.kind);
-            if takes.map_err(|refusal| CorpusError::refused(archive, refusal))? {
+            let selects = selector.selects(&member.name, member.kind);
+            if selects.map_err(refused)? {
                 kept = Some(member);
             }
         }
-        let member = self.chosen(&choice, kept)?;
+        let member = self.chosen(&selector, kept)?;
         let (start, data) = member.data(&map).map_err(corrupt)?;
         self.read.set(start);
-        let source = Counting { source: data, read: self.read };
+        let source = CountingReader { source: data, read: self.read };
         let stream = match (member.encrypted, member.method) {
             (false, zip::STORED) => decoder(Compression::None, source),
             (false, zip::DEFLATE) => {
@@ -280,7 +289,7 @@ impl Job<'_> {
             (false, zip::ZSTD) => decoder(Compression::Zstd, source),
             (true, _) => return Err(self.unsupported("it is encrypted".to_owned())),
             (false, method) => {
-                return Err(self.unsupported(format!("it is packed by method {method} of zip")));
+                return Err(self.unsupported(format!("its compression method {method} is not supported")));
             }
         };
         let mut output = self.output()?;
@@ -288,54 +297,59 @@ impl Job<'_> {
         Ok(output)
     }
 
-    /// What was kept, if it is what the choice settled on.
-    fn chosen<T>(&self, choice: &Choice, kept: Option<T>) -> Result<T, CorpusError> {
-        choice.settle().map_err(|reason| self.unsupported(reason))?;
-        kept.ok_or_else(|| self.unsupported("it holds no file".to_owned()))
+    /// Returns the selected member, or why there is none.
+    fn chosen<T>(&self, selector: &MemberSelector, kept: Option<T>) -> Result<T, CorpusError> {
+        selector.finish().map_err(|reason| self.unsupported(reason))?;
+        kept.ok_or_else(|| self.unsupported("it contains no file".to_owned()))
     }
 
     fn unsupported(&self, reason: String) -> CorpusError {
         CorpusError::Unsupported { path: self.archive.to_path_buf(), reason }
     }
 
-    /// Moves all of `stream`, the data of the member `name`, into `output`; without one it is only read.
+    /// Copies `stream`, the data of the member `name`, to `output`; without an output the data is read and dropped.
     fn copy(
         &mut self,
         name: &str,
         stream: &mut dyn Read,
-        output: Option<&mut Output>,
+        output: Option<&mut CorpusWriter>,
     ) -> Result<(), CorpusError> {
         match output {
             Some(output) => {
-                writer_thread::write(output, WRITE_SIZE, |belt| self.pass(name, stream, Some(belt)))
+                writer_thread::write(output, WRITE_SIZE, |pipe| self.pass(name, stream, Some(pipe)))
             }
             None => self.pass(name, stream, None),
         }
     }
 
-    /// Moves all of `stream` to the writer, if there is one, within the limits.
-    fn pass(&mut self, name: &str, stream: &mut dyn Read, belt: Option<&Belt>) -> Result<(), CorpusError> {
-        let bound = self.limits.unknown.max(self.size.saturating_mul(MOST_TIMES));
+    /// Copies `stream` to the writer, if there is one, within the limits.
+    fn pass(
+        &mut self,
+        name: &str,
+        stream: &mut dyn Read,
+        pipe: Option<&WriterPipe>,
+    ) -> Result<(), CorpusError> {
+        let bound = self.limits.unknown.max(self.size.saturating_mul(MAX_GROWTH_FACTOR));
         let most = self.limits.max_bytes.unwrap_or(bound);
-        let most_in_all = bound.saturating_add(self.limits.max_bytes.unwrap_or(0));
+        let limit_in_all = bound.saturating_add(self.limits.max_bytes.unwrap_or(0));
         let (mut buffer, mut kept) = (vec![0; WRITE_SIZE], 0);
         loop {
             let filled =
                 fill(stream, &mut buffer).map_err(|cause| CorpusError::corrupt(self.archive, cause))?;
             let whole = filled == buffer.len();
-            self.passed += filled as u64;
-            kept += if belt.is_some() { filled as u64 } else { 0 };
-            for (bytes, limit) in [(kept, most), (self.passed, most_in_all)] {
+            self.bytes_out += filled as u64;
+            kept += if pipe.is_some() { filled as u64 } else { 0 };
+            for (bytes, limit) in [(kept, most), (self.bytes_out, limit_in_all)] {
                 if bytes > limit {
                     let member = name.escape_debug().collect();
                     return Err(CorpusError::TooLarge { path: self.archive.to_path_buf(), member, limit });
                 }
             }
-            if belt.is_some_and(|belt| !belt.pass(&mut buffer, filled)) {
-                return Ok(()); // the writer says why
+            if pipe.is_some_and(|pipe| !pipe.pass(&mut buffer, filled)) {
+                return Ok(()); // the writer returns the error
             }
-            if self.passed >= self.report_at {
-                self.report_at = self.passed + REPORT_EVERY;
+            if self.bytes_out >= self.report_at {
+                self.report_at = self.bytes_out + REPORT_EVERY;
                 self.report()?;
             }
             if !whole {
@@ -346,30 +360,30 @@ impl Job<'_> {
 
     fn report(&mut self) -> Result<(), CorpusError> {
         let (bytes_in, bytes_in_total) = (self.read.get().min(self.size), self.size);
-        match (self.progress)(UnpackProgress { bytes_in, bytes_in_total, bytes_out: self.passed }) {
+        match (self.progress)(UnpackProgress { bytes_in, bytes_in_total, bytes_out: self.bytes_out }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(CorpusError::Interrupted { path: self.target.clone() }),
         }
     }
 }
 
-impl<'a> Job<'a> {
-    /// The archive without its packing.
-    fn stream(&self, packing: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
+impl<'a> Unpacker<'a> {
+    /// The decompressed archive.
+    fn stream(&self, compression: Compression) -> Result<Box<dyn Read + 'a>, CorpusError> {
         let (archive, read, threads) = (self.archive, self.read, self.limits.threads);
         let unread = |cause| CorpusError::read(archive, cause);
-        if packing == Compression::Bzip2 && threads > 1 {
-            return Ok(Box::new(Blocks::new(map(archive)?, threads, read).map_err(unread)?));
+        if compression == Compression::Bzip2 && threads > 1 {
+            return Ok(Box::new(BlockReader::new(map(archive)?, threads, read).map_err(unread)?));
         }
         read.set(0);
         let source = File::open(archive).map_err(unread)?;
-        decoder(packing, Counting { source, read }).map_err(unread)
+        decoder(compression, CountingReader { source, read }).map_err(unread)
     }
 }
 
-fn decoder<'a>(packing: Compression, source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+fn decoder<'a>(compression: Compression, source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let source = BufReader::with_capacity(READ_SIZE, source);
-    Ok(match packing {
+    Ok(match compression {
         Compression::None => Box::new(source),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(source)),
@@ -381,13 +395,13 @@ fn decoder<'a>(packing: Compression, source: impl Read + 'a) -> io::Result<Box<d
     })
 }
 
-/// Counts what is read from the archive, below the buffer.
-struct Counting<'a, R> {
+/// Counts the bytes read from the archive, below the buffer.
+struct CountingReader<'a, R> {
     source: R,
     read: &'a Cell<u64>,
 }
 
-impl<R: Read> Read for Counting<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
         self.read.set(self.read.get() + read as u64);
@@ -400,7 +414,8 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    const LIMITS: Limits = Limits { max_bytes: None, unknown: MOST_BYTES, free_space, threads: 1 };
+    const LIMITS: UnpackLimits =
+        UnpackLimits { max_bytes: None, unknown: MAX_GROWTH_BYTES, free_space, threads: 1 };
 
     #[test]
     fn stops_before_the_disk_is_full() {
@@ -410,7 +425,7 @@ mod tests {
             flate2::write::GzEncoder::new(File::create(&archive).unwrap(), flate2::Compression::fast());
         packed.write_all(b"{}\n").unwrap();
         packed.finish().unwrap();
-        let limits = Limits { free_space: |_| Ok(50 << 20), ..LIMITS };
+        let limits = UnpackLimits { free_space: |_| Ok(50 << 20), ..LIMITS };
         let error =
             unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, CorpusError::DiskFull { free: 52_428_800, .. }), "{error}");
@@ -419,17 +434,17 @@ mod tests {
     }
 
     #[test]
-    fn stops_when_the_disk_fills_while_it_unpacks() {
+    fn stops_when_the_disk_fills_while_unpacking() {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let archive = from.path().join("data.json.zst");
         std::fs::write(&archive, zstd::encode_all(&vec![b'x'; 64 << 20][..], 1).unwrap()).unwrap();
-        // Room for what is looked for at the beginning, and none once something is written.
+        // Enough room at the first check, and too little once something is written.
         let free_space: FreeSpace = |folder| {
             let size = |file: io::Result<std::fs::DirEntry>| file?.metadata().map(|file| file.len());
             let used: u64 = std::fs::read_dir(folder)?.map(size).sum::<io::Result<_>>()?;
             Ok((100_u64 << 20).saturating_sub(used))
         };
-        let limits = Limits { free_space, ..LIMITS };
+        let limits = UnpackLimits { free_space, ..LIMITS };
         let mut most = 0;
         let error = unpack_within(&archive, to.path(), limits, &mut |now| {
             most = now.bytes_out;
@@ -466,16 +481,20 @@ mod tests {
         let archive = folder.path().join("data.json.zst");
         let unpack_of = |data: &[u8]| {
             std::fs::write(&archive, zstd::encode_all(data, 3).unwrap()).unwrap();
-            let limits = Limits { unknown: 1000, ..LIMITS };
+            let limits = UnpackLimits { unknown: 1000, ..LIMITS };
             unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(()))
         };
         let noise = noise(5000);
-        assert_eq!(unpack_of(&noise).unwrap().bytes, 5000, "more than the floor, but not out of nothing");
+        assert_eq!(
+            unpack_of(&noise).unwrap().bytes,
+            5000,
+            "above the smallest limit, but not larger than the archive allows"
+        );
         assert_eq!(unpack_of(&noise[..900]).unwrap().bytes, 900);
         assert!(matches!(unpack_of(&vec![b'x'; 1 << 20]).unwrap_err(), CorpusError::TooLarge { .. }));
     }
 
-    /// Noise that packs badly, so that several blocks of the smallest size are needed.
+    /// Data that compresses badly, so that it takes several blocks of the smallest size.
     fn noise(bytes: usize) -> Vec<u8> {
         let mut state = 1_u64;
         let mut next = || {
@@ -486,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn bzip2_is_the_same_on_any_number_of_threads() {
+    fn bzip2_gives_the_same_data_on_any_number_of_threads() {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("data.json.bz2");
         let pack = |data: &[u8]| {
@@ -500,26 +519,26 @@ mod tests {
         let streams = [streams.concat(), pack(b""), pack(b"{}\n")].concat();
         let mut behind = data.clone();
         behind.extend_from_slice(b"{}\n");
-        let mut seen_all = true;
+        let mut all_equal = true;
         for (bytes, expected) in [(pack(&data), &data), (streams, &behind), (pack(b""), &Vec::new())] {
             std::fs::write(&archive, &bytes).unwrap();
             for threads in [1, 3] {
-                let limits = Limits { threads, ..LIMITS };
+                let limits = UnpackLimits { threads, ..LIMITS };
                 let unpacked =
                     unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(()));
-                seen_all &= std::fs::read(unpacked.unwrap().path).unwrap() == *expected;
+                all_equal &= std::fs::read(unpacked.unwrap().path).unwrap() == *expected;
             }
             let read = Cell::new(0);
-            let blocks = Blocks::new(map(&archive).unwrap(), 2, &read).unwrap();
+            let blocks = BlockReader::new(map(&archive).unwrap(), 2, &read).unwrap();
             let mut unpacked = Vec::new();
             io::BufReader::new(blocks).read_to_end(&mut unpacked).unwrap();
-            seen_all &= unpacked == *expected;
+            all_equal &= unpacked == *expected;
         }
-        assert!(seen_all, "unpacked data differs");
+        assert!(all_equal, "unpacked data differs");
     }
 
     #[test]
-    fn bzip2_that_is_cut_anywhere_is_found_out() {
+    fn truncated_bzip2_is_detected_wherever_it_ends() {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("data.json.bz2");
         let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
@@ -529,7 +548,7 @@ mod tests {
         for end in ends {
             std::fs::write(&archive, &whole[..end]).unwrap();
             let read = Cell::new(0);
-            let mut blocks = Blocks::new(map(&archive).unwrap(), 2, &read).unwrap();
+            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &read).unwrap();
             let error = io::copy(&mut blocks, &mut io::sink()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{end}: {error}");
         }
@@ -538,7 +557,7 @@ mod tests {
             wrong[at] ^= 0x10;
             std::fs::write(&archive, &wrong).unwrap();
             let read = Cell::new(0);
-            let mut blocks = Blocks::new(map(&archive).unwrap(), 2, &read).unwrap();
+            let mut blocks = BlockReader::new(map(&archive).unwrap(), 2, &read).unwrap();
             io::copy(&mut blocks, &mut io::sink()).unwrap_err();
         }
     }

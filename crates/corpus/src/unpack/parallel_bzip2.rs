@@ -1,5 +1,8 @@
-//! bzip2 on all cores. It is slow, but its blocks do not depend on each other, and each begins with a mark of 48 bits
-//! that stands at any bit: a stream is cut there, and every block unpacked as a stream of its own.
+//! Decompresses bzip2 on all cores.
+//!
+//! bzip2 is slow, but its blocks are independent, and each begins with a 48-bit mark at an arbitrary bit. The stream is
+//! split at the marks, and every block is decompressed as a stream of its own. Own code because the bzip2 crate
+//! decompresses on one core only.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,64 +20,64 @@ const BLOCK: u64 = 0x3141_5926_5359;
 const END: u64 = 0x1772_4538_5090;
 const MARK_BITS: usize = 48;
 
-/// Bytes looked through at once.
+/// Bytes searched for marks per step.
 const WINDOW: usize = 1 << 20;
 
-/// The threads of this machine; with one there is nothing to gain here.
+/// Number of threads to decompress with: the cores of this machine. With one, the ordinary decoder is as fast.
 pub(super) fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// The unpacked data, in order.
+/// Reads the decompressed data in order.
 ///
-/// What looks broken may, once in ten thousand terabytes, be data that looks like a mark: an error of the kind
-/// `InvalidData` calls for a second look by the ordinary decoder, one of the kind `UnexpectedEof` is sure.
-pub(super) struct Blocks<'a> {
-    shared: Arc<Shared>,
+/// About once in ten thousand terabytes, data looks like a mark and the archive seems invalid. After an error of kind
+/// `InvalidData` the caller tries again with the ordinary decoder; an error of kind `UnexpectedEof` is certain.
+pub(super) struct BlockReader<'a> {
+    shared: Arc<SharedState>,
     threads: Vec<JoinHandle<()>>,
-    /// Where in the archive the data handed out so far ends.
+    /// Offset in the archive up to which data has been returned.
     read: &'a Cell<u64>,
     size: u64,
     current: Vec<u8>,
-    at: usize,
-    over: bool,
+    position: usize,
+    ended: bool,
 }
 
-struct Shared {
+struct SharedState {
     archive: Mmap,
-    /// Gives out blocks with their numbers.
+    /// Number of the next block, and what finds it.
     splitter: Mutex<(u64, Splitter)>,
-    board: Mutex<Board>,
+    queue: Mutex<Queue>,
     changed: Condvar,
-    /// How many blocks may be ahead of the reader.
-    ahead: u64,
+    /// How many blocks may be decompressed ahead of the reader.
+    lookahead: u64,
 }
 
-/// The data of a block and where it ends in the archive; `None` is the end of everything.
+/// The data of a block and where the block ends in the archive; `None` at the end of the archive.
 type Done = io::Result<Option<(Vec<u8>, u64)>>;
 
 #[derive(Default)]
-struct Board {
-    /// By number.
+struct Queue {
+    /// Results by block number.
     done: BTreeMap<u64, Done>,
-    wanted: u64,
+    next_number: u64,
     stop: bool,
-    /// A thread has died.
-    dead: bool,
+    /// A thread has panicked.
+    thread_died: bool,
 }
 
-impl Shared {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedState {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, board: MutexGuard<'a, Board>) -> MutexGuard<'a, Board> {
-        self.changed.wait(board).unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The work of one thread.
-    fn work(&self) {
-        let _obituary = Obituary(self);
+    /// Decompresses blocks until the archive ends or the reader is dropped; one call per thread.
+    fn run(&self) {
+        let _guard = PanicGuard(self);
         loop {
             let (number, block) = {
                 let mut splitter = self.splitter.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,14 +87,14 @@ impl Shared {
             let unpack = |block: Block| Ok(Some((block.unpack(&self.archive)?, (block.bits.end / 8) as u64)));
             let done = block.and_then(|block| block.map_or(Ok(None), unpack));
             let last = !matches!(done, Ok(Some(_)));
-            let mut board = self.board();
-            while !board.stop && number >= board.wanted + self.ahead {
-                board = self.wait(board);
+            let mut queue = self.queue();
+            while !queue.stop && number >= queue.next_number + self.lookahead {
+                queue = self.wait(queue);
             }
-            if board.stop {
+            if queue.stop {
                 return;
             }
-            board.done.insert(number, done);
+            queue.done.insert(number, done);
             self.changed.notify_all();
             if last {
                 return;
@@ -100,33 +103,33 @@ impl Shared {
     }
 }
 
-/// Tells when a thread dies, since nobody must wait for its block.
-struct Obituary<'a>(&'a Shared);
+/// Wakes the reader when a thread panics, so that it does not wait for that thread's block.
+struct PanicGuard<'a>(&'a SharedState);
 
-impl Drop for Obituary<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.board().dead = true;
+            self.0.queue().thread_died = true;
             self.0.changed.notify_all();
         }
     }
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> BlockReader<'a> {
     pub(super) fn new(archive: Mmap, threads: usize, read: &'a Cell<u64>) -> io::Result<Self> {
         let size = archive.len() as u64;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             archive,
             splitter: Mutex::new((0, Splitter::default())),
-            board: Mutex::default(),
+            queue: Mutex::default(),
             changed: Condvar::new(),
-            ahead: 2 * threads as u64,
+            lookahead: 2 * threads as u64,
         });
         let mut blocks =
-            Self { shared, threads: Vec::new(), read, size, current: Vec::new(), at: 0, over: false };
+            Self { shared, threads: Vec::new(), read, size, current: Vec::new(), position: 0, ended: false };
         for _ in 0..threads {
             let shared = Arc::clone(&blocks.shared);
-            let thread = thread::Builder::new().name("bzip2".into()).spawn(move || shared.work())?;
+            let thread = thread::Builder::new().name("bzip2".into()).spawn(move || shared.run())?;
             blocks.threads.push(thread);
         }
         Ok(blocks)
@@ -134,69 +137,71 @@ impl<'a> Blocks<'a> {
 
     /// Waits for the next block.
     fn next_block(&mut self) -> io::Result<()> {
-        let mut board = self.shared.board();
-        let number = board.wanted;
+        let mut queue = self.shared.queue();
+        let number = queue.next_number;
         let done = loop {
-            if let Some(done) = board.done.remove(&number) {
+            if let Some(done) = queue.done.remove(&number) {
                 break done;
             }
-            if board.dead {
+            if queue.thread_died {
                 break Err(io::Error::other("a thread died"));
             }
-            board = self.shared.wait(board);
+            queue = self.shared.wait(queue);
         };
-        board.wanted += 1;
-        drop(board);
+        queue.next_number += 1;
+        drop(queue);
         self.shared.changed.notify_all();
-        self.over = !matches!(done, Ok(Some(_)));
+        self.ended = !matches!(done, Ok(Some(_)));
         let (data, end) = done?.unwrap_or((Vec::new(), self.size));
         self.read.set(end);
-        (self.current, self.at) = (data, 0);
+        (self.current, self.position) = (data, 0);
         Ok(())
     }
 }
 
-impl Read for Blocks<'_> {
+impl Read for BlockReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.current.len() && !self.over {
+        while self.position == self.current.len() && !self.ended {
             self.next_block()?;
         }
-        let read = (&self.current[self.at..]).read(buffer)?;
-        self.at += read;
+        let read = (&self.current[self.position..]).read(buffer)?;
+        self.position += read;
         Ok(read)
     }
 }
 
-impl Drop for Blocks<'_> {
+impl Drop for BlockReader<'_> {
     fn drop(&mut self) {
-        self.shared.board().stop = true;
+        self.shared.queue().stop = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // It has nothing to say any more.
+            // Errors have been returned through the queue.
             let _joined = thread.join();
         }
     }
 }
 
-/// A block as it lies in the archive.
+/// A block in the archive.
 struct Block {
     bits: Range<usize>,
-    /// Size of the blocks of its stream, a digit.
+    /// Block size of its stream, an ASCII digit.
     level: u8,
     crc: u32,
 }
 
 impl Block {
-    /// Unpacks the block as a stream that holds nothing else.
+    /// Decompresses the block as a stream of one block.
     fn unpack(&self, archive: &[u8]) -> io::Result<Vec<u8>> {
         let (first, shift) = (self.bits.start / 8, self.bits.start % 8);
         let (whole, rest) = (self.bits.len() / 8, self.bits.len() % 8);
         let mut stream = Vec::with_capacity(whole + 16);
         stream.extend_from_slice(&[b'B', b'Z', b'h', self.level]);
-        let after = |at: usize| archive.get(at + 1).copied().unwrap_or(0);
-        let byte = |at: usize| (u16::from_be_bytes([archive[at], after(at)]) << shift).to_be_bytes()[0];
+        let after = |position: usize| archive.get(position + 1).copied().unwrap_or(0);
+        let byte = |position: usize| {
+            (u16::from_be_bytes([archive[position], after(position)]) << shift).to_be_bytes()[0]
+        };
         stream.extend((first..first + whole).map(byte));
-        // The bits that are no whole byte, the mark of the end and the checksum of the stream: that of its block.
+        // The last bits of the block, the end mark, and the checksum of the stream, which is that of its only block.
         let mut tail = if rest > 0 { u128::from(byte(first + whole) >> (8 - rest)) } else { 0 };
         tail = (tail << MARK_BITS | u128::from(END)) << 32 | u128::from(self.crc);
         let tail = tail << (128 - rest - MARK_BITS - 32);
@@ -208,11 +213,11 @@ impl Block {
     }
 }
 
-/// Cuts an archive into blocks, from front to back.
+/// Splits an archive into blocks, from front to back.
 #[derive(Default)]
 struct Splitter {
-    marks: Marks,
-    /// Where the next mark or, between streams, the next header is.
+    marks: MarkFinder,
+    /// Bit offset of the next mark or, between streams, of the next header.
     bit: usize,
     /// Level and checksum of the current stream.
     stream: Option<(u8, u32)>,
@@ -226,9 +231,9 @@ impl Splitter {
                 if self.bit == end && end > 0 {
                     return Ok(None);
                 }
-                let header = archive.get(self.bit / 8..self.bit / 8 + 4).ok_or_else(cut)?;
+                let header = archive.get(self.bit / 8..self.bit / 8 + 4).ok_or_else(truncated)?;
                 if !header.starts_with(b"BZh") || !(b'1'..=b'9').contains(&header[3]) {
-                    return Err(broken("bzip2 header missing"));
+                    return Err(invalid("bzip2 header missing"));
                 }
                 self.stream = Some((header[3], 0));
                 self.bit += 32;
@@ -236,34 +241,34 @@ impl Splitter {
             };
             let (mark, sum) = (bits(archive, self.bit) >> 16, bits(archive, self.bit + MARK_BITS) >> 32);
             if self.bit + MARK_BITS + 32 > end {
-                return Err(cut());
+                return Err(truncated());
             }
             if mark == END && sum == u64::from(crc) {
                 self.stream = None;
                 self.bit = (self.bit + MARK_BITS + 32).next_multiple_of(8);
             } else if mark == BLOCK {
-                let next = self.marks.next(archive, self.bit + MARK_BITS).ok_or_else(cut)?;
+                let next = self.marks.next(archive, self.bit + MARK_BITS).ok_or_else(truncated)?;
                 let block_crc = u32::try_from(sum).unwrap_or(0);
                 self.stream = Some((level, crc.rotate_left(1) ^ block_crc));
                 let bits = std::mem::replace(&mut self.bit, next)..next;
                 return Ok(Some(Block { bits, level, crc: block_crc }));
             } else {
-                return Err(broken("bzip2 data wrong"));
+                return Err(invalid("bzip2 data wrong"));
             }
         }
     }
 }
 
-/// Finds marks, window by window.
-struct Marks {
-    /// For both marks and every shift of bits: the five bytes in the middle, which are whole.
+/// Finds marks, one window at a time.
+struct MarkFinder {
+    /// One finder for each mark and bit shift: it looks for the five bytes that the shifted mark fills completely.
     finders: Vec<(Finder<'static>, usize, u64)>,
     found: VecDeque<usize>,
-    /// Bytes looked through.
+    /// Bytes searched so far.
     seen: usize,
 }
 
-impl Default for Marks {
+impl Default for MarkFinder {
     fn default() -> Self {
         let finder = |(mark, shift): (u64, usize)| {
             let bytes = (mark << (16 - shift)).to_be_bytes();
@@ -274,7 +279,7 @@ impl Default for Marks {
     }
 }
 
-impl Marks {
+impl MarkFinder {
     /// The bit at which the first mark at or after `from` begins.
     fn next(&mut self, archive: &[u8], from: usize) -> Option<usize> {
         loop {
@@ -287,17 +292,17 @@ impl Marks {
             if self.seen >= archive.len() {
                 return None;
             }
-            self.look(archive);
+            self.search_window(archive);
         }
     }
 
-    fn look(&mut self, archive: &[u8]) {
+    fn search_window(&mut self, archive: &[u8]) {
         let (start, end) = (self.seen, archive.len().min(self.seen + WINDOW));
-        let window = &archive[start..archive.len().min(end + 4)]; // a mark may begin in this window and end behind it
+        let window = &archive[start..archive.len().min(end + 4)]; // a mark may begin in this window and end after it
         for (finder, shift, mark) in &self.finders {
-            for at in finder.find_iter(window) {
+            for position in finder.find_iter(window) {
                 // The five bytes are the second to the sixth.
-                let bit = ((start + at) * 8 + shift).checked_sub(8);
+                let bit = ((start + position) * 8 + shift).checked_sub(8);
                 self.found.extend(bit.filter(|bit| bits(archive, *bit) >> 16 == *mark));
             }
         }
@@ -306,7 +311,8 @@ impl Marks {
     }
 }
 
-/// 64 bits from `bit` on; zeros behind the end. The last 7 of them are zeros, too, where the bit begins no byte.
+/// 64 bits from `bit` on, zeros after the end. Unless `bit` is the first of a byte, up to 7 of the last bits are zero
+/// too.
 fn bits(archive: &[u8], bit: usize) -> u64 {
     let mut bytes = [0; 8];
     let rest = archive.get(bit / 8..).unwrap_or_default();
@@ -315,10 +321,10 @@ fn bits(archive: &[u8], bit: usize) -> u64 {
     u64::from_be_bytes(bytes) << (bit % 8)
 }
 
-fn broken(what: &'static str) -> io::Error {
+fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn cut() -> io::Error {
+fn truncated() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the archive ends in the middle")
 }

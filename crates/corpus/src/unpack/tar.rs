@@ -1,36 +1,37 @@
-//! Reading tar: ustar with the extensions of GNU and pax for long names and large sizes.
+//! Reads tar: ustar with the GNU and pax extensions for long names and large sizes.
 //!
-//! Our own, since members of a tar pass through as a stream of unknown size: everything that is kept in memory is
-//! bounded here.
+//! Own code instead of the `tar` crate, which reads long names and pax headers into memory without a limit: an archive
+//! is a stream of unknown size from an untrusted place, and everything kept in memory is bounded here.
 
 use std::io::{self, Read};
 
 use super::fill::fill;
-use super::members::Kind;
+use super::members::MemberKind;
 
 const BLOCK: usize = 512;
 
-/// Largest long name or pax header that is accepted.
-const MOST_META: u64 = 1 << 20;
+/// Size of the largest accepted long name or pax header, in bytes.
+const MAX_HEADER_SIZE: u64 = 1 << 20;
 
-/// A member whose data comes next.
+/// A member whose data follows.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Member {
+pub(super) struct TarMember {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: MemberKind,
     pub(super) size: u64,
 }
 
-/// A tar archive; reading reads the data of the current member.
-pub(super) struct Tar<R> {
+/// A tar archive. Reading returns the data of the current member.
+pub(super) struct TarReader<R> {
     source: R,
-    /// Bytes left of the current member, and of the padding after it.
-    left: u64,
+    /// Unread bytes of the current member.
+    remaining: u64,
+    /// Bytes of padding after the current member.
     padding: u64,
     members: u64,
 }
 
-/// What extension headers say about the next member.
+/// What extension headers declare about the next member.
 #[derive(Default)]
 struct Extension {
     name: Option<String>,
@@ -38,47 +39,47 @@ struct Extension {
     sparse: bool,
 }
 
-impl<R: Read> Tar<R> {
+impl<R: Read> TarReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, left: 0, padding: 0, members: 0 }
+        Self { source, remaining: 0, padding: 0, members: 0 }
     }
 
-    /// The next member; the data of the one before must have been read to its end.
-    pub(super) fn next_member(&mut self) -> io::Result<Option<Member>> {
+    /// Returns the next member. The data of the previous one must have been read to its end.
+    pub(super) fn next_member(&mut self) -> io::Result<Option<TarMember>> {
         let mut extension = Extension::default();
         loop {
             let Some(header) = self.header()? else { return Ok(None) };
             let size = number(&header[124..136])?;
             match header[156] {
-                b'L' => extension.name = Some(text(&self.meta(size)?)),
-                b'x' => extension.read(&self.meta(size)?)?,
-                b'K' | b'g' => drop(self.meta(size)?),
+                b'L' => extension.name = Some(text(&self.extension_data(size)?)),
+                b'x' => extension.read(&self.extension_data(size)?)?,
+                b'K' | b'g' => drop(self.extension_data(size)?),
                 flag => {
                     let name = extension.name.unwrap_or_else(|| name_of(&header));
-                    let kind = if extension.sparse { Kind::Unknown } else { kind_of(flag, &name) };
-                    // Of links and folders the size says nothing about data that follows.
-                    let size = if kind == Kind::File { extension.size.unwrap_or(size) } else { 0 };
+                    let kind = if extension.sparse { MemberKind::Unknown } else { kind_of(flag, &name) };
+                    // No data follows a link or a folder, whatever size its header declares.
+                    let size = if kind == MemberKind::File { extension.size.unwrap_or(size) } else { 0 };
                     self.begin(size)?;
                     self.members += 1;
-                    return Ok(Some(Member { name, kind, size }));
+                    return Ok(Some(TarMember { name, kind, size }));
                 }
             }
         }
     }
 
-    /// Reads what is left behind the last member, so that a checksum at the end of the stream is looked at.
+    /// The stream after the last member; reading it to its end makes the decoder check the checksum there.
     pub(super) fn into_rest(self) -> R {
         self.source
     }
 
     fn begin(&mut self, size: u64) -> io::Result<()> {
         let end = size.checked_next_multiple_of(BLOCK as u64);
-        let end = end.ok_or_else(|| broken("a tar header says a size that no file has"))?;
-        (self.left, self.padding) = (size, end - size);
+        let end = end.ok_or_else(|| invalid("a tar header declares an impossible size"))?;
+        (self.remaining, self.padding) = (size, end - size);
         Ok(())
     }
 
-    /// The next header; `None` at the end of the archive.
+    /// Reads the next header; `None` at the end of the archive.
     fn header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         let padding = usize::try_from(self.padding).unwrap_or(0).min(BLOCK - 1);
@@ -90,20 +91,20 @@ impl<R: Read> Tar<R> {
             return Ok(None);
         }
         if filled < BLOCK {
-            return Err(cut());
+            return Err(truncated());
         }
         let sum: u64 = block.iter().map(|byte| u64::from(*byte)).sum();
         let field: u64 = block[148..156].iter().map(|byte| u64::from(*byte)).sum();
         if number(&block[148..156])? != sum - field + 8 * u64::from(b' ') {
-            return Err(broken("the checksum of a tar header is wrong"));
+            return Err(invalid("the checksum of a tar header is wrong"));
         }
         Ok(Some(block))
     }
 
-    /// The data of an extension header.
-    fn meta(&mut self, size: u64) -> io::Result<Vec<u8>> {
-        if size > MOST_META {
-            return Err(broken("a tar header is too long"));
+    /// Reads the data of an extension header.
+    fn extension_data(&mut self, size: u64) -> io::Result<Vec<u8>> {
+        if size > MAX_HEADER_SIZE {
+            return Err(invalid("a tar header is too long"));
         }
         self.begin(size)?;
         let mut data = vec![0; usize::try_from(size).unwrap_or(0)];
@@ -112,20 +113,20 @@ impl<R: Read> Tar<R> {
     }
 }
 
-impl<R: Read> Read for Tar<R> {
+impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let most = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.source.read(&mut buffer[..most])?;
         if read == 0 && most > 0 {
-            return Err(cut());
+            return Err(truncated());
         }
-        self.left -= read as u64;
+        self.remaining -= read as u64;
         Ok(read)
     }
 }
 
 impl Extension {
-    /// Reads pax records: length, blank, key, `=`, value, newline.
+    /// Reads pax records: length, space, key, `=`, value, newline.
     fn read(&mut self, mut records: &[u8]) -> io::Result<()> {
         while !records.is_empty() {
             let blank = memchr::memchr(b' ', records).ok_or_else(pax)?;
@@ -145,30 +146,30 @@ impl Extension {
 }
 
 fn pax() -> io::Error {
-    broken("a pax header is not understood")
+    invalid("a pax header is invalid")
 }
 
-fn broken(what: &'static str) -> io::Error {
+fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the tar archive ends in the middle")
+fn truncated() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the tar archive is truncated")
 }
 
-fn kind_of(flag: u8, name: &str) -> Kind {
+fn kind_of(flag: u8, name: &str) -> MemberKind {
     match flag {
-        // Before there were folders, a name that ends with a slash was one.
-        0 | b'0' if name.ends_with('/') => Kind::Folder,
-        0 | b'0' | b'7' => Kind::File,
-        b'1' | b'2' => Kind::Link,
-        b'3' | b'4' | b'6' => Kind::Special,
-        b'5' => Kind::Folder,
-        _ => Kind::Unknown,
+        // Old tar has no type for folders: their names end with a slash.
+        0 | b'0' if name.ends_with('/') => MemberKind::Folder,
+        0 | b'0' | b'7' => MemberKind::File,
+        b'1' | b'2' => MemberKind::Link,
+        b'3' | b'4' | b'6' => MemberKind::Special,
+        b'5' => MemberKind::Folder,
+        _ => MemberKind::Unknown,
     }
 }
 
-/// Up to the first NUL.
+/// Text up to the first NUL.
 fn text(bytes: &[u8]) -> String {
     let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -176,13 +177,13 @@ fn text(bytes: &[u8]) -> String {
 
 fn name_of(header: &[u8; BLOCK]) -> String {
     let (name, prefix) = (text(&header[..100]), text(&header[345..500]));
-    // Where GNU's magic stands the prefix means something else.
+    // With the magic of GNU tar the prefix field has another meaning.
     if &header[257..263] == b"ustar\0" && !prefix.is_empty() { format!("{prefix}/{name}") } else { name }
 }
 
-/// Octal digits, or, if the highest bit is set, a binary number.
+/// Parses a number: octal digits, or binary if the highest bit is set.
 fn number(field: &[u8]) -> io::Result<u64> {
-    let wrong = || broken("a number in a tar header is not understood");
+    let wrong = || invalid("a number in a tar header is invalid");
     if field[0] & 0x80 != 0 {
         let first = u64::from(field[0] & 0x7f);
         let digit = |number: u64, byte: &u8| number.checked_mul(256).map(|number| number | u64::from(*byte));
@@ -199,7 +200,7 @@ mod tests {
 
     use super::*;
 
-    /// A header with its checksum, and its data padded.
+    /// A header with its checksum, followed by its padded data.
     fn entry(flag: u8, size: &[u8; 12], data: &[u8]) -> Vec<u8> {
         let mut header = [0; BLOCK];
         header[0] = b'a';
@@ -218,21 +219,21 @@ mod tests {
         format!("{size:011o}\0").into_bytes().try_into().unwrap()
     }
 
-    fn with_pax(records: &[u8]) -> io::Result<Option<Member>> {
+    fn with_pax(records: &[u8]) -> io::Result<Option<TarMember>> {
         let archive = [entry(b'x', &octal(records.len()), records), entry(b'0', &octal(0), b"")].concat();
-        Tar::new(&archive[..]).next_member()
+        TarReader::new(&archive[..]).next_member()
     }
 
     #[test]
-    fn a_pax_header_says_name_and_size() {
+    fn a_pax_header_gives_name_and_size() {
         let member = with_pax(b"11 path=b/c\n9 size=7\n").unwrap_err();
         assert_eq!(member.kind(), io::ErrorKind::InvalidData, "a wrong length");
         let member = with_pax(b"12 path=b/c\n9 size=7\n").unwrap().unwrap();
-        assert_eq!(member, Member { name: "b/c".into(), kind: Kind::File, size: 7 });
+        assert_eq!(member, TarMember { name: "b/c".into(), kind: MemberKind::File, size: 7 });
     }
 
     #[test]
-    fn lengths_that_lead_out_of_the_header_are_refused() {
+    fn lengths_beyond_the_header_are_refused() {
         for records in
             ["9 path=a", "99 path=a\n", "0 path=a\n", "1 path=a\n", "18446744073709551615 a=b\n", "3 =\n\n"]
         {
@@ -240,11 +241,11 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{records:?}: {error}");
         }
         let error = with_pax(b"29 size=18446744073709551615\n").unwrap_err();
-        assert!(error.to_string().contains("a size that no file has"), "{error}");
+        assert!(error.to_string().contains("an impossible size"), "{error}");
         let mut largest = [0xff; 12];
         largest[0] = 0x80;
         largest[1..4].fill(0);
-        let error = Tar::new(&entry(b'0', &largest, b"")[..]).next_member().unwrap_err();
-        assert!(error.to_string().contains("a size that no file has"), "{error}");
+        let error = TarReader::new(&entry(b'0', &largest, b"")[..]).next_member().unwrap_err();
+        assert!(error.to_string().contains("an impossible size"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! Writing on a thread of its own while the decoder goes on, and bringing what was written to the disk on another, so
-//! that unpacking takes no longer than the slowest of the three.
+//! A pipeline for unpacking: one thread decodes, a second one writes, a third one syncs to the disk, so that unpacking
+//! takes no longer than the slowest of the three.
 
 use std::fs::File;
 use std::io;
@@ -7,39 +7,39 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
 use crate::error::CorpusError;
-use crate::writer::Output;
+use crate::writer::CorpusWriter;
 
-/// Buffers on their way: their bytes stay in the cache that cores share.
+/// Buffers in flight; few enough for their bytes to stay in the cache that the cores share.
 const BUFFERS: usize = 8;
 
-/// Bytes written from one call that brings them to the disk to the next. No more than three times as many wait for
-/// the disk, so that little is left to wait for at the end, or when the work is stopped.
+/// Bytes written between two syncs. At most three times as many wait for the disk, so that little is left to sync at
+/// the end, or when the work is stopped.
 const SYNC_EVERY: u64 = 32 << 20;
 
-/// Takes buffers to the writer.
-pub(super) struct Belt {
+/// The decoder's end of the pipe to the writer thread.
+pub(super) struct WriterPipe {
     full: SyncSender<(Vec<u8>, usize)>,
     empty: Receiver<Vec<u8>>,
 }
 
-impl Belt {
-    /// Gives the first `filled` bytes to the writer and puts another buffer of the same size in place. False: the
-    /// writer has failed, and [`write`] will say how.
+impl WriterPipe {
+    /// Sends the first `filled` bytes to the writer and replaces the buffer with an empty one of the same size. Returns
+    /// false if the writer has failed; [`write`] returns its error.
     pub(super) fn pass(&self, buffer: &mut Vec<u8>, filled: usize) -> bool {
         let Ok(empty) = self.empty.recv() else { return false };
         self.full.send((std::mem::replace(buffer, empty), filled)).is_ok()
     }
 }
 
-/// Writes to `output` what `unpack` passes on in buffers of `size` bytes, and returns when all is written.
+/// Writes the buffers of `size` bytes that `unpack` sends to `output`; returns when everything is written.
 ///
 /// # Errors
 ///
 /// Those of `unpack`, then those of the writer.
 pub(super) fn write(
-    output: &mut Output,
+    output: &mut CorpusWriter,
     size: usize,
-    unpack: impl FnOnce(&Belt) -> Result<(), CorpusError>,
+    unpack: impl FnOnce(&WriterPipe) -> Result<(), CorpusError>,
 ) -> Result<(), CorpusError> {
     let target = output.target().to_path_buf();
     let failed = |cause| CorpusError::write(&target, cause);
@@ -47,22 +47,22 @@ pub(super) fn write(
     thread::scope(|scope| {
         let (full, to_write) = sync_channel(BUFFERS);
         let (used, empty) = channel();
-        let (kick, kicks) = sync_channel(1);
+        let (sync_request, sync_requests) = sync_channel(1);
         for _ in 0..BUFFERS {
-            // The other end is here, too.
+            // Cannot fail: the receiver lives in this function.
             let _sent = used.send(vec![0; size]);
         }
-        let disk = spawn(scope, "sync", move || sync(&file, &kicks)).map_err(failed)?;
-        let writer =
-            spawn(scope, "write", move || write_all(output, &to_write, &used, &kick)).map_err(failed)?;
-        let belt = Belt { full, empty };
-        let unpacked = unpack(&belt);
-        // The writer ends with the belt, the other thread with the writer.
-        drop(belt);
+        let disk = spawn(scope, "sync", move || sync(&file, &sync_requests)).map_err(failed)?;
+        let writer = spawn(scope, "write", move || write_all(output, &to_write, &used, &sync_request))
+            .map_err(failed)?;
+        let pipe = WriterPipe { full, empty };
+        let unpacked = unpack(&pipe);
+        // Dropping the pipe ends the writer, which ends the sync thread.
+        drop(pipe);
         let died = |_| Err(io::Error::other("a thread died"));
         let wrote = writer.join().unwrap_or_else(|panic| died(panic).map_err(failed));
-        let brought = disk.join().unwrap_or_else(died).map_err(failed);
-        unpacked.and(wrote).and(brought)
+        let synced = disk.join().unwrap_or_else(died).map_err(failed);
+        unpacked.and(wrote).and(synced)
     })
 }
 
@@ -75,26 +75,26 @@ fn spawn<'scope, T: Send + 'scope>(
 }
 
 fn write_all(
-    output: &mut Output,
+    output: &mut CorpusWriter,
     to_write: &Receiver<(Vec<u8>, usize)>,
     used: &Sender<Vec<u8>>,
-    kick: &SyncSender<()>,
+    sync_request: &SyncSender<()>,
 ) -> Result<(), CorpusError> {
     let mut sync_at = SYNC_EVERY;
     for (buffer, filled) in to_write {
-        output.push(&buffer[..filled])?;
-        // Nobody wants it any more after the last.
+        output.write(&buffer[..filled])?;
+        // Fails after the last buffer, when the decoder has ended.
         let _sent = used.send(buffer);
         if output.bytes() >= sync_at {
             sync_at = output.bytes() + SYNC_EVERY;
-            if kick.send(()).is_err() {
-                break; // the disk failed, which the other thread tells
+            if sync_request.send(()).is_err() {
+                break; // the sync thread has failed and returns the error
             }
         }
     }
     Ok(())
 }
 
-fn sync(file: &File, kicks: &Receiver<()>) -> io::Result<()> {
-    kicks.iter().try_for_each(|()| file.sync_data())
+fn sync(file: &File, sync_requests: &Receiver<()>) -> io::Result<()> {
+    sync_requests.iter().try_for_each(|()| file.sync_data())
 }

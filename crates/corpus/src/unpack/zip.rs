@@ -1,27 +1,30 @@
-//! Reading zip: the directory at the end, also of large archives (zip64), and the data of one member.
+//! Reads zip: the central directory, also of large archives (zip64), and the data of one member.
+//!
+//! Own code instead of the `zip` crate, which reads the whole directory into memory: here an archive is memory-mapped
+//! and its directory is read entry by entry.
 
 use std::io::{self, Read};
 
 use flate2::Crc;
 use memchr::memmem;
 
-use super::members::Kind;
+use super::members::MemberKind;
 
-/// Bytes of the record at the very end, without its comment, and of the longest comment.
+/// Size of the end-of-central-directory record without its comment, and of the longest comment, in bytes.
 const END: usize = 22;
 const COMMENT: usize = 0xffff;
 
-/// How a member is packed.
+// Compression methods of members (APPNOTE.TXT 4.4.5).
 pub(super) const STORED: u16 = 0;
 pub(super) const DEFLATE: u16 = 8;
 pub(super) const BZIP2: u16 = 12;
 pub(super) const ZSTD: u16 = 93;
 
-/// A member as the directory has it.
+/// A member as the central directory describes it.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct ZipMember {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: MemberKind,
     pub(super) encrypted: bool,
     pub(super) method: u16,
     crc: u32,
@@ -30,45 +33,45 @@ pub(super) struct Member {
     header: u64,
 }
 
-/// The members of an archive, in the order of its directory.
-pub(super) struct Members<'a> {
+/// Iterates over the members of an archive, in the order of its central directory.
+pub(super) struct ZipDirectory<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Members<'a> {
+impl<'a> ZipDirectory<'a> {
     pub(super) fn of(archive: &'a [u8]) -> io::Result<Self> {
         let tail = archive.len().saturating_sub(END + COMMENT);
-        let end = memmem::rfind(&archive[tail..], b"PK\x05\x06").ok_or_else(cut)? + tail;
+        let end = memmem::rfind(&archive[tail..], b"PK\x05\x06").ok_or_else(truncated)? + tail;
         if archive.len() - end < END + usize::from(u16_at(archive, end + 20)?) {
-            return Err(cut());
+            return Err(truncated());
         }
         let (mut size, mut start) =
             (u64::from(u32_at(archive, end + 12)?), u64::from(u32_at(archive, end + 16)?));
         if let Some(locator) = end.checked_sub(20).filter(|at| archive[*at..].starts_with(b"PK\x06\x07")) {
-            let large = place(u64_at(archive, locator + 8)?)?;
+            let large = index(u64_at(archive, locator + 8)?)?;
             (size, start) =
                 (u64_at(archive, large.saturating_add(40))?, u64_at(archive, large.saturating_add(48))?);
         }
-        let start = place(start)?;
-        let rest = archive.get(start..start.saturating_add(place(size)?)).ok_or_else(cut)?;
+        let start = index(start)?;
+        let rest = archive.get(start..start.saturating_add(index(size)?)).ok_or_else(truncated)?;
         Ok(Self { rest })
     }
 
-    fn read(&mut self) -> io::Result<Member> {
+    fn read(&mut self) -> io::Result<ZipMember> {
         let entry = self.rest;
         if !entry.starts_with(b"PK\x01\x02") {
-            return Err(broken("its directory is not understood"));
+            return Err(invalid("its directory is invalid"));
         }
         let length = |at| u16_at(entry, at).map(usize::from);
         let (name, extra, comment) = (length(28)?, length(30)?, length(32)?);
         let (extra_at, end) = (46 + name, 46 + name + extra + comment);
-        self.rest = entry.get(end..).ok_or_else(cut)?;
+        self.rest = entry.get(end..).ok_or_else(truncated)?;
         let name = String::from_utf8_lossy(&entry[46..extra_at]).into_owned();
-        let mut large = Large::of(&entry[extra_at..extra_at + extra]);
+        let mut large = Zip64Values::of(&entry[extra_at..extra_at + extra]);
         let size = large.or(u32_at(entry, 24)?)?;
         let packed = large.or(u32_at(entry, 20)?)?;
         let header = large.or(u32_at(entry, 42)?)?;
-        Ok(Member {
+        Ok(ZipMember {
             kind: kind_of(u32_at(entry, 38)? >> 16, &name),
             name,
             encrypted: u16_at(entry, 8)? & 1 != 0,
@@ -81,39 +84,39 @@ impl<'a> Members<'a> {
     }
 }
 
-impl Iterator for Members<'_> {
-    type Item = io::Result<Member>;
+impl Iterator for ZipDirectory<'_> {
+    type Item = io::Result<ZipMember>;
 
     fn next(&mut self) -> Option<Self::Item> {
         (!self.rest.is_empty()).then(|| self.read())
     }
 }
 
-impl Member {
-    /// The packed bytes of the member, and where they begin.
+impl ZipMember {
+    /// The compressed bytes of the member, and their offset.
     pub(super) fn data<'a>(&self, archive: &'a [u8]) -> io::Result<(u64, &'a [u8])> {
-        let at = place(self.header)?;
-        let header = archive.get(at..).ok_or_else(cut)?;
+        let at = index(self.header)?;
+        let header = archive.get(at..).ok_or_else(truncated)?;
         if !header.starts_with(b"PK\x03\x04") {
-            return Err(broken("the header of a member is not where the directory says"));
+            return Err(invalid("a member does not begin where the directory says"));
         }
         let start = at + 30 + usize::from(u16_at(header, 26)?) + usize::from(u16_at(header, 28)?);
-        let data = archive.get(start..start.saturating_add(place(self.packed)?)).ok_or_else(cut)?;
+        let data = archive.get(start..start.saturating_add(index(self.packed)?)).ok_or_else(truncated)?;
         Ok((start as u64, data))
     }
 
-    /// `unpacked` with size and checksum looked at.
+    /// Wraps the decompressed member in a reader that checks its size and CRC.
     pub(super) fn checked<R: Read>(&self, unpacked: R) -> impl Read + use<R> {
-        Checked { unpacked, crc: Crc::new(), expected: (self.size, self.crc), read: 0 }
+        ChecksumReader { unpacked, crc: Crc::new(), expected: (self.size, self.crc), read: 0 }
     }
 }
 
-/// Sizes and offsets that do not fit 32 bits: the values of the zip64 field, in order.
-struct Large<'a> {
+/// The values of a zip64 extra field, in order: sizes and offsets that do not fit 32 bits.
+struct Zip64Values<'a> {
     values: &'a [u8],
 }
 
-impl<'a> Large<'a> {
+impl<'a> Zip64Values<'a> {
     fn of(mut extra: &'a [u8]) -> Self {
         while let (Ok(id), Ok(length)) = (u16_at(extra, 0), u16_at(extra, 2)) {
             let end = 4 + usize::from(length);
@@ -126,7 +129,7 @@ impl<'a> Large<'a> {
         Self { values: &[] }
     }
 
-    /// The value, or the next large one that stands for it.
+    /// Returns the value, or the next zip64 value if it is a placeholder.
     fn or(&mut self, value: u32) -> io::Result<u64> {
         if value != u32::MAX {
             return Ok(u64::from(value));
@@ -137,38 +140,38 @@ impl<'a> Large<'a> {
     }
 }
 
-struct Checked<R> {
+struct ChecksumReader<R> {
     unpacked: R,
     crc: Crc,
     expected: (u64, u32),
     read: u64,
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for ChecksumReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.unpacked.read(buffer)?;
         self.crc.update(&buffer[..read]);
         self.read += read as u64;
         if read == 0 && !buffer.is_empty() && (self.read, self.crc.sum()) != self.expected {
-            return Err(broken("the checksum of a member is wrong"));
+            return Err(invalid("the checksum of a member is wrong"));
         }
         Ok(read)
     }
 }
 
-fn kind_of(mode: u32, name: &str) -> Kind {
+fn kind_of(mode: u32, name: &str) -> MemberKind {
     match mode & 0o170_000 {
-        0o040_000 => Kind::Folder,
-        0 | 0o100_000 if name.ends_with('/') => Kind::Folder,
-        0 | 0o100_000 => Kind::File,
-        0o120_000 => Kind::Link,
-        _ => Kind::Special,
+        0o040_000 => MemberKind::Folder,
+        0 | 0o100_000 if name.ends_with('/') => MemberKind::Folder,
+        0 | 0o100_000 => MemberKind::File,
+        0o120_000 => MemberKind::Link,
+        _ => MemberKind::Special,
     }
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> io::Result<[u8; N]> {
     let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
-    found.copied().ok_or_else(cut)
+    found.copied().ok_or_else(truncated)
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> io::Result<u16> {
@@ -183,14 +186,14 @@ fn u64_at(bytes: &[u8], at: usize) -> io::Result<u64> {
     array(bytes, at).map(u64::from_le_bytes)
 }
 
-fn place(offset: u64) -> io::Result<usize> {
-    usize::try_from(offset).map_err(|_| cut())
+fn index(offset: u64) -> io::Result<usize> {
+    usize::try_from(offset).map_err(|_| truncated())
 }
 
-fn broken(what: &'static str) -> io::Error {
+fn invalid(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the zip archive is not whole")
+fn truncated() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the zip archive is truncated")
 }

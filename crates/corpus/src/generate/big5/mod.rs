@@ -63,7 +63,7 @@ impl Logs {
     }
 
     fn name<'a>(&'a self, index: u64, random: &mut Random) -> &'a str {
-        match STREAM.turn(index) {
+        match STREAM.occurrence(index) {
             Some(turn) => WANTED[usize::try_from(turn % WANTED.len() as u64).unwrap_or(0)],
             None => &self.streams[self.stream.draw(random)],
         }
@@ -82,7 +82,7 @@ impl Logs {
         // Of the date only the day is wanted: 2023-01-05 12:00:00.
         out.drain(start..start + 8);
         text(out, " ip-");
-        if HOST.has(index) {
+        if HOST.matches(index) {
             text(out, "50-136-239-27");
         } else {
             let bits = random.next();
@@ -94,7 +94,7 @@ impl Logs {
         out.push(b' ');
         text(out, process);
         text(out, ": ");
-        let animal = ANIMAL.turn(index);
+        let animal = ANIMAL.occurrence(index);
         if let Some(turn) = animal {
             text(out, ANIMALS[usize::try_from(turn % ANIMALS.len() as u64).unwrap_or(0)]);
             out.push(b' ');

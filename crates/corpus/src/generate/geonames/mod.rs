@@ -194,7 +194,7 @@ fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
 
 /// People: none at most places.
 fn population(index: u64, feature: &Feature, random: &mut Random) -> u64 {
-    if let Some(turn) = MILLIONS.turn(index) {
+    if let Some(turn) = MILLIONS.occurrence(index) {
         return if turn % 8 == 0 { 1_000_000 } else { 1_000_001 + random.skewed(20 * 256, 4) };
     }
     match feature.class {
@@ -206,15 +206,15 @@ fn population(index: u64, feature: &Feature, random: &mut Random) -> u64 {
 
 impl Documents for Places {
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
-        let georgen = SANKT_GEORGEN.turn(index);
-        let austrian = georgen.is_some() || AUSTRIA.has(index);
-        let common = COMMON_NAME.turn(index);
+        let georgen = SANKT_GEORGEN.occurrence(index);
+        let austrian = georgen.is_some() || AUSTRIA.matches(index);
+        let common = COMMON_NAME.occurrence(index);
         let country = &COUNTRIES[if austrian { self.austria } else { self.country.draw(random) }];
         let language = &self.languages[country.style];
         let feature = match common {
             // A third of the common names are those of mountains.
             Some(turn) if turn % 3 == 0 => &FEATURES[names::MOUNTAIN],
-            _ if MILLIONS.has(index) => &FEATURES[names::REGION],
+            _ if MILLIONS.matches(index) => &FEATURES[names::REGION],
             _ => &FEATURES[self.feature.draw(random)],
         };
         text(out, "{\"geonameid\": ");
@@ -232,7 +232,7 @@ impl Documents for Places {
         let end = out.len();
         text(out, "\", \"asciiname\": \"");
         plain(out, start, end);
-        let street = STREET.has(index);
+        let street = STREET.matches(index);
         if street || random.permille(430) {
             alternates((language, feature), (start, end), street, random, out);
         }

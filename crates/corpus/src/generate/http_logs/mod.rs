@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use super::append::{number, text, time};
-use super::daily_load::{Slot, slots};
+use super::daily_load::{HourOfLoad, hours};
 use super::generator::{FileSpec, Generator};
 use super::random::{Random, byte_of, stream_of};
 use super::split::split;
@@ -89,12 +89,12 @@ impl Generator for Weeks {
             return Ok(());
         }
         let (stream, span) = stretch(&file.name);
-        let slots = slots(span.start, span.end, &BY_HOUR, file.documents);
+        let hours = hours(span.start, span.end, &BY_HOUR, file.documents);
         let unparsed = self.unparsed || file.name.contains(UNPARSED);
         let mut writer = Lines::new(seed, stream, unparsed, sink);
-        let mut anchors = Anchors::new(&slots);
-        for slot in slots {
-            writer.hour(slot, &mut anchors)?;
+        let mut anchors = Anchors::new(&hours);
+        for hour in hours {
+            writer.hour(hour, &mut anchors)?;
         }
         writer.sink.write_all(&writer.buffer)
     }
@@ -111,7 +111,7 @@ fn stretch(name: &str) -> (u64, Range<u64>) {
 
 /// Which documents of the anchor day have status 400: spread evenly over the day.
 struct Anchors {
-    /// Documents of the day before the current slot, and in the whole day.
+    /// Documents of the day before the current hour, and in the whole day.
     passed: u64,
     day: u64,
     count: u64,
@@ -121,9 +121,9 @@ struct Anchors {
 }
 
 impl Anchors {
-    fn new(slots: &[Slot]) -> Self {
+    fn new(hours: &[HourOfLoad]) -> Self {
         let day =
-            slots.iter().filter(|slot| ANCHOR_DAY.contains(&slot.start)).map(|slot| slot.documents).sum();
+            hours.iter().filter(|hour| ANCHOR_DAY.contains(&hour.start)).map(|hour| hour.documents).sum();
         let mut anchors =
             Self { passed: 0, day, count: ANCHORS.min(day / ANCHOR_SPACING), next: 0, placed: 0 };
         anchors.place();
@@ -137,7 +137,7 @@ impl Anchors {
         self.next = if open { u64::try_from(at(self.day)).unwrap_or(u64::MAX) } else { u64::MAX };
     }
 
-    /// Whether document `index` of the current slot is one; to be asked in order.
+    /// Whether document `index` of the current hour is one; to be asked in order.
     #[inline]
     fn take(&mut self, index: u64) -> bool {
         let hit = self.passed + index == self.next;
@@ -176,12 +176,12 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// All documents of one slot.
-    fn hour(&mut self, slot: Slot, anchors: &mut Anchors) -> io::Result<()> {
-        let anchor_day = ANCHOR_DAY.contains(&slot.start);
-        for index in 0..slot.documents {
+    /// All documents of one hour.
+    fn hour(&mut self, hour: HourOfLoad, anchors: &mut Anchors) -> io::Result<()> {
+        let anchor_day = ANCHOR_DAY.contains(&hour.start);
+        for index in 0..hour.documents {
             let bits = self.random.next();
-            let time = slot.time(index, bits & 0xffff);
+            let time = hour.time(index, bits & 0xffff);
             if time != self.spelling.time {
                 self.spelling.set(time);
             }
@@ -196,7 +196,7 @@ impl<'a> Lines<'a> {
                 self.buffer.clear();
             }
         }
-        anchors.passed += if anchor_day { slot.documents } else { 0 };
+        anchors.passed += if anchor_day { hour.documents } else { 0 };
         Ok(())
     }
 
@@ -273,13 +273,13 @@ fn popularity() -> [u8; 256] {
     let total: u64 = weights.iter().sum();
     let mut draws = [0; 256];
     let (mut class, mut passed) = (0_u8, weights[0]);
-    for (draw, slot) in (0_u64..).zip(&mut draws) {
+    for (draw, hour) in (0_u64..).zip(&mut draws) {
         // The last class whose weights begin at or before this draw; the first draw is class 0's whatever its weight.
         while draw > 0 && passed * 256 <= draw * total {
             class += 1;
             passed += weights[usize::from(class)];
         }
-        *slot = class;
+        *hour = class;
     }
     draws
 }
@@ -309,8 +309,8 @@ mod tests {
     #[test]
     fn anchors_are_rare_in_a_tiny_corpus() {
         for (documents, expected) in [(0, 0), (11, 0), (12, 1), (120, 10), (240, 20), (1_000_000, 20)] {
-            let slot = Slot { start: ANCHOR_DAY.start, seconds: 3600, documents };
-            let mut anchors = Anchors::new(&[slot]);
+            let hour = HourOfLoad { start: ANCHOR_DAY.start, seconds: 3600, documents };
+            let mut anchors = Anchors::new(&[hour]);
             assert_eq!((0..documents).filter(|index| anchors.take(*index)).count(), expected, "{documents}");
         }
     }

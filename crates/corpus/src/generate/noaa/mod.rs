@@ -1,10 +1,10 @@
 //! `noaa` and `noaa-sql` (the corpus of the track `sql`): daily weather of stations all over the world, 2014 to 2016.
 //!
-//! What the tracks look for, at any size from 1,000 documents on: stations in the United States (about half of all),
-//! in Japan (few), Australia, Canada, Sweden and Russia, on the west of America (geohashes 9 and c); the station names
+//! What the tracks look for, at any size from 1,000 documents on: stations in the United States (about half of all), in
+//! Japan (few), Australia, Canada, Sweden and Russia, on the west of America (geohashes 9 and c); the station names
 //! MARSHALL, NEWPORT, JACKSON, FAIRFIELD and HILLSBORO; heights above 1000, 1600 (thousands of names, for the pages of
-//! SQL cursors) and 2800 m, there also names that begin with SA and one whose name is long in sum; `TRANGE` from 0 to 30
-//! and from -20 to -10, the latter in Japan, too; days from 31 December 2015 on; now and then a document with all
+//! SQL cursors) and 2800 m, there also names that begin with SA and one whose name is long in sum; `TRANGE` from 0 to
+//! 30 and from -20 to -10, the latter in Japan, too; days from 31 December 2015 on; now and then a document with all
 //! the fields that `deep-terms` nests.
 
 mod stations;
@@ -192,12 +192,12 @@ impl Measures<'_> {
 
 impl Documents for Weather {
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
-        let cold = COLD.has(index);
+        let cold = COLD.matches(index);
         let station = if cold {
             self.stations.japanese(random)
-        } else if let Some(turn) = NAMED.turn(index) {
+        } else if let Some(turn) = NAMED.occurrence(index) {
             self.stations.named(usize::try_from(turn).unwrap_or(0) % ANCHOR_NAMES.len(), random)
-        } else if HIGH.has(index) {
+        } else if HIGH.matches(index) {
             self.stations.high(random)
         } else {
             self.stations.any(random)
@@ -213,7 +213,7 @@ impl Documents for Weather {
         text(out, "T00:00:00\", \"station\": ");
         out.extend_from_slice(&station.text);
         let mut measures = Measures { out };
-        if DEEP.has(index) {
+        if DEEP.matches(index) {
             measures.deep(both, random);
         } else {
             measures.of(if cold { Kind::Airport } else { station.kind }, both, random);

@@ -1,9 +1,9 @@
 //! `nyc_taxis`: taxi rides in New York in 2015, yellow cabs and one green one in eight.
 //!
-//! Rides spread over the whole year at any size, so that the track's ranges (days of January, January and February, nine
-//! months, the year) and its histograms are filled. Total amounts of 5 to 15 are the most frequent; rides at the flat
-//! rate to the airport (`rate_code_id` 2) mostly cost more than 60. Only green cabs have a `trip_type`. All codes are
-//! those of the [`lookups`].
+//! Rides spread over the whole year at any size, so that the track's ranges (days of January, January and February,
+//! nine months, the year) and its histograms are filled. Total amounts of 5 to 15 are the most frequent; rides at the
+//! flat rate to the airport (`rate_code_id` 2) mostly cost more than 60. Only green cabs have a `trip_type`. All codes
+//! are those of the [`lookups`].
 
 pub(super) mod lookups;
 
@@ -123,7 +123,7 @@ impl Documents for Rides {
         let day = u64::try_from(u128::from(index) * 365 / u128::from(self.documents)).unwrap_or(0);
         let hour = self.hour.draw(random) as u64;
         let pickup = NEW_YEAR + day * 86_400 + hour * 3600 + u64::from(random.below(3600));
-        let flat = TO_KENNEDY.has(index);
+        let flat = TO_KENNEDY.matches(index);
         let rate = if flat { 1 } else { self.rate.draw(random) };
         let flat = rate == 1;
         let (from, to) = match (flat, self.area.draw(random), self.area.draw(random)) {
@@ -131,7 +131,7 @@ impl Documents for Rides {
             (true, _, to) => (KENNEDY, to % KENNEDY),
             (false, from, to) => (from, to),
         };
-        let payment = if flat && TO_KENNEDY.has(index) { 0 } else { self.payment.draw(random) };
+        let payment = if flat && TO_KENNEDY.matches(index) { 0 } else { self.payment.draw(random) };
         let cost = Fare::new(flat, hour, payment == 0, random);
         let minutes = u64::try_from(cost.distance).unwrap_or(0) / 32;
         let dropoff = pickup + minutes * 60 + 120 + u64::from(random.below(500));

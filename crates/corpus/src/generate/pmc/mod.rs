@@ -102,10 +102,10 @@ impl Articles {
             text(out, section);
             text(out, "\\n");
             self.paragraphs(total * share / 100, random, out);
-            if NEWSPAPERS.has(index) && section == "Results" {
+            if NEWSPAPERS.matches(index) && section == "Results" {
                 text(out, "The newspaper coverage of the programme was followed for a year.\\n");
             }
-            if PHYSICIANS.has(index) && section == "Methods" {
+            if PHYSICIANS.matches(index) && section == "Methods" {
                 text(out, "Each patient was seen by a physician before and after the treatment.\\n");
             }
         }

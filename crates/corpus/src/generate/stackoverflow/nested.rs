@@ -44,7 +44,7 @@ impl Questions {
 
 impl Documents for Questions {
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>) {
-        let early = EARLY.turn(index);
+        let early = EARLY.occurrence(index);
         let asked = match early {
             Some(_) => START + u64::from(random.below(720 * 86_400)) * 1000,
             None => Site::moment(index, self.documents, random),

@@ -1,7 +1,7 @@
 //! `so`: questions and answers, each a document of its own with its text.
 //!
-//! What the track looks for: users who ask and answer, every hour of the years (its transforms group by both); questions
-//! with three tags and more, among them `python` and `java`, in sets that come again and again.
+//! What the track looks for: users who ask and answer, every hour of the years (its transforms group by both);
+//! questions with three tags and more, among them `python` and `java`, in sets that come again and again.
 
 use std::io::{self, Write};
 

@@ -67,7 +67,6 @@ fn an_empty_file_has_no_lines() {
     assert_eq!((file.lines(), file.len(), file.is_empty()), (0, 0, true));
     assert_eq!((file.line_start(0), file.line_start(1), file.slice(0, 9)), (Some(0), None, &b""[..]));
     file.advise_sequential();
-    file.advise_willneed(0..10);
 }
 
 #[test]
