@@ -248,7 +248,10 @@ def test_headers_are_not_believed_to_be_small(tmp_path: Path) -> None:
 
 def test_what_nobody_can_unpack_says_so(tmp_path: Path) -> None:
     archive = tmp_path / "data.json.zip"
-    for at, value, reason in [(8, 1, "it is encrypted"), (10, 9, "its compression method 9 is not supported")]:
+    for at, value, reason in [
+        (8, 1, "it is encrypted"),
+        (10, 9, "its compression method 9 is not supported"),
+    ]:
         with zipfile.ZipFile(archive, "w") as out:
             out.writestr("data.json", DATA)
         changed = bytearray(archive.read_bytes())
