@@ -92,7 +92,7 @@ def rust_imports(crate: Path) -> Graph:
 def _rust_file(path: Path, crate: Path) -> _RustFile:
     parts = path.relative_to(crate / "src").with_suffix("").parts
     module = parts[:-1] if parts[-1] in {"mod", "lib", "main"} else parts
-    text = _without_tests(RUST_TEXT.sub(blank, path.read_text("utf-8")))
+    text = without_tests(RUST_TEXT.sub(blank, path.read_text("utf-8")))
     one = _RustFile(path, module, text)
     for use in _USE.finditer(text):
         for alias, target in _use_tree(use["tree"]):
@@ -105,7 +105,8 @@ def _rust_file(path: Path, crate: Path) -> _RustFile:
     return one
 
 
-def _without_tests(text: str) -> str:
+def without_tests(text: str) -> str:
+    """Rust code with its test modules as spaces."""
     for found in reversed(list(_TEST_MODULE.finditer(text))):
         end = end_of_body(text, found.end())
         if end is not None:

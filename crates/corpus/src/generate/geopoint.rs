@@ -145,12 +145,12 @@ impl Documents for Map {
 }
 
 /// The generator of both corpora.
-pub(super) struct Points {
+pub(super) struct Geopoints {
     /// As well-known text, for an index of shapes.
     pub(super) shape: bool,
 }
 
-impl Generator for Points {
+impl Generator for Geopoints {
     fn name(&self) -> &'static str {
         if self.shape { "geopointshape" } else { "geopoint" }
     }

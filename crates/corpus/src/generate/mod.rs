@@ -49,21 +49,21 @@ pub struct CorpusSpec {
 /// All generators.
 static GENERATORS: &[&dyn Generator] = &[
     &geonames::Geonames,
-    &http_logs::Weeks { unparsed: false },
-    &http_logs::Weeks { unparsed: true },
-    &nyc_taxis::Taxis,
+    &http_logs::HttpLogs { unparsed: false },
+    &http_logs::HttpLogs { unparsed: true },
+    &nyc_taxis::NycTaxis,
     &nyc_taxis::lookups::PAYMENT_TYPES,
     &nyc_taxis::lookups::RATE_CODES,
     &nyc_taxis::lookups::TRIP_TYPES,
     &nyc_taxis::lookups::VENDORS,
     &pmc::Pmc,
-    &geopoint::Points { shape: false },
-    &geopoint::Points { shape: true },
+    &geopoint::Geopoints { shape: false },
+    &geopoint::Geopoints { shape: true },
     &noaa::Noaa { name: "noaa" },
     &noaa::Noaa { name: "noaa-sql" },
-    &stackoverflow::nested::Nested,
+    &stackoverflow::nested::NestedQuestions,
     &percolator::Percolator,
-    &stackoverflow::so::So,
+    &stackoverflow::so::StackOverflow,
     &big5::Big5,
 ];
 

@@ -16,7 +16,7 @@ use super::documents::{self, Documents, Periodic};
 use super::generator::{FileSpec, Generator, single_file};
 use super::random::{Random, WeightTable, u16_of};
 use countries::{COUNTRIES, Country};
-use names::{COMMON, FEATURES, Feature, Kind, Language, STYLES, SYNONYMS, Style};
+use names::{COMMON, FEATURES, Feature, FeatureKind, Language, STYLES, SYNONYMS, Style};
 
 const VERSION: u32 = 1;
 
@@ -69,7 +69,7 @@ fn name(style: &Language, feature: &Feature, random: &mut Random, out: &mut Vec<
     let bits = random.next();
     let pick = |list: &[&'static str], part| list[usize::from(u16_of(bits, part)) % list.len()];
     let stem = pick(&style.stems, 0);
-    let settlement = feature.kind == Kind::Settlement;
+    let settlement = feature.kind == FeatureKind::Settlement;
     let words = &style.words[feature.kind as usize];
     let word = pick(words, 1);
     if settlement && !style.tails.is_empty() && bits >> 62 != 0 {

@@ -2,7 +2,7 @@
 
 /// What a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FeatureKind {
     Settlement,
     Water,
     Height,
@@ -15,7 +15,7 @@ pub(super) struct Feature {
     pub(super) class: u8,
     pub(super) code: &'static str,
     pub(super) weight: u64,
-    pub(super) kind: Kind,
+    pub(super) kind: FeatureKind,
 }
 
 /// How the speakers of a language, or a group of them, name places: by a stem and a word for the kind of place, or, for
@@ -26,7 +26,7 @@ pub(super) struct Style {
     middles: &'static str,
     tails: &'static str,
     attributes: &'static str,
-    /// For each [`Kind`].
+    /// For each [`FeatureKind`].
     words: [&'static str; 5],
     word_first: bool,
 }
@@ -134,38 +134,38 @@ pub(super) const MOUNTAIN: usize = 10;
 pub(super) const REGION: usize = 28;
 
 pub(super) const FEATURES: [Feature; 32] = [
-    Feature { class: b'P', code: "PPL", weight: 330, kind: Kind::Settlement },
-    Feature { class: b'P', code: "PPLX", weight: 20, kind: Kind::Settlement },
-    Feature { class: b'P', code: "PPLL", weight: 14, kind: Kind::Settlement },
-    Feature { class: b'H', code: "STM", weight: 75, kind: Kind::Water },
-    Feature { class: b'H', code: "STMI", weight: 20, kind: Kind::Water },
-    Feature { class: b'H', code: "LK", weight: 25, kind: Kind::Water },
-    Feature { class: b'H', code: "SPNG", weight: 12, kind: Kind::Water },
-    Feature { class: b'H', code: "RSV", weight: 6, kind: Kind::Water },
-    Feature { class: b'H', code: "BAY", weight: 8, kind: Kind::Water },
-    Feature { class: b'T', code: "HLL", weight: 38, kind: Kind::Height },
-    Feature { class: b'T', code: "MT", weight: 55, kind: Kind::Height },
-    Feature { class: b'T', code: "RDGE", weight: 10, kind: Kind::Height },
-    Feature { class: b'T', code: "VAL", weight: 12, kind: Kind::Height },
-    Feature { class: b'T', code: "ISL", weight: 16, kind: Kind::Height },
-    Feature { class: b'T', code: "PK", weight: 8, kind: Kind::Height },
-    Feature { class: b'T', code: "CAPE", weight: 6, kind: Kind::Height },
-    Feature { class: b'S', code: "SCH", weight: 40, kind: Kind::Building },
-    Feature { class: b'S', code: "CH", weight: 30, kind: Kind::Building },
-    Feature { class: b'S', code: "FRM", weight: 42, kind: Kind::Building },
-    Feature { class: b'S', code: "CMTY", weight: 14, kind: Kind::Building },
-    Feature { class: b'S', code: "HTL", weight: 20, kind: Kind::Building },
-    Feature { class: b'S', code: "BLDG", weight: 14, kind: Kind::Building },
-    Feature { class: b'S', code: "PO", weight: 6, kind: Kind::Building },
-    Feature { class: b'L', code: "LCTY", weight: 24, kind: Kind::Land },
-    Feature { class: b'L', code: "PRK", weight: 10, kind: Kind::Land },
-    Feature { class: b'L', code: "AREA", weight: 6, kind: Kind::Land },
-    Feature { class: b'A', code: "ADM3", weight: 10, kind: Kind::Land },
-    Feature { class: b'A', code: "ADM4", weight: 24, kind: Kind::Land },
-    Feature { class: b'A', code: "ADMD", weight: 10, kind: Kind::Land },
-    Feature { class: b'V', code: "FRST", weight: 5, kind: Kind::Land },
-    Feature { class: b'R', code: "RD", weight: 3, kind: Kind::Settlement },
-    Feature { class: b'U', code: "BNKU", weight: 2, kind: Kind::Water },
+    Feature { class: b'P', code: "PPL", weight: 330, kind: FeatureKind::Settlement },
+    Feature { class: b'P', code: "PPLX", weight: 20, kind: FeatureKind::Settlement },
+    Feature { class: b'P', code: "PPLL", weight: 14, kind: FeatureKind::Settlement },
+    Feature { class: b'H', code: "STM", weight: 75, kind: FeatureKind::Water },
+    Feature { class: b'H', code: "STMI", weight: 20, kind: FeatureKind::Water },
+    Feature { class: b'H', code: "LK", weight: 25, kind: FeatureKind::Water },
+    Feature { class: b'H', code: "SPNG", weight: 12, kind: FeatureKind::Water },
+    Feature { class: b'H', code: "RSV", weight: 6, kind: FeatureKind::Water },
+    Feature { class: b'H', code: "BAY", weight: 8, kind: FeatureKind::Water },
+    Feature { class: b'T', code: "HLL", weight: 38, kind: FeatureKind::Height },
+    Feature { class: b'T', code: "MT", weight: 55, kind: FeatureKind::Height },
+    Feature { class: b'T', code: "RDGE", weight: 10, kind: FeatureKind::Height },
+    Feature { class: b'T', code: "VAL", weight: 12, kind: FeatureKind::Height },
+    Feature { class: b'T', code: "ISL", weight: 16, kind: FeatureKind::Height },
+    Feature { class: b'T', code: "PK", weight: 8, kind: FeatureKind::Height },
+    Feature { class: b'T', code: "CAPE", weight: 6, kind: FeatureKind::Height },
+    Feature { class: b'S', code: "SCH", weight: 40, kind: FeatureKind::Building },
+    Feature { class: b'S', code: "CH", weight: 30, kind: FeatureKind::Building },
+    Feature { class: b'S', code: "FRM", weight: 42, kind: FeatureKind::Building },
+    Feature { class: b'S', code: "CMTY", weight: 14, kind: FeatureKind::Building },
+    Feature { class: b'S', code: "HTL", weight: 20, kind: FeatureKind::Building },
+    Feature { class: b'S', code: "BLDG", weight: 14, kind: FeatureKind::Building },
+    Feature { class: b'S', code: "PO", weight: 6, kind: FeatureKind::Building },
+    Feature { class: b'L', code: "LCTY", weight: 24, kind: FeatureKind::Land },
+    Feature { class: b'L', code: "PRK", weight: 10, kind: FeatureKind::Land },
+    Feature { class: b'L', code: "AREA", weight: 6, kind: FeatureKind::Land },
+    Feature { class: b'A', code: "ADM3", weight: 10, kind: FeatureKind::Land },
+    Feature { class: b'A', code: "ADM4", weight: 24, kind: FeatureKind::Land },
+    Feature { class: b'A', code: "ADMD", weight: 10, kind: FeatureKind::Land },
+    Feature { class: b'V', code: "FRST", weight: 5, kind: FeatureKind::Land },
+    Feature { class: b'R', code: "RD", weight: 3, kind: FeatureKind::Settlement },
+    Feature { class: b'U', code: "BNKU", weight: 2, kind: FeatureKind::Water },
 ];
 
 pub(super) const STYLES: [Style; 13] = [

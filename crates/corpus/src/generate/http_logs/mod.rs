@@ -60,7 +60,7 @@ const PIECE: usize = 256 * 1024;
 const LONGEST: usize = 512;
 
 /// The generator of both corpora.
-pub(super) struct Weeks {
+pub(super) struct HttpLogs {
     /// The corpus of unparsed lines.
     pub(super) unparsed: bool,
 }
@@ -68,7 +68,7 @@ pub(super) struct Weeks {
 /// What stands before the extension in the name of a file of unparsed lines.
 const UNPARSED: &str = ".unparsed";
 
-impl Generator for Weeks {
+impl Generator for HttpLogs {
     fn name(&self) -> &'static str {
         if self.unparsed { "http_logs_unparsed" } else { "http_logs" }
     }

@@ -5,7 +5,7 @@
 
 use crate::generate::random::{AliasTable, Random};
 
-use super::vocabulary::{Kind, Resource, resources};
+use super::vocabulary::{Resource, ResourceKind, resources};
 
 /// Popularity falls with the rank as 1 / (rank + FLAT): Zipf's law with a flattened head, so that the first path has
 /// about 2 % of all requests.
@@ -113,9 +113,9 @@ impl Draft {
         let request = format!("GET {}", resource.path);
         // Medians of 1 kB, 6 kB and 200 kB; percent not changed; percent in part.
         let (size, unchanged, partial) = match resource.kind {
-            Kind::Image => (fixed.skewed(10 * 256, 2), 24, 0),
-            Kind::Page => (weekly.skewed(12 * 256 + 150, 2), 11, 0),
-            Kind::Download => (fixed.skewed(17 * 256 + 150, 3), 4, 10),
+            ResourceKind::Image => (fixed.skewed(10 * 256, 2), 24, 0),
+            ResourceKind::Page => (weekly.skewed(12 * 256 + 150, 2), 11, 0),
+            ResourceKind::Download => (fixed.skewed(17 * 256 + 150, 3), 4, 10),
         };
         self.add_both(&request, 200, size, weight * (100 - unchanged - partial) / 100);
         self.add_both(&request, 304, 0, weight * unchanged / 100);

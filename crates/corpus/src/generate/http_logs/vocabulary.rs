@@ -7,7 +7,7 @@ use crate::generate::random::Random;
 
 /// What a path leads to; decides the size and how often a browser only asks whether it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ResourceKind {
     /// A small image: cached by browsers, never changing.
     Image,
     /// A page: its size changes from week to week.
@@ -20,7 +20,7 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resource {
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ResourceKind,
 }
 
 /// The most popular paths, in order of popularity. `/` comes first: the track searches for it.
@@ -145,11 +145,11 @@ pub(super) fn resources() -> Vec<Resource> {
     front.chain(rest).map(|path| Resource { kind: kind(&path), path }).collect()
 }
 
-fn kind(path: &str) -> Kind {
+fn kind(path: &str) -> ResourceKind {
     match path.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("gif" | "jpg") => Kind::Image,
-        Some("mpg" | "zip" | "ram" | "exe") => Kind::Download,
-        _ => Kind::Page,
+        Some("gif" | "jpg") => ResourceKind::Image,
+        Some("mpg" | "zip" | "ram" | "exe") => ResourceKind::Download,
+        _ => ResourceKind::Page,
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(resources[0].path, "/");
         let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         assert!(resources.iter().all(|resource| resource.path.bytes().all(plain)));
-        for kind in [Kind::Image, Kind::Page, Kind::Download] {
+        for kind in [ResourceKind::Image, ResourceKind::Page, ResourceKind::Download] {
             assert!(resources.iter().filter(|resource| resource.kind == kind).count() > 100, "{kind:?}");
         }
     }

@@ -16,7 +16,7 @@ use super::append::{date, date_of, day_of, decimal, number, text};
 use super::documents::{self, Documents, Periodic};
 use super::generator::{FileSpec, Generator, single_file};
 use super::random::Random;
-use stations::{Kind, Station, Stations};
+use stations::{Station, StationKind, Stations};
 use vocabulary::ANCHOR_NAMES;
 
 const VERSION: u32 = 1;
@@ -135,18 +135,18 @@ impl Measures<'_> {
         self.tenths("MXPN", high + 20);
     }
 
-    fn of(&mut self, kind: Kind, both: (i64, i64), random: &mut Random) {
+    fn of(&mut self, kind: StationKind, both: (i64, i64), random: &mut Random) {
         let (high, low) = both;
         let (mean, cold) = (i64::midpoint(high, low), high < 20);
         match kind {
-            Kind::Rain => {
+            StationKind::Rain => {
                 self.rain(random);
                 self.snow(cold, random);
                 if cold && random.permille(200) {
                     self.tenths("WESD", i64::from(random.below(300)));
                 }
             }
-            Kind::Observer => {
+            StationKind::Observer => {
                 self.rain(random);
                 if random.permille(720) {
                     self.high_and_low(both);
@@ -160,14 +160,14 @@ impl Measures<'_> {
                     self.word("WDMV", random.within(10..200));
                 }
             }
-            Kind::Airport => {
+            StationKind::Airport => {
                 self.wind(random);
                 self.tenths("TAVG", mean);
                 self.high_and_low(both);
                 self.rain(random);
                 self.snow(cold, random);
             }
-            Kind::Mountain => {
+            StationKind::Mountain => {
                 self.tenths("TAVG", mean);
                 self.high_and_low(both);
                 self.tenths("TOBS", low + 10);
@@ -175,7 +175,7 @@ impl Measures<'_> {
                 self.word("SNWD", if cold { random.within(0..2500) } else { 0 });
                 self.tenths("WESD", i64::from(random.below(9000)));
             }
-            Kind::World => {
+            StationKind::World => {
                 self.tenths("TAVG", mean);
                 match random.below(4) {
                     0 | 1 => self.high_and_low(both),
@@ -216,7 +216,7 @@ impl Documents for Weather {
         if DEEP.matches(index) {
             measures.deep(both, random);
         } else {
-            measures.of(if cold { Kind::Airport } else { station.kind }, both, random);
+            measures.of(if cold { StationKind::Airport } else { station.kind }, both, random);
         }
         text(out, "}\n");
     }

@@ -2,7 +2,7 @@
 
 use super::super::append::{decimal, padded, text};
 use super::super::random::{Random, WeightTable};
-use super::vocabulary::{ANCHOR_NAMES, COUNTRIES, Country, PLACES, STATES, SUFFIXES, State};
+use super::vocabulary::{ANCHOR_NAMES, COUNTRIES, PLACES, STATES, SUFFIXES, StationCountry, UsState};
 
 /// Stations that are drawn by weight of their country.
 const STATIONS: u32 = 30_000;
@@ -15,7 +15,7 @@ const HIGH: u32 = 8;
 
 /// What a station measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StationKind {
     /// Rain and snow, by volunteers.
     Rain,
     /// Temperatures, too.
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 pub(super) struct Station {
     /// Its JSON object.
     pub(super) text: Vec<u8>,
-    pub(super) kind: Kind,
+    pub(super) kind: StationKind,
     /// Degrees.
     pub(super) latitude: i64,
     /// Tenths of a metre.
@@ -108,7 +108,7 @@ impl Maker {
     /// A station, of a name and at a height if they are given.
     fn station(
         &mut self,
-        country: &Country,
+        country: &StationCountry,
         wanted: Option<(&str, Option<i64>)>,
         random: &mut Random,
     ) -> Station {
@@ -133,11 +133,11 @@ impl Maker {
             site.elevation = elevation;
         }
         let kind = match random.below(100) {
-            _ if !american && country.code != "CA" => Kind::World,
-            _ if site.elevation > 21_000 => Kind::Mountain,
-            0..42 => Kind::Rain,
-            42..88 => Kind::Observer,
-            _ => Kind::Airport,
+            _ if !american && country.code != "CA" => StationKind::World,
+            _ if site.elevation > 21_000 => StationKind::Mountain,
+            0..42 => StationKind::Rain,
+            42..88 => StationKind::Observer,
+            _ => StationKind::Airport,
         };
         let name = match wanted {
             Some((name, _)) => name.to_owned(),
@@ -165,9 +165,9 @@ impl Maker {
 
     fn text(
         &self,
-        (country, state): (&Country, Option<&State>),
+        (country, state): (&StationCountry, Option<&UsState>),
         site: &Site,
-        (kind, name): (Kind, &str),
+        (kind, name): (StationKind, &str),
         random: &mut Random,
     ) -> Vec<u8> {
         let mut out = Vec::new();
@@ -189,13 +189,13 @@ impl Maker {
         decimal(&mut out, site.longitude, 3);
         text(&mut out, "}, \"country_code\": \"");
         text(&mut out, country.code);
-        if matches!(kind, Kind::World | Kind::Airport) && random.permille(500) {
+        if matches!(kind, StationKind::World | StationKind::Airport) && random.permille(500) {
             if random.permille(250) {
                 text(&mut out, "\", \"gsn_flag\": \"GSN");
             }
             text(&mut out, "\", \"wmo_id\": \"");
             padded(&mut out, random.within(1_000..99_999), 5);
-        } else if kind == Kind::Observer && random.permille(120) {
+        } else if kind == StationKind::Observer && random.permille(120) {
             text(&mut out, "\", \"hcn_crn_flag\": \"HCN");
         }
         text(&mut out, "\", \"id\": \"");
@@ -203,11 +203,11 @@ impl Maker {
         text(
             &mut out,
             match kind {
-                Kind::Rain => "1",
-                Kind::Observer => "C",
-                Kind::Airport => "W",
-                Kind::Mountain => "S",
-                Kind::World => "0",
+                StationKind::Rain => "1",
+                StationKind::Observer => "C",
+                StationKind::Airport => "W",
+                StationKind::Mountain => "S",
+                StationKind::World => "0",
             },
         );
         padded(&mut out, self.made * 37, 8);

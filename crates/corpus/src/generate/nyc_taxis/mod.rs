@@ -178,9 +178,9 @@ impl Documents for Rides {
 }
 
 /// The generator.
-pub(super) struct Taxis;
+pub(super) struct NycTaxis;
 
-impl Generator for Taxis {
+impl Generator for NycTaxis {
     fn name(&self) -> &'static str {
         "nyc_taxis"
     }

@@ -79,9 +79,9 @@ impl Documents for Questions {
 }
 
 /// The generator.
-pub(crate) struct Nested;
+pub(crate) struct NestedQuestions;
 
-impl Generator for Nested {
+impl Generator for NestedQuestions {
     fn name(&self) -> &'static str {
         "nested"
     }

@@ -60,9 +60,9 @@ impl Documents for Posts {
 }
 
 /// The generator.
-pub(crate) struct So;
+pub(crate) struct StackOverflow;
 
-impl Generator for So {
+impl Generator for StackOverflow {
     fn name(&self) -> &'static str {
         "so"
     }

@@ -1,0 +1,153 @@
+"""Public names: each type has a name of its own, and names that were given up stay away."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from shape.imports import without_tests
+from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, label, parse
+
+RALLY_API = PACKAGE / "plugins" / "rally_api"
+"""Rally dictates the names in this package: plug-ins import them."""
+
+GIVEN_UP = {
+    "Alarm": "Timer",
+    "Badge": "ClientCertResolver",
+    "Belt": "WriterPipe",
+    "Book": "Recorder",
+    "Crew": "WorkerPool",
+    "Crossed": "ByteCounts",
+    "Desk": "Cancellation",
+    "Doomed": "TemplateToDelete",
+    "Errand": "RequestJob",
+    "Feeder": "SourceThread",
+    "Gate": "Limiter",
+    "Hand": "ClientHandle",
+    "Hold": "NodeLock",
+    "Judge": "CertVerifier",
+    "Lane": "PythonBridge",
+    "Letter": "PreparedRequest",
+    "LightClient": "BuiltinClient",
+    "Link": "PooledConnection",
+    "Links": "ConnectionPool",
+    "Mailbox": "EventQueue",
+    "Memory": "Captures",
+    "Obituary": "PanicGuard",
+    "Order": "WorkerCommand",
+    "Place": "Layout",
+    "Post": "BulkRequest",
+    "Recalled": "Captured",
+    "Said": "FramingHeaders",
+    "Seat": "ClientState",
+    "Served": "TaskCpu",
+    "Sheet": "RequestTemplate",
+    "Shelf": "DataDirs",
+    "Spare": "BufferPool",
+    "Spent": "CpuUsage",
+    "Terms": "ResponsePolicy",
+    "Trip": "PendingRequests",
+    "Unfilled": "FillError",
+    "Wanted": "Download",
+    "dismiss": "shutdown",
+    "flawless": "fast_path_search",
+    "hear_all": "wait_all",
+    "hire": "spawn_workers",
+    "judge": "check_response",
+    "leftovers": "cleanup",
+    "relock": "update_lock",
+    "stir": "mark_active",
+    "tell_all": "broadcast",
+    "unless_stopped": "until_cancelled",
+    "weighs_itself": "weight_known_at_runtime",
+}
+"""Type, function or module that was given up → its name today, or what replaces it."""
+
+_RUST_TYPE = re.compile(r"^\s*pub(?:\([^)]*\))?\s+(?:struct|enum|union|trait|type)\s+(\w+)", re.MULTILINE)
+_RUST_ITEM = re.compile(r"\b(?:struct|enum|union|trait|type|fn|mod)\s+(\w+)")
+
+
+@cache
+def rust_code(path: Path) -> str:
+    """A Rust file without comments, strings and test modules."""
+    return without_tests(RUST_TEXT.sub(blank, path.read_text("utf-8")))
+
+
+def rust_types() -> Iterator[tuple[str, Path]]:
+    """Public types of the crates."""
+    for path in CRATES.glob("*/src/**/*.rs"):
+        yield from ((name, path) for name in _RUST_TYPE.findall(rust_code(path)))
+
+
+def python_types() -> Iterator[tuple[str, Path]]:
+    """Public classes of the package that stand at the top of a module."""
+    for path in PACKAGE.rglob("*.py"):
+        if path.is_relative_to(RALLY_API):
+            continue
+        classes = (node for node in parse(path).body if isinstance(node, ast.ClassDef))
+        yield from ((node.name, path) for node in classes if not node.name.startswith("_"))
+
+
+def items() -> Iterator[tuple[str, Path]]:
+    """Types, functions and modules of both languages, private ones too."""
+    for path in CRATES.glob("*/src/**/*.rs"):
+        yield path.stem, path
+        yield from ((name, path) for name in _RUST_ITEM.findall(rust_code(path)))
+    for path in PACKAGE.rglob("*.py"):
+        if path.is_relative_to(RALLY_API):
+            continue
+        yield path.stem, path
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.name, path
+
+
+def duplicates(types: Iterator[tuple[str, Path]]) -> dict[str, list[str]]:
+    """Names that more than one type has, with the files of these types."""
+    found: dict[str, list[str]] = {}
+    for name, path in types:
+        found.setdefault(name, []).append(label(path))
+    assert len(found) > 100, "the guard found hardly any types: has the source moved?"
+    return {name: sorted(paths) for name, paths in found.items() if len(paths) > 1}
+
+
+@pytest.mark.parametrize("types", [rust_types, python_types])
+def test_no_two_public_types_of_a_language_have_one_name(types):
+    assert duplicates(types()) == {}
+
+
+def test_names_that_were_given_up_stay_away():
+    found = list(items())
+    assert len(found) > 3000, "the guard found hardly any items: has the source moved?"
+    back = [f"{label(path)}: {name} is {GIVEN_UP[name]} now" for name, path in found if name in GIVEN_UP]
+    assert sorted(back) == []
+
+
+def test_two_types_of_one_name_would_be_seen():
+    path = PACKAGE / "errors.py"
+    padding = [(f"Type{number}", path) for number in range(200)]
+    planted = [*padding, ("Twice", path), ("Twice", PACKAGE / "units.py")]
+    assert duplicates(iter(planted)) == {"Twice": ["python/pacenote/errors.py", "python/pacenote/units.py"]}
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("pub struct Desk<'a> {}", ["Desk"]),
+        ("    pub(crate) enum Seat { A }", ["Seat"]),
+        ("pub(super) type Lane = u8;\nstruct Private;", ["Lane"]),
+        ('// pub struct Comment;\nconst A: &str = "pub struct Text;";', []),
+        ("#[cfg(test)]\nmod tests {\n    pub struct Fake;\n}", []),
+    ],
+)
+def test_public_rust_types_are_seen(tmp_path, code, names):
+    path = tmp_path / "one.rs"
+    path.write_text(code)
+    assert _RUST_TYPE.findall(rust_code(path)) == names
+
+
+def test_items_of_all_kinds_are_seen():
+    assert _RUST_ITEM.findall("fn hire() { fn stir() {} }\nmod leftovers;") == ["hire", "stir", "leftovers"]
