@@ -21,7 +21,7 @@ from pathlib import Path
 from pacenote.errors import PacenoteError
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Track
-from pacenote.race.plugins import plugins_of
+from pacenote.race.plugins import load_plugins
 from pacenote.race.run import dry_run
 from pacenote.store.home import default_home
 from pacenote.track.load import load_track
@@ -95,7 +95,7 @@ def try_track(folder: Path) -> Result:
 def missing_packages(track: Track) -> list[str]:
     """Installs what plug-ins depend on; says what cannot be had."""
     told: list[str] = []
-    with plugins_of(track, default_home(), offline=False, warn=told.append):
+    with load_plugins(track, default_home(), offline=False, warn=told.append):
         missing = [line.split('"')[1] for line in told if "cannot be installed" in line]
     return [
         f"planned without {name}, which could not be installed where this page was made" for name in missing

@@ -91,7 +91,7 @@ def test_what_cannot_be_downloaded(run, arguments, code, message):
 def test_offline_names_the_file(run, track):
     code, _, err = run("download", f"--track-path={track}", "--offline")
     assert code == 64
-    assert "few.json.gz of corpus 'few' is not there, and --offline forbids downloading it" in err
+    assert "few.json.gz of corpus 'few' is missing, and --offline forbids downloading it" in err
 
 
 def test_progress_says_how_fast_and_how_long():

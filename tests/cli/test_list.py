@@ -72,7 +72,7 @@ def test_a_home_that_is_no_folder(run, home, place):
     [
         ("pipelines", "benchmark-only     race against a cluster that runs already"),
         ("cars", "4gheap      4 GB of heap"),
-        ("telemetry", "jvm-stats    Count and time of collections"),
+        ("telemetry", "jvm-stats    Number and time of garbage collections"),
         ("elasticsearch-plugins", "No plugins of the engine are available."),
     ],
 )

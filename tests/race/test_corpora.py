@@ -15,9 +15,9 @@ import pytest
 from pacenote.errors import CorpusError
 from pacenote.model.race_request import CorpusChoice, RaceRequest
 from pacenote.model.track import Corpus, CorpusGenerator, Documents
-from pacenote.race.corpora import PreparedCorpora, prepare
-from pacenote.race.corpus_selection import generated_counts
-from pacenote.race.data_files import inside
+from pacenote.race.corpora import PreparedCorpora, prepare_corpora
+from pacenote.race.corpus_selection import generated_document_counts
+from pacenote.race.data_folder import path_inside
 from pacenote.race.generated_corpora import generate
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
@@ -74,7 +74,7 @@ class Folder:
         def progress(label: str, done: int, total: int) -> None:
             self.said.append(label)
 
-        return prepare(loaded, loaded.challenge(None), request, progress)
+        return prepare_corpora(loaded, loaded.challenge(None), request, progress)
 
 
 def small(corpus: Corpus) -> Corpus:
@@ -105,13 +105,13 @@ def lines(count: int) -> bytes:
 
 def only(prepared: PreparedCorpora) -> tuple[str, Path, int]:
     ((_, file),) = prepared.files.items()
-    (used,) = prepared.used
+    (used,) = prepared.recorded
     assert used.documents == file.documents
     assert used.bytes == file.path.stat().st_size
     return used.origin, file.path, file.documents
 
 
-def test_a_file_as_declared(folder: Folder) -> None:
+def test_a_file_that_matches_its_declaration_is_used(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     found = only(folder.prepare({"source-file": "notes.json.bz2", "document-count": 25}))
     assert found == ("declared", folder.data / "notes.json", 25)
@@ -127,13 +127,13 @@ def test_an_archive_is_unpacked_once(folder: Folder, ending: str, packed) -> Non
     assert only(folder.prepare(wanted))[2] == 25
 
 
-def test_the_folder_of_the_track_comes_first(folder: Folder) -> None:
+def test_the_folder_of_the_track_is_searched_first(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     (folder.track / "notes.json").write_bytes(lines(7))
     assert only(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
 
 
-def test_archives_of_the_same_name_are_not_mistaken_for_one_another(folder: Folder) -> None:
+def test_archives_of_the_same_name_are_told_apart(folder: Folder) -> None:
     # Another track that calls its corpus the same was here before.
     (folder.data / "notes.json").write_bytes(lines(7))
     (folder.track / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
@@ -144,14 +144,14 @@ def test_archives_of_the_same_name_are_not_mistaken_for_one_another(folder: Fold
         assert only(folder.prepare({"source-file": f"{name}/n.json.gz"}))[2] == count
 
 
-def test_a_file_that_goes_into_several_indices_counts_once(folder: Folder) -> None:
+def test_a_file_that_is_indexed_into_several_indices_counts_once(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     wanted = {"source-file": "notes.json", "document-count": 25}
     folder.more = [wanted | {"target-index": "copies"}]
     assert only(folder.prepare(wanted | {"target-index": "notes"}))[2] == 25
 
 
-def test_another_number_of_documents_is_refused_unless_wanted(folder: Folder) -> None:
+def test_another_number_of_documents_is_refused_unless_used_as_is(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     wanted = {"source-file": "notes.json", "document-count": 1_000}
     with pytest.raises(
@@ -163,7 +163,7 @@ def test_another_number_of_documents_is_refused_unless_wanted(folder: Folder) ->
 
 
 @pytest.mark.parametrize(("key", "size"), [("uncompressed-bytes", 190), ("compressed-bytes", 80)])
-def test_another_size_is_refused_unless_wanted_and_nothing_is_deleted(
+def test_another_size_is_refused_unless_used_as_is_and_nothing_is_deleted(
     folder: Folder, key: str, size: int
 ) -> None:
     name = "notes.json.gz" if key == "compressed-bytes" else "notes.json"
@@ -177,7 +177,7 @@ def test_another_size_is_refused_unless_wanted_and_nothing_is_deleted(
     assert only(folder.prepare(wanted, "as-is"))[2] == 25
 
 
-def test_an_archive_that_holds_more_than_declared_is_stopped(folder: Folder) -> None:
+def test_unpacking_stops_at_the_declared_size(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(500_000)))
     wanted = {"source-file": "notes.json.gz", "document-count": 25, "uncompressed-bytes": 1_000}
     with pytest.raises(CorpusError, match=r"notes\.json"):
@@ -185,7 +185,7 @@ def test_an_archive_that_holds_more_than_declared_is_stopped(folder: Folder) -> 
     assert not (folder.data / "notes.json").exists()
 
 
-def test_a_disk_without_room_is_told_before_unpacking(folder: Folder) -> None:
+def test_a_full_disk_is_reported_before_unpacking(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
     with pytest.raises(CorpusError, match=r"no room for notes\.json: it needs 909494\.7 TiB"):
         folder.prepare({"source-file": "notes.json.gz", "uncompressed-bytes": 10**18})
@@ -197,7 +197,7 @@ def server() -> Iterator[FileServer]:
         yield running
 
 
-def test_what_is_not_there_is_downloaded_and_kept(folder: Folder, server: FileServer) -> None:
+def test_a_missing_file_is_downloaded_once(folder: Folder, server: FileServer) -> None:
     server.content = gzip.compress(lines(25))
     wanted = {"source-file": "notes.json.gz", "document-count": 25, "base-url": f"{server.url}/notes"}
     assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
@@ -206,21 +206,21 @@ def test_what_is_not_there_is_downloaded_and_kept(folder: Folder, server: FileSe
     assert [path for path, _ in server.seen] == ["/notes/notes.json.gz"]
 
 
-def test_an_address_of_the_file_itself(folder: Folder, server: FileServer) -> None:
+def test_a_source_url_is_the_url_of_the_file(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     wanted = {"source-file": "notes.json", "document-count": 25, "source-url": f"{server.url}/there/other"}
     assert only(folder.prepare(wanted))[1] == folder.data / "notes.json"
     assert [path for path, _ in server.seen] == ["/there/other"]
 
 
-def test_the_checksum_of_google_is_looked_at(folder: Folder, server: FileServer) -> None:
+def test_the_checksum_of_google_storage_is_verified(folder: Folder, server: FileServer) -> None:
     server.content = b"123456789\n"
     server.headers = {"x-goog-hash": "crc32c=AAAAAA=="}
     with pytest.raises(CorpusError, match=r"wrong checksum: crc32c [0-9a-f]{8} instead of 00000000"):
         folder.prepare({"source-file": "notes.json", "base-url": server.url})
 
 
-def test_races_at_the_same_time_download_once(folder: Folder, server: FileServer) -> None:
+def test_concurrent_races_download_once(folder: Folder, server: FileServer) -> None:
     server.content = gzip.compress(lines(2_000))
     wanted = {"source-file": "notes.json.gz", "document-count": 2_000, "base-url": server.url}
     with pytest.raises(CorpusError):
@@ -231,7 +231,7 @@ def test_races_at_the_same_time_download_once(folder: Folder, server: FileServer
     assert len(server.seen) == 1
 
 
-def test_a_mirror_comes_before_the_address_of_the_track(folder: Folder, server: FileServer) -> None:
+def test_a_mirror_is_tried_before_the_base_url(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     wanted = {"source-file": "notes.json", "document-count": 25, "base-url": "http://127.0.0.1:9/notes"}
     assert only(folder.prepare(wanted, mirrors=(f"{server.url}/m",)))[2] == 25
@@ -240,14 +240,14 @@ def test_a_mirror_comes_before_the_address_of_the_track(folder: Folder, server: 
 
 def test_offline_says_where_to_put_the_file(folder: Folder, server: FileServer) -> None:
     wanted = {"source-file": "notes.json.bz2", "document-count": 25, "base-url": server.url}
-    message = r"notes\.json\.bz2 of corpus 'notes' is not there, and --offline forbids downloading it"
+    message = r"notes\.json\.bz2 of corpus 'notes' is missing, and --offline forbids downloading it"
     with pytest.raises(CorpusError, match=message) as caught:
         folder.prepare(wanted, offline=True)
     assert caught.value.hint == f"put it into {folder.data}"
     assert server.seen == []
 
 
-def test_a_download_that_fails_says_what_else_can_be_done(folder: Folder, server: FileServer) -> None:
+def test_a_failed_download_names_the_alternatives(folder: Folder, server: FileServer) -> None:
     server.has = lambda path: False
     with pytest.raises(
         CorpusError, match=r"corpus 'notes': notes\.json cannot .*: HTTP status 404"
@@ -256,7 +256,7 @@ def test_a_download_that_fails_says_what_else_can_be_done(folder: Folder, server
     assert str(folder.data) in caught.value.hint
 
 
-def test_a_track_that_generates_downloads_only_when_told(folder: Folder, server: FileServer) -> None:
+def test_a_track_with_a_generator_downloads_only_if_asked_to(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     folder.generator = {"name": "http_logs", "documents": 700}
     wanted = {"source-file": "documents-181998.json", "document-count": 25, "base-url": server.url}
@@ -266,7 +266,7 @@ def test_a_track_that_generates_downloads_only_when_told(folder: Folder, server:
     assert len(server.seen) == 1
 
 
-def test_test_mode_downloads_the_small_file_or_does_without(folder: Folder, server: FileServer) -> None:
+def test_test_mode_downloads_the_small_file_or_finds_another_way(folder: Folder, server: FileServer) -> None:
     server.content = lines(1_000)
     wanted = {"source-file": "notes.json", "document-count": 1_500, "base-url": server.url}
     assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
@@ -283,10 +283,9 @@ def test_test_mode_downloads_the_small_file_or_does_without(folder: Folder, serv
 
 
 def test_names_that_lead_out_of_the_data_folder_are_refused(tmp_path: Path) -> None:
-    corpus = Corpus("notes", ())
     with pytest.raises(CorpusError, match="would be written outside"):
-        inside(tmp_path, "a/../../b", corpus)
-    assert inside(tmp_path, "elastic/logs", corpus) == tmp_path / "elastic" / "logs"
+        path_inside(tmp_path, "a/../../b", "notes")
+    assert path_inside(tmp_path, "elastic/logs", "notes") == tmp_path / "elastic" / "logs"
 
 
 @pytest.mark.parametrize(("ending", "packed"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
@@ -315,24 +314,28 @@ def test_test_mode_writes_nothing_beside_a_file_of_the_users_own(folder: Folder,
     assert not file.with_name("notes-1k.json").exists()
 
 
-def test_test_mode_tells_a_full_file_that_is_broken(folder: Folder) -> None:
+def test_test_mode_reports_a_broken_full_file(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(1_500))[:200])
     with pytest.raises(CorpusError, match=r"notes\.json\.gz cannot be read"):
         folder.prepare({"source-file": "notes.json.gz", "document-count": 1_500}, test_mode=True)
 
 
-def test_how_much_is_generated() -> None:
+def test_document_counts_keep_the_declared_proportions() -> None:
     files = (Documents("a.json.bz2", 3_000_000), Documents("b.json", 1_000_000), Documents("c.json.gz", 5))
     corpus = Corpus("notes", files)
-    assert generated_counts(corpus, files, None) == {"a.json": 749_999, "b.json": 250_000, "c.json": 1}
-    assert generated_counts(corpus, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
-    assert generated_counts(corpus, files[2:], 40) == {"c.json": 5}
-    assert generated_counts(corpus, files, 2) == {"a.json": 1, "b.json": 1, "c.json": 1}
+    assert generated_document_counts(corpus, files, None) == {
+        "a.json": 749_999,
+        "b.json": 250_000,
+        "c.json": 1,
+    }
+    assert generated_document_counts(corpus, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
+    assert generated_document_counts(corpus, files[2:], 40) == {"c.json": 5}
+    assert generated_document_counts(corpus, files, 2) == {"a.json": 1, "b.json": 1, "c.json": 1}
     excerpts = small(Corpus("notes", (Documents("a.json", 3_000_000, params={"source-file": "a.json"}),)))
-    assert generated_counts(excerpts, excerpts.documents, None) == {"a.json": 1_000}
+    assert generated_document_counts(excerpts, excerpts.documents, None) == {"a.json": 1_000}
     own = dataclasses.replace(corpus, generator=CorpusGenerator("http_logs", 400))
-    assert generated_counts(own, files[1:], None) == {"b.json": 100, "c.json": 1}
-    assert generated_counts(own, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
+    assert generated_document_counts(own, files[1:], None) == {"b.json": 100, "c.json": 1}
+    assert generated_document_counts(own, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
 
 
 def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None:
@@ -341,8 +344,8 @@ def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None
     assert only(folder.prepare(wanted))[2] == 25
 
 
-def test_data_that_is_missing_says_where_to_put_it(folder: Folder) -> None:
-    with pytest.raises(CorpusError, match=r"notes\.json\.zst of corpus 'notes' is not there") as caught:
+def test_an_error_about_missing_data_says_where_to_put_it(folder: Folder) -> None:
+    with pytest.raises(CorpusError, match=r"notes\.json\.zst of corpus 'notes' is missing") as caught:
         folder.prepare({"source-file": "notes.json.zst", "document-count": 25})
     assert str(folder.data) in caught.value.hint
     with pytest.raises(CorpusError, match=r"\./none\.json of corpus"):
@@ -350,7 +353,7 @@ def test_data_that_is_missing_says_where_to_put_it(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("broken", [gzip.compress(lines(5000))[:-40], b"not gzip at all"])
-def test_a_broken_archive_is_named_and_leaves_nothing(folder: Folder, broken: bytes) -> None:
+def test_a_broken_archive_is_named_and_leaves_no_files(folder: Folder, broken: bytes) -> None:
     (folder.data / "notes.json.gz").write_bytes(broken)
     with pytest.raises(CorpusError, match=r"notes\.json\.gz"):
         folder.prepare({"source-file": "notes.json.gz", "document-count": 5000})
@@ -358,7 +361,7 @@ def test_a_broken_archive_is_named_and_leaves_nothing(folder: Folder, broken: by
     assert left == ["notes.json.gz"]
 
 
-def test_a_generated_corpus_is_made_once_and_again_when_damaged(tmp_path: Path) -> None:
+def test_a_corpus_is_generated_once_and_again_if_it_is_damaged(tmp_path: Path) -> None:
     said: list[str] = []
 
     def progress(label: str, done: int, total: int) -> None:
@@ -380,7 +383,7 @@ def test_a_generated_corpus_is_made_once_and_again_when_damaged(tmp_path: Path) 
     assert [path.name for path in tmp_path.glob("*.partial")] == ["thesis.partial"]
 
 
-def test_what_nobody_can_generate_is_refused(tmp_path: Path, folder: Folder) -> None:
+def test_a_corpus_without_a_generator_is_refused(tmp_path: Path, folder: Folder) -> None:
     with pytest.raises(CorpusError, match="no generator for 'poems'"):
         generate("poems", 5, 1, tmp_path, lambda *_: None)
     with pytest.raises(CorpusError, match="corpus 'notes' cannot be generated"):

@@ -1,4 +1,4 @@
-"""The check of acknowledged against counted documents."""
+"""The check of acknowledged documents against counted ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pacenote.model.work import (
     Sleep,
 )
 from pacenote.plan.document import DriverSettings, OnError, Plan, PlannedTask, Target, TimePeriod, Unpaced
-from pacenote.race.document_check import check_documents
+from pacenote.race.document_check import DocumentChecks, check_documents
 from support.records import task
 
 
@@ -84,23 +84,20 @@ DELETE = ("delete-index", Sleep(0))
 
 def test_a_task_that_sent_everything_is_checked_index_by_index():
     work = bulk(file("a", 10), file("b", 20), file("a", 5))
-    checks, problems = check_documents(
-        plan(DELETE, ("bulk", work)), [result(1, 35)], engine({"a": 15, "b": 19})
-    )
-    assert checks == (DocumentCheck("a", 15, 15), DocumentCheck("b", 20, 19))
-    assert problems == ()
+    found = check_documents(plan(DELETE, ("bulk", work)), [result(1, 35)], engine({"a": 15, "b": 19}))
+    assert found == DocumentChecks((DocumentCheck("a", 15, 15), DocumentCheck("b", 20, 19)))
 
 
 def test_a_task_with_rejections_is_checked_as_a_whole():
     work = bulk(file("a", 10), file("b", 20))
-    checks, _ = check_documents(
+    checks = check_documents(
         plan(DELETE, ("bulk", work)), [result(1, 28, failed=2)], engine({"a": 9, "b": 19})
-    )
+    ).checks
     assert checks == (DocumentCheck("a,b", 28, 28),)
 
 
 def test_an_index_that_is_not_deleted_first_may_hold_more():
-    checks, _ = check_documents(plan(("bulk", bulk(file("a", 10)))), [result(0, 10)], engine({"a": 99}))
+    checks = check_documents(plan(("bulk", bulk(file("a", 10)))), [result(0, 10)], engine({"a": 99})).checks
     (check,) = checks
     assert (check.acknowledged, check.counted) == (10, 99)
     assert check.difference_expected
@@ -108,16 +105,16 @@ def test_an_index_that_is_not_deleted_first_may_hold_more():
 
 def test_tasks_that_share_an_index_are_checked_together():
     both = plan(DELETE, ("bulk", bulk(file("a", 10), file("b", 20))), ("bulk", bulk(file("b", 5))))
-    checks, _ = check_documents(both, [result(1, 28, failed=2), result(2, 5)], engine({"a": 9, "b": 24}))
+    checks = check_documents(both, [result(1, 28, failed=2), result(2, 5)], engine({"a": 9, "b": 24})).checks
     assert checks == (DocumentCheck("a,b", 33, 33),)
 
 
 def test_files_with_action_lines_and_tasks_that_did_not_run_are_left_out():
     both = plan(DELETE, ("bulk", bulk(file(None, 10))), ("bulk", bulk(file("a", 10))))
-    assert check_documents(both, [result(1, 10)], engine({})) == ((), ())
+    assert check_documents(both, [result(1, 10)], engine({})) == DocumentChecks()
 
 
-def test_documents_that_come_again_need_not_be_counted():
+def test_documents_under_repeated_ids_need_not_be_counted():
     def with_ids(probability: float, *, looped: bool = False) -> Bulk:
         conflicts = ConflictSettings(IdOrder.SEQUENTIAL, probability, OnConflict.INDEX, 0.0)
         files = (BulkFile("/a.json", 10, ActionWithId("a")),)
@@ -126,19 +123,19 @@ def test_documents_that_come_again_need_not_be_counted():
     def reason(*works: Bulk, counted: int) -> str:
         tasks = plan(DELETE, *(("bulk", work) for work in works))
         done = [result(number, 10) for number in range(1, len(works) + 1)]
-        (check,), _ = check_documents(tasks, done, engine({"a": counted}))
+        (check,) = check_documents(tasks, done, engine({"a": counted})).checks
         assert (check.acknowledged, check.counted) == (10 * len(works), counted)
         return check.difference_expected
 
-    assert reason(with_ids(0.5), counted=7) == "task 'task1' sends documents under ids that came before"
+    assert reason(with_ids(0.5), counted=7) == "task 'task1' sends documents under ids that were used before"
     assert reason(with_ids(0.0, looped=True), counted=10)
     assert reason(with_ids(0.0), counted=10) == "", "every id is new"
     both = reason(with_ids(0.0), with_ids(0.0), counted=10)
-    assert both == "tasks 'task1' and 'task2' give the same ids"
+    assert both == "tasks 'task1' and 'task2' use the same ids"
 
 
 @pytest.mark.parametrize(
-    ("other", "unseen"),
+    ("other", "may_write"),
     [
         (("bulk", PythonSource(4)), True),
         (("own-runner", PythonRunner()), True),
@@ -146,7 +143,7 @@ def test_documents_that_come_again_need_not_be_counted():
         (("wait-for-transform", PythonRunner()), False),
     ],
 )
-def test_code_of_plug_ins_may_write_what_the_plan_does_not_tell(other, unseen):
+def test_plug_in_code_may_write_documents_that_the_plan_does_not_show(other, may_write):
     tasks = plan(DELETE, ("bulk", bulk(file("a", 5))), other)
-    (check,), _ = check_documents(tasks, [result(1, 5)], engine({"a": 9}))
-    assert ("plug-in" in check.difference_expected) is unseen
+    (check,) = check_documents(tasks, [result(1, 5)], engine({"a": 9})).checks
+    assert ("plug-in" in check.difference_expected) is may_write

@@ -29,7 +29,7 @@ from pacenote.plan.document import (
     TaskAllocation,
     Unpaced,
 )
-from pacenote.race.drive import STOPPING, drive, stopping
+from pacenote.race.drive import STOP_SIGNALS, drive, handled_signals
 from pacenote.store.race_folder import RaceFolder
 
 
@@ -116,7 +116,7 @@ def folder(tmp_path: Path) -> RaceFolder:
     return RaceFolder(tmp_path)
 
 
-def test_results_are_told_and_stored_as_they_come(port: int, folder: RaceFolder) -> None:
+def test_results_are_reported_and_stored_when_tasks_end(port: int, folder: RaceFolder) -> None:
     listener = Listener()
     driven = drive(plan(port, 3, 4), folder, None, listener)
     assert [(result.task, result.accounting.succeeded) for result in driven.tasks] == [
@@ -125,26 +125,26 @@ def test_results_are_told_and_stored_as_they_come(port: int, folder: RaceFolder)
     ]
     assert listener.tasks == ["task0", "task1"]
     assert len(folder.journal.read_text().splitlines()) == 2
-    assert driven.ended_by_itself
+    assert driven.completed
     assert driven.summary["samples"] == 7
     assert folder.samples.exists()
     assert folder.series.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_ctrl_c_and_a_closed_terminal_end_the_race_and_keep_what_was_measured(
+def test_ctrl_c_and_a_closed_terminal_stop_the_race_and_keep_results(
     port: int, folder: RaceFolder, number: signal.Signals
 ) -> None:
     listener = Listener(number)
     driven = drive(plan(port, 10_000_000), folder, None, listener)
-    assert (driven.interrupted, driven.aborted, driven.ended_by_itself) == (True, "", False)
+    assert (driven.interrupted, driven.aborted, driven.completed) == (True, "", False)
     (result,) = driven.tasks
     assert result.ended_by == "stopped"
     assert result.accounting.operations == driven.summary["samples"] > 0
-    assert listener.warnings == ["stopping: requests under way may end; Ctrl-C again drops them"]
+    assert listener.warnings == ["stopping: pending requests may finish; press Ctrl-C again to drop them"]
 
 
-def test_a_request_to_terminate_that_is_repeated_waits_for_nothing(folder: RaceFolder) -> None:
+def test_a_second_sigterm_drops_pending_requests(folder: RaceFolder) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         listener = Listener(signal.SIGTERM, signal.SIGTERM)
         driven = drive(plan(silent.getsockname()[1], 10_000_000), folder, None, listener)
@@ -153,13 +153,13 @@ def test_a_request_to_terminate_that_is_repeated_waits_for_nothing(folder: RaceF
     assert (result.ended_by, result.accounting.unanswered, result.accounting.failed) == ("stopped", 1, 0)
 
 
-def test_a_race_that_was_started_without_a_terminal_does_not_miss_it() -> None:
+def test_an_ignored_sighup_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        assert stopping() == (signal.SIGINT, signal.SIGTERM)
+        assert handled_signals() == (signal.SIGINT, signal.SIGTERM)
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert stopping() == STOPPING
+    assert handled_signals() == STOP_SIGNALS
 
 
 @contextmanager
@@ -173,9 +173,7 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_disk_that_is_full_ends_the_race_and_every_task_that_had_ended_is_told(
-    port: int, folder: RaceFolder
-) -> None:
+def test_a_full_disk_ends_the_race_and_every_finished_task_is_reported(port: int, folder: RaceFolder) -> None:
     # What the core cannot write any more; the results of tasks take another way, and their own share of disk.
     folder.append = lambda result: None  # type: ignore[method-assign]
     with full_disk():
@@ -207,13 +205,13 @@ def test_a_dead_engine_ends_the_race(port: int, folder: RaceFolder) -> None:
     assert (driven.aborted, driven.error) == ("node n died: exit code 3", "node n died: exit code 3")
 
 
-def test_a_plan_that_the_core_refuses_is_no_race(port: int, folder: RaceFolder) -> None:
+def test_a_plan_that_the_core_refuses_is_a_driver_error(port: int, folder: RaceFolder) -> None:
     wrong = plan(port, 1).replace('"http"', '"https"').replace('"ca_file":null', '"ca_file":"/nowhere"')
     with pytest.raises(DriverError, match=r"^/nowhere: No such file"):
         drive(wrong, folder, None, Listener())
 
 
-def test_nobody_there_is_said_in_one_line(folder: RaceFolder) -> None:
+def test_a_refused_connection_is_reported_in_one_line(folder: RaceFolder) -> None:
     driven = drive(plan(1, 5), folder, None, Listener())
     assert driven.error == driven.aborted
     assert driven.error.startswith("cannot connect to 127.0.0.1:1: Connection refused")

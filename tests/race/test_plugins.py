@@ -11,7 +11,7 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Track
-from pacenote.race.plugins import plugins_of
+from pacenote.race.plugins import load_plugins
 
 
 def track(folder: Path, code: str, *dependencies: str) -> Track:
@@ -22,26 +22,26 @@ def track(folder: Path, code: str, *dependencies: str) -> Track:
     return Track("lonely", file.parent, (challenge,), dependencies=dependencies, plugin=file)
 
 
-def test_packages_that_cannot_be_had_stop_only_what_needs_them(tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_installed_is_reported_and_left_out(tmp_path: Path) -> None:
     """Two of the public tracks depend on archives that are not always to be had."""
     told: list[str] = []
     wanted = track(tmp_path, "def register(registry): pass", "no-such-a==1", "no-such-b==2")
-    with plugins_of(wanted, tmp_path, offline=True, warn=told.append) as plugins:
+    with load_plugins(wanted, tmp_path, offline=True, warn=told.append) as plugins:
         assert plugins is not None
     assert ["no-such-a" in line for line in told[1:]] == [True, False]
     assert ["no-such-b" in line for line in told[1:]] == [False, True]
 
 
-def test_code_that_needs_them_fails_with_their_name(tmp_path: Path) -> None:
+def test_code_that_imports_a_missing_package_fails_with_its_name(tmp_path: Path) -> None:
     wanted = track(tmp_path, "import no_such_a", "no-such-a==1")
     with (
         pytest.raises(TrackError, match=r"track\.py.*no_such_a"),
-        plugins_of(wanted, tmp_path, offline=True, warn=lambda _: None),
+        load_plugins(wanted, tmp_path, offline=True, warn=lambda _: None),
     ):
         pass
 
 
-def test_a_race_without_python_loads_nothing_that_runs_it(tmp_path: Path) -> None:
+def test_a_track_without_python_code_does_not_import_what_runs_it(tmp_path: Path) -> None:
     task = {"operation": {"operation-type": "raw-request", "path": "/"}}
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}), "utf-8")
     program = (

@@ -111,7 +111,7 @@ def existing(tmp_path: Path, address: str, *operations: dict[str, Any], **more: 
     return request(tmp_path, **own, **more)
 
 
-def test_a_race_is_told_stored_and_judged(tmp_path: Path, address: str) -> None:
+def test_a_race_is_reported_stored_and_given_a_verdict(tmp_path: Path, address: str) -> None:
     listener = Listener()
     record = race(existing(tmp_path, address, {"path": "/one"}, {"path": "/two"}), listener)
     assert listener.told == ["started", "task0", "task1", "finished valid"]
@@ -120,7 +120,7 @@ def test_a_race_is_told_stored_and_judged(tmp_path: Path, address: str) -> None:
     assert RaceStore(tmp_path / "home").load("r") == record
 
 
-def test_a_part_of_a_track_from_a_repository(tmp_path: Path, address: str) -> None:
+def test_some_tasks_of_a_track_from_a_repository(tmp_path: Path, address: str) -> None:
     upstream = tmp_path / "upstream"
     upstream.mkdir()
     operations = ({"path": "/"}, {"path": "/_cat"}, {"path": "/x", "run-on-serverless": False})
@@ -172,7 +172,7 @@ def branches(tmp_path: Path) -> Path:
     ],
 )
 @pytest.mark.usefixtures("branches")
-def test_the_cluster_says_which_branch_fits(
+def test_the_version_of_the_cluster_selects_the_branch(
     tmp_path: Path, address: str, version: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Engine, "version", version)
@@ -182,7 +182,7 @@ def test_the_cluster_says_which_branch_fits(
         race(request(tmp_path, **asked), Listener())
 
 
-def test_data_is_downloaded_for_the_branch_that_fits(tmp_path: Path, branches: Path) -> None:
+def test_data_is_downloaded_for_the_selected_branch(tmp_path: Path, branches: Path) -> None:
     asked: dict[str, Any] = {"track": "old", "track_repository": branches.as_uri()}
     engine = {"distribution": "elasticsearch", "distribution_version": "8.12.0"}
     assert prefetch_corpora(request(tmp_path, **asked, **engine), lambda *_: None) == {}
@@ -197,7 +197,7 @@ def test_failures_void_the_race(tmp_path: Path, address: str) -> None:
     assert record.tasks[0].errors[0].reason == "no_such_thing: it is missing"
 
 
-def test_no_secret_reaches_the_disk(tmp_path: Path, address: str) -> None:
+def test_no_secret_is_written_to_disk(tmp_path: Path, address: str) -> None:
     wanted = existing(
         tmp_path,
         address.replace("127.0.0.1", "me:hunter22@127.0.0.1"),
@@ -213,7 +213,7 @@ def test_no_secret_reaches_the_disk(tmp_path: Path, address: str) -> None:
         assert b"hunter33" not in text, path
 
 
-def test_what_cannot_run_is_said_before_anything_is_made(tmp_path: Path) -> None:
+def test_impossible_requests_are_refused_before_anything_is_created(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="4gheapp"):
         race(request(tmp_path, track="http_logs", car=("4gheapp",)), Listener())
     with pytest.raises((UsageError, EngineError), match="opensearch"):
@@ -227,7 +227,7 @@ def test_what_cannot_run_is_said_before_anything_is_made(tmp_path: Path) -> None
     assert not (tmp_path / "home" / "corpora").exists()
 
 
-def test_a_new_engine_has_nothing_to_search(tmp_path: Path) -> None:
+def test_searching_a_new_engine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a new engine does not have"):
         race(request(tmp_path, track="http_logs", challenge="query-only"), Listener())
 
@@ -242,13 +242,13 @@ def test_offline_downloads_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "home" / "corpora").exists()
 
 
-def test_nobody_at_the_address_leaves_no_race(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_answer_leaves_no_race(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1"):
         race(existing(tmp_path, "127.0.0.1:1", {"path": "/"}), Listener())
     assert not (tmp_path / "home" / "races").exists()
 
 
-def test_a_dry_run_needs_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_creates_nothing(tmp_path: Path) -> None:
     steps = dry_run(request(tmp_path, track="http_logs"))
     assert [step.name for step in steps][:3] == ["delete-index", "create-index", "check-cluster-health"]
     assert not (tmp_path / "home").exists()

@@ -11,7 +11,7 @@ from pacenote.cli.main import main
 from support.secure import engine
 
 
-def test_a_race_that_failed_says_so_and_why_without_a_terminal(
+def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two clients send three requests each, all refused, then as many that succeed.

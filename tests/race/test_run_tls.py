@@ -55,7 +55,9 @@ def searches(running: Running) -> list[dict[str, str]]:
     return [headers for line, headers in running.seen if "/_search" in line]
 
 
-def test_with_the_authority_and_credentials(raced: Callable[..., Raced], secure: Running) -> None:
+def test_a_race_with_a_certificate_authority_and_credentials(
+    raced: Callable[..., Raced], secure: Running
+) -> None:
     secure.seen.clear()
     code, err, record = raced(f"https://{secure.address}", f"{CREDENTIALS},ca_certs:{CA}")
     assert (code, record["verdict"]["state"]) == (0, "valid"), err
@@ -66,7 +68,7 @@ def test_with_the_authority_and_credentials(raced: Callable[..., Raced], secure:
     assert "warning" not in err
 
 
-def test_without_the_authority(raced: Callable[..., Raced], secure: Running) -> None:
+def test_an_unknown_certificate_authority_is_an_error(raced: Callable[..., Raced], secure: Running) -> None:
     code, err, record = raced(f"https://{secure.address}", CREDENTIALS)
     assert (code, record) == (64, {})
     assert (
@@ -75,19 +77,23 @@ def test_without_the_authority(raced: Callable[..., Raced], secure: Running) -> 
     assert "hint: give the certificate of its authority as --client-options=ca_certs:FILE" in err
 
 
-def test_unverified_is_warned_about_and_kept(raced: Callable[..., Raced], secure: Running) -> None:
+def test_unverified_certificates_are_warned_about_and_recorded(
+    raced: Callable[..., Raced], secure: Running
+) -> None:
     code, err, record = raced(secure.address, f"{CREDENTIALS},use_ssl:true,verify_certs:false")
     assert code == 0, err
     assert f"warning: the TLS certificate of {secure.address} is not verified (verify_certs:false)" in err
     assert record["client"]["certificates_verified"] is False
 
 
-def test_another_name(raced: Callable[..., Raced], secure: Running) -> None:
+def test_ssl_assert_hostname_sets_the_name_in_the_certificate(
+    raced: Callable[..., Raced], secure: Running
+) -> None:
     options = f"{CREDENTIALS},ca_certs:{CA},ssl_assert_hostname"
     assert raced(f"https://{secure.address}", f"{options}:engine.example")[0] == 0
 
 
-def test_a_certificate_of_the_client(raced: Callable[..., Raced]) -> None:
+def test_a_client_certificate_is_sent(raced: Callable[..., Raced]) -> None:
     shown = f"client_cert:{CERTIFICATES / 'client.pem'},client_key:{CERTIFICATES / 'client.key'}"
     with engine(client=True) as choosy:
         code, err, record = raced(f"https://{choosy.address}", f"ca_certs:{CA},{shown}")
@@ -96,7 +102,9 @@ def test_a_certificate_of_the_client(raced: Callable[..., Raced]) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_through_a_proxy(scheme: str, raced: Callable[..., Raced], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_race_through_a_proxy(
+    scheme: str, raced: Callable[..., Raced], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with engine("server.pem" if scheme == "https" else None) as far, proxy(far, ME) as between:
         monkeypatch.setenv(f"{scheme}_proxy", f"http://me:hunter2hunter2@{between.address}")
         code, err, record = raced(f"{scheme}://engine.example:9200", f"ca_certs:{CA}" * (scheme == "https"))

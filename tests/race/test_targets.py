@@ -16,8 +16,8 @@ from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.http_pool import basic_header
 from pacenote.plan.document import Target, TargetHost, TargetProxy
+from pacenote.race.record import recorded_client
 from pacenote.race.run import race
-from pacenote.race.targets import client_used
 from support.secure import engine
 
 EVERYWHERE = """
@@ -90,7 +90,7 @@ def raced(
     return record, listener.warnings, b"\n".join(kept).decode("latin-1")
 
 
-def test_credentials_and_headers_go_with_every_request_and_are_not_kept(tmp_path: Path) -> None:
+def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_path: Path) -> None:
     client = ClientOptions(timeout_s=7.0, authorization=ME, headers=(("x-key", "sesame-sesame"),))
     with engine(None, authorization=ME) as one, engine(None, authorization=ME) as two:
         record, warnings, kept = raced(tmp_path, client, one.address, two.address)
@@ -106,7 +106,7 @@ def test_credentials_and_headers_go_with_every_request_and_are_not_kept(tmp_path
 
 
 @pytest.mark.skipif(not _speaks_ipv6(), reason="this machine has no IPv6 loopback")
-def test_addresses_of_version_6(tmp_path: Path) -> None:
+def test_ipv6_addresses(tmp_path: Path) -> None:
     with engine(None, host="::1") as running:
         record, _, _ = raced(tmp_path, ClientOptions(), running.address)
         assert (record.tasks[0].error_rate, running.count("GET /hit")) == (0.0, 16)
@@ -126,7 +126,7 @@ def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) ->
     assert ME not in kept
 
 
-def test_another_cluster_that_refuses_us_ends_the_race_before_it_begins(tmp_path: Path) -> None:
+def test_an_additional_cluster_that_rejects_the_credentials_prevents_the_race(tmp_path: Path) -> None:
     with engine(None) as main, engine(None, authorization=ME) as far:
         others = (AdditionalCluster("far", (far.address,)),)
         with pytest.raises(EngineError, match="status 401"):
@@ -135,14 +135,14 @@ def test_another_cluster_that_refuses_us_ends_the_race_before_it_begins(tmp_path
     assert not (tmp_path / "home" / "races").exists()
 
 
-def test_a_cluster_that_is_not_trusted_ends_the_race_before_it_begins(tmp_path: Path) -> None:
+def test_an_untrusted_certificate_prevents_the_race(tmp_path: Path) -> None:
     with engine() as secure, pytest.raises(EngineError, match="its TLS certificate is not trusted") as caught:
         raced(tmp_path, ClientOptions(), f"https://{secure.address}")
     assert "ca_certs:FILE" in caught.value.hint
     assert not (tmp_path / "home" / "races").exists()
 
 
-def test_what_the_record_keeps_of_tls_and_proxies() -> None:
+def test_tls_and_proxies_are_recorded() -> None:
     through = TargetProxy("http", "proxy.example", 3128, ME)
     target = Target(
         hosts=(TargetHost("https", "es.example", 9200, "/x", through), TargetHost("https", "::1", 9200)),
@@ -151,7 +151,7 @@ def test_what_the_record_keeps_of_tls_and_proxies() -> None:
         compress=True,
         tls=TlsOptions(client_cert="/c.pem", verify_host=False),
     )
-    assert client_used(target) == RecordedClient(
+    assert recorded_client(target) == RecordedClient(
         hosts=("https://es.example:9200/x", "https://[::1]:9200"),
         proxies={"es.example:9200": "http://proxy.example:3128"},
         tls=True,

@@ -13,9 +13,9 @@ def test_indices_are_counted_after_a_refresh():
             raise EngineError("HTTP 404 for /gone/_refresh")
         return {"count": 7, "_shards": {"failed": 1 if path.startswith("/half") else 0}}
 
-    counts, problems = count_documents(get, ["logs", "gone", "half", "a/b"])
-    assert counts == {"logs": 7, "a/b": 7}
-    assert problems == (
+    counted = count_documents(get, ["logs", "gone", "half", "a/b"])
+    assert counted.counts == {"logs": 7, "a/b": 7}
+    assert counted.problems == (
         "documents of index 'gone' could not be counted: HTTP 404 for /gone/_refresh",
         "documents of index 'half' could not be counted: 1 shard failed",
     )

@@ -47,27 +47,27 @@ S390X = "vendor_id       : IBM/S390\nprocessor 0: version = FF,  identification 
         ("CPU implementer: x\nCPU part: y\n", None),
     ],
 )
-def test_cpu_models(text, model):
+def test_cpu_models_are_parsed(text, model):
     assert parse_cpu_model(text) == model
 
 
-def test_physical_cores():
+def test_physical_cores_are_counted():
     assert parse_physical_cores(X86) == 2
     assert parse_physical_cores(ARM) is None
 
 
-def test_memory():
+def test_memory_is_read_in_bytes():
     assert parse_memory("MemTotal:        2048 kB\nMemFree: 1 kB\n") == 2 * 1024 * 1024
     assert parse_memory("MemFree: 1 kB\n") is None
 
 
-def test_load():
+def test_load_averages_are_parsed():
     assert parse_load("0.39 0.51 1.06 3/114 13018\n") == (0.39, 0.51, 1.06)
     assert parse_load("") is None
     assert parse_load("a b c") is None
 
 
-def test_reading_never_fails(tmp_path):
+def test_files_that_cannot_be_read_give_none(tmp_path):
     environment = read_environment(tmp_path)
     assert environment.memory_bytes is None
     assert environment.python

@@ -4,7 +4,7 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.model.system_metrics import PerShardTimes
-from pacenote.telemetry.device import Devices
+from pacenote.telemetry.device import Telemetry
 from pacenote.telemetry.index_stats import IndexStats, is_measured
 
 
@@ -45,12 +45,12 @@ def reply(failed=0, **indices):
 
 def observe(before, after):
     replies = iter([before, after])
-    devices = Devices([IndexStats(lambda _path: next(replies))])
+    devices = Telemetry([IndexStats(lambda _path: next(replies))])
     devices.start()
     return devices.stop()
 
 
-def test_figures_are_differences_of_primaries():
+def test_counters_are_differences_of_primary_shards():
     before = reply(logs=[[shard(indexing=100, merges=1)], [shard(indexing=50)]])
     after = reply(
         logs=[
@@ -67,26 +67,26 @@ def test_figures_are_differences_of_primaries():
     assert system.segment_count == 6
 
 
-def test_sizes_are_those_at_the_end_with_replicas():
+def test_sizes_include_replicas_and_are_those_at_the_end():
     after = reply(logs=[[shard(store=10), shard(primary=False, store=11)]])
     system = observe(reply(), after).system
     assert system.store_size == 21
     assert system.translog_size == 110
 
 
-def test_a_figure_the_engine_does_not_have_is_missing_not_zero():
+def test_a_value_that_the_engine_does_not_report_is_missing_and_not_zero():
     observation = observe(reply(), reply(logs=[[shard()]]))
     assert observation.system.dataset_size is None
     assert observation.errors == ()
 
 
-def test_an_index_made_during_the_race_counts_in_full():
+def test_an_index_created_during_the_race_counts_in_full():
     before, after = reply(logs=[[shard(indexing=500)]]), reply(logs=[[shard(indexing=700)]])
     after["indices"]["logs"]["uuid"] = "another"
     assert observe(before, after).system.total_time == 700
 
 
-def test_counters_that_went_back_are_missing_with_a_reason():
+def test_counters_that_went_down_are_missing_with_a_reason():
     observation = observe(
         reply(logs=[[shard(indexing=500, flush=1)]]), reply(logs=[[shard(indexing=20, flush=3)]])
     )
@@ -94,7 +94,7 @@ def test_counters_that_went_back_are_missing_with_a_reason():
     assert observation.system.total_time_per_shard is None
     assert observation.system.flush_count == 2
     assert observation.errors == (
-        "index-stats: total_time is missing: the counters of shard logs[0] went back during the race",
+        "index-stats: total_time is missing: the counters of shard logs[0] went down during the race",
     )
 
 
@@ -104,9 +104,9 @@ def test_an_empty_cluster_has_zeros():
     assert system.total_time_per_shard is None
 
 
-def test_failed_shards_are_told():
+def test_failed_shards_are_reported():
     assert observe(reply(), reply(failed=2)).errors == (
-        "index-stats: 2 shards did not answer: figures leave them out",
+        "index-stats: 2 shards did not answer: the values leave them out",
     )
 
 
@@ -129,7 +129,7 @@ def test_a_device_that_fails_becomes_a_sentence():
     def refuse(path):
         raise EngineError("HTTP 403 for /_all/_stats")
 
-    devices = Devices([IndexStats(refuse)])
+    devices = Telemetry([IndexStats(refuse)])
     devices.start()
     observation = devices.stop()
     assert observation.system.total_time is None
@@ -138,7 +138,7 @@ def test_a_device_that_fails_becomes_a_sentence():
     )
 
 
-def test_a_reply_of_another_shape_becomes_a_sentence():
+def test_an_unexpected_reply_becomes_a_sentence():
     assert observe(reply(), {"surprise": []}).errors == (
         "index-stats: could not be read after the race: KeyError: 'indices'",
     )

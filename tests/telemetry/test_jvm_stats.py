@@ -1,6 +1,6 @@
 """Garbage collections during the race, whatever the collector is called."""
 
-from pacenote.telemetry.device import Devices
+from pacenote.telemetry.device import Telemetry
 from pacenote.telemetry.jvm_stats import JvmStats
 
 
@@ -25,7 +25,7 @@ def node(name="node-0", uptime=1000, **collectors):
 
 def observe(before, after):
     replies = iter([{"nodes": before}, {"nodes": after}])
-    devices = Devices([JvmStats(lambda _path: next(replies))])
+    devices = Telemetry([JvmStats(lambda _path: next(replies))])
     devices.start()
     return devices.stop()
 
@@ -46,7 +46,7 @@ def test_collections_are_differences_over_all_nodes():
     assert observation.errors == ()
 
 
-def test_names_of_g1_itself_are_understood():
+def test_collector_names_of_g1_are_recognized():
     observation = observe(
         {"a": node(G1_Young_Generation=(1, 1), G1_Old_Generation=(0, 0), G1_Concurrent_GC=(2, 2))},
         {
@@ -73,15 +73,15 @@ def test_generational_zgc_is_added_up():
     assert system.young_gc_count is None
 
 
-def test_a_restarted_node_leaves_totals_missing():
+def test_a_restarted_node_makes_totals_missing():
     observation = observe({"a": node(uptime=5000, young=(5, 50))}, {"a": node(uptime=100, young=(1, 5))})
     assert observation.system.young_gc_count is None
     assert observation.errors == (
-        "jvm-stats: node 'node-0' restarted during the race: total GC figures are missing",
+        "jvm-stats: node 'node-0' restarted during the race: total GC counts and times are missing",
     )
 
 
-def test_nodes_that_come_and_go_leave_totals_missing():
+def test_nodes_that_join_or_leave_make_totals_missing():
     observation = observe({"a": node(young=(5, 50))}, {"b": node("node-1", young=(1, 5))})
     assert observation.system.young_gc_count is None
     assert [error.split(": ")[1] for error in observation.errors] == [

@@ -89,14 +89,10 @@ def _tracks(options: argparse.Namespace, console: Console) -> str:
 
 
 def _telemetry(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists are alike
-    from pacenote.telemetry.index_stats import IndexStats
-    from pacenote.telemetry.jvm_stats import JvmStats
+    from pacenote.telemetry.devices import DEVICES
 
-    return _named(options, "telemetry devices", [(one.name, _about(one)) for one in (IndexStats, JvmStats)])
-
-
-def _about(device: type) -> str:
-    return f"{' '.join((device.__doc__ or '').split())} Always on."
+    rows = [(device.name, f"{device.description} Always on.") for device in DEVICES]
+    return _named(options, "telemetry devices", rows)
 
 
 def _pipelines(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001

@@ -59,9 +59,9 @@ def _plan_with_plugins(
     track: Track, challenges: Sequence[str], request: TrackRequest, console: Console
 ) -> None:
     # Only tracks with Python code need what this imports.
-    from pacenote.race.plugins import plugins_of
+    from pacenote.race.plugins import load_plugins
 
-    with plugins_of(track, request.home, offline=request.offline, warn=console.warning) as plugins:
+    with load_plugins(track, request.home, offline=request.offline, warn=console.warning) as plugins:
         assert plugins is not None
 
         def changed(challenge: str) -> Track:

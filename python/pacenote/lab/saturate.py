@@ -28,8 +28,8 @@ from pacenote.model.secrets import secret_values
 from pacenote.model.track import Challenge, Parallel, Task
 from pacenote.model.verdict import determine_verdict
 from pacenote.plan.document import ClientAllocation, Plan, Step, TaskAllocation
-from pacenote.race.drive import Drive
-from pacenote.race.run import Stage, stage
+from pacenote.race.drive import DriveResult
+from pacenote.race.run import RaceContext, run_stages
 from pacenote.stats.usl import MIN_LEVELS, fit_usl, powers_of_two
 from pacenote.store.files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.race_folder import RaceFolder
@@ -76,14 +76,14 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> tuple[RaceRe
     def check(challenge: Challenge, plan: Plan) -> None:
         _check_native(plan, _find(challenge, request.task)[1])
 
-    def course(ready: Stage) -> RaceRecord:
-        search = _Search(request, ready, within)
+    def course(context: RaceContext) -> RaceRecord:
+        search = _Search(request, context, within)
         try:
             return search.run()
         finally:
             found.append(search.state)
 
-    record = stage(request.race, listener, course, check)
+    record = run_stages(request.race, listener, course, check)
     return record, found[0]
 
 
@@ -94,10 +94,10 @@ class _Stopped(Exception):
 class _Search:
     """One search on an engine that runs. `state` is what was found so far."""
 
-    def __init__(self, request: SaturationRequest, ready: Stage, within: Range) -> None:
+    def __init__(self, request: SaturationRequest, context: RaceContext, within: Range) -> None:
         self._request = request
-        self._ready = ready
-        self._challenge = ready.prepared.challenge
+        self._context = context
+        self._challenge = context.prepared.challenge
         self._place, task = _find(self._challenge, request.task)
         # A task that has no target rate in the track has kept its schedule.
         arrivals = request.race.pacing.arrivals
@@ -120,7 +120,7 @@ class _Search:
 
     def run(self) -> RaceRecord:
         """The whole search; the record is stored when this returns."""
-        record, prepared = self._ready.record, self._prepare()
+        record, prepared = self._context.record, self._prepare()
         if prepared is not None:
             record = dataclasses.replace(
                 record,
@@ -142,7 +142,7 @@ class _Search:
                 record = dataclasses.replace(record, interrupted=True)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
-        self._ready.folder.finish(record)
+        self._context.folder.finish(record)
         return record
 
     def _notes(self) -> list[str]:
@@ -159,13 +159,13 @@ class _Search:
             found.append("its data is sent again and again, so that the index grows from probe to probe")
         return found
 
-    def _prepare(self) -> Drive | None:
+    def _prepare(self) -> DriveResult | None:
         """Everything before the task, as the track has it; None where there is nothing."""
-        plan = self._ready.plan
+        plan = self._context.plan
         steps = plan.steps[: self._place]
         if not steps:
             return None
-        return self._ready.drive(dataclasses.replace(plan, steps=steps), self._ready.folder)
+        return self._context.drive(dataclasses.replace(plan, steps=steps), self._context.folder)
 
     def _search(self) -> None:
         tries: list[Try] = []
@@ -191,7 +191,7 @@ class _Search:
         )
         self._store(complete=False)
         why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
-        self._ready.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
+        self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
         return probe
 
     def _answer(self, tries: list[Try]) -> None:
@@ -234,17 +234,17 @@ class _Search:
         Raises _Stopped when it did not come to its end.
         """
         self._runs += 1
-        folder = RaceFolder(self._ready.folder.path / "probes" / f"{self._runs:03}")
+        folder = RaceFolder(self._context.folder.path / "probes" / f"{self._runs:03}")
         try:
             folder.path.mkdir(mode=PRIVATE_FOLDER, parents=True)
         except OSError as error:
             raise store_error("create", folder.path, error) from error
         plan = _alone(
-            self._ready.replan(_with(self._challenge, self._place, task)), task, open_loop=open_loop
+            self._context.replan(_with(self._challenge, self._place, task)), task, open_loop=open_loop
         )
-        folder.write_plan(plan.to_public_json(secret_values(self._ready.request.track_params)))
-        driven = self._ready.drive(plan, folder)
-        if not driven.ended_by_itself:
+        folder.write_plan(plan.to_public_json(secret_values(self._context.request.track_params)))
+        driven = self._context.drive(plan, folder)
+        if not driven.completed:
             raise _Stopped(driven.aborted)
         # The clock or the driver's own counts are wrong: what comes after would be as little worth.
         if wrong := tuple(void_reasons(driven.summary)):
@@ -257,7 +257,7 @@ class _Search:
     def _store(self, *, complete: bool) -> None:
         self.state = dataclasses.replace(self.state, complete=complete)
         text = json.dumps(self.state.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomically(self._ready.folder.path / FILE, text.encode())
+        write_atomically(self._context.folder.path / FILE, text.encode())
 
 
 def _find(challenge: Challenge, name: str | None) -> tuple[int, Task]:

@@ -1,6 +1,4 @@
-"""Preparing the data of a race: found, downloaded, unpacked or generated, and counted. Nothing is measured
-yet.
-"""
+"""The data of a race: found, downloaded, unpacked or generated, and counted, before anything is measured."""
 
 from __future__ import annotations
 
@@ -17,17 +15,26 @@ from pacenote.model.race_record import CorpusOrigin, RecordedCorpus
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
 from pacenote.plan.corpora import Selected, needed_documents, no_documents
-from pacenote.race.corpus_selection import base_of, full_file, generated_counts, is_excerpt
-from pacenote.race.data_files import DataFile, Shelf, first_documents, inside, open_data
-from pacenote.race.generated_corpora import alone_in, core_call, folder_name, generated_corpus
+from pacenote.race.corpus_selection import (
+    download_location,
+    full_file,
+    generated_document_counts,
+    is_excerpt,
+)
+from pacenote.race.data_files import DataDirs, DataFile, open_data_file, write_excerpt
+from pacenote.race.data_folder import call_core, exclusive_folder, path_inside
+from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedCorpora:
-    """All data a challenge needs."""
+    """The data that a challenge indexes."""
 
-    used: tuple[RecordedCorpus, ...]
+    recorded: tuple[RecordedCorpus, ...]
+    """What the race record keeps of each corpus."""
+
     files: Mapping[tuple[str, str], DataFile] = field(default_factory=dict)
+    """Data files by names of the corpus and of the source file."""
 
     def data_file(self, corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
         """The `DataFileLookup` of the planner."""
@@ -35,158 +42,175 @@ class PreparedCorpora:
         return file.path, file.documents
 
 
-def prepare(
+@dataclass(frozen=True, slots=True)
+class _CorpusFiles:
+    """The files of one corpus."""
+
+    origin: CorpusOrigin
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _LocatedFile:
+    """A data file or an archive of it, before it is opened."""
+
+    path: Path
+    excerpt: bool
+    """Whether it was cut out of the full file for test mode."""
+
+
+def prepare_corpora(
     track: Track,
     challenge: Challenge,
     request: RaceRequest,
     progress: ProgressCallback,
-    sourced: Callable[[Task], Selected] = no_documents,
+    source_documents: Callable[[Task], Selected] = no_documents,
 ) -> PreparedCorpora:
-    """Prepares the data that a challenge indexes, and nothing else; `sourced` says what parameter sources in
-    Python read.
+    """Prepares the data that a challenge indexes, and no other.
 
-    Raises CorpusError: data that is missing and cannot be generated, a broken archive, or another size or
-    number of documents than the track declares.
+    `source_documents` returns the data that the parameter source of a task reads. Raises CorpusError for data
+    that is missing and cannot be generated, for a broken archive, and for another size or number of documents
+    than the track declares.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}
-    for corpus, documents in needed_documents(track, challenge, sourced):
+    for corpus, documents in needed_documents(track, challenge, source_documents):
         corpora[corpus.name] = corpus
         needed.setdefault(corpus.name, []).append(documents)
-    preparation = _Preparation(track, request, progress)
+    preparer = _CorpusPreparer(track, request, progress)
     files: dict[tuple[str, str], DataFile] = {}
-    used = []
+    recorded = []
     for name, wanted in needed.items():
-        origin, prepared = preparation.corpus(corpora[name], tuple(wanted))
-        for documents, file in zip(wanted, prepared, strict=True):
+        prepared = preparer.prepare(corpora[name], tuple(wanted))
+        for documents, file in zip(wanted, prepared.files, strict=True):
             files[name, documents.source_file] = file
-        used.append(_used(name, origin, prepared, request.seed))
-    return PreparedCorpora(tuple(used), files)
+        recorded.append(_record(name, prepared, request.seed))
+    return PreparedCorpora(tuple(recorded), files)
 
 
-def _used(name: str, origin: CorpusOrigin, prepared: tuple[DataFile, ...], seed: int) -> RecordedCorpus:
-    # A file that goes into several indices is one file.
-    files = tuple(dict.fromkeys(prepared))
+def _record(name: str, prepared: _CorpusFiles, seed: int) -> RecordedCorpus:
+    # A file that is indexed into several indices counts once.
+    files = tuple(dict.fromkeys(prepared.files))
     return RecordedCorpus(
         name=name,
-        origin=origin,
+        origin=prepared.origin,
         documents=sum(file.documents for file in files),
         bytes=sum(file.path.stat().st_size for file in files),
         files=tuple(file.path.name for file in files),
-        seed=seed if origin == "generated" else None,
+        seed=seed if prepared.origin == "generated" else None,
     )
 
 
 def crc32c(file: Path) -> int:
     """The CRC-32C of a file. Raises CorpusError."""
-    return core_call(lambda: _core.crc32c(str(file)))
+    return call_core(lambda: _core.crc32c(str(file)))
 
 
-class _Preparation:
-    """Finds and makes data for one race."""
+class _CorpusPreparer:
+    """Finds, downloads or generates the corpora of one race."""
 
     def __init__(self, track: Track, request: RaceRequest, progress: ProgressCallback) -> None:
-        self._folders = (Path(track.root),) if request.track_path else ()
-        self._home = request.dataset_cache or request.home / "corpora"
+        self._track_folders = (Path(track.root),) if request.track_path else ()
+        self._cache = request.dataset_cache or request.home / "corpora"
         self._request = request
         self._progress = progress
 
-    def corpus(
-        self, corpus: Corpus, wanted: tuple[Documents, ...]
-    ) -> tuple[CorpusOrigin, tuple[DataFile, ...]]:
-        """The files of a corpus, by the choice of `--corpus`.
+    def prepare(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> _CorpusFiles:
+        """The files of a corpus, from where `--corpus` says.
 
-        Without a choice the declared data is used where it is there, and otherwise generated where the track
-        says how. In test mode, small files that are not to be had are cut out of the full ones, or else
-        generated.
+        Without that option, the declared files are used if they can be had; otherwise they are generated if
+        the track declares a generator. In test mode, small files that cannot be had are cut out of the full
+        ones, or else generated.
         """
         choice = self._request.corpus
         if choice == "generated":
-            return "generated", self._generated(corpus, wanted)
-        shelf = Shelf(inside(self._home, corpus.name, corpus), self._folders)
+            return self._generate(corpus, wanted)
+        dirs = DataDirs(path_inside(self._cache, corpus.name, corpus.name), self._track_folders)
         try:
-            found, cut = zip(*(self._had(corpus, documents, shelf) for documents in wanted), strict=True)
+            located = [self._locate(corpus, documents, dirs) for documents in wanted]
         except NotAvailable:
-            if choice is None and self._falls_back(corpus, wanted):
-                return "generated", self._generated(corpus, wanted)
+            if choice is None and self._can_generate_instead(corpus, wanted):
+                return self._generate(corpus, wanted)
             raise
         files = tuple(
-            open_data(path, documents, shelf, self._progress, checked=choice != "as-is")
-            for documents, path in zip(wanted, found, strict=True)
+            open_data_file(file.path, documents, dirs, self._progress, checked=choice != "as-is")
+            for documents, file in zip(wanted, located, strict=True)
         )
-        return self._origin(wanted, cut=any(cut)), files
+        return _CorpusFiles(self._origin(wanted, located), files)
 
-    def _had(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> tuple[Path, bool]:
-        """The file, found or downloaded; in test mode, True with the beginning of the full one.
-
-        Raises NotAvailable.
-        """
-        path = shelf.find(documents)
+    def _locate(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> _LocatedFile:
+        """The file, found or downloaded; in test mode also cut out of the full one. Raises NotAvailable."""
+        path = dirs.find(documents)
         if path is not None:
-            return path, False
+            return _LocatedFile(path, excerpt=False)
         try:
-            return self._downloaded(corpus, documents, shelf), False
+            return _LocatedFile(self._download(corpus, documents, dirs), excerpt=False)
         except NotAvailable:
-            full = shelf.find(full_file(documents)) if is_excerpt(documents) else None
+            full = dirs.find(full_file(documents)) if is_excerpt(documents) else None
             if full is None:
                 raise
-        return first_documents(full, documents, shelf, self._progress), True
+        return _LocatedFile(write_excerpt(full, documents, dirs, self._progress), excerpt=True)
 
-    def _downloaded(self, corpus: Corpus, documents: Documents, shelf: Shelf) -> Path:
+    def _download(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> Path:
         request, name = self._request, documents.source_file
-        base_url, remote = base_of(documents)
-        makes = corpus.generator is not None and request.corpus is None
-        known = addresses(base_url, remote, corpus.name, request.corpus_mirrors)
-        if documents.is_local or makes or request.offline or not known:
-            raise self._missing(corpus, documents, shelf, offline=request.offline and bool(known))
-        target = inside(shelf.own, name, corpus)
+        location = download_location(documents)
+        sources = addresses(location.base_url, location.file_name, corpus.name, request.corpus_mirrors)
+        generates = corpus.generator is not None and request.corpus is None
+        if documents.is_local or generates or request.offline or not sources:
+            raise self._not_found(corpus, documents, dirs, offline=request.offline and bool(sources))
+        target = path_inside(dirs.cache, name, corpus.name)
         size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
-        with alone_in(target.parent):
-            # Another race may have brought it while this one waited.
-            if found := shelf.find(documents):
+        with exclusive_folder(target.parent):
+            # Another race may have downloaded it while this one waited for the lock.
+            if found := dirs.find(documents):
                 return found
-            checked = None if request.corpus == "as-is" else size
+            expected_size = None if request.corpus == "as-is" else size
             try:
-                download(Wanted(target, known, checked, crc32c), self._progress)
+                download(Wanted(target, sources, expected_size, crc32c), self._progress)
             except NotAvailable as failure:
-                hint = f"{failure.hint}; or {self._way_out(corpus, shelf)}"
+                hint = f"{failure.hint}; or {self._alternative(corpus, dirs)}"
                 raise NotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
         return target
 
-    def _origin(self, wanted: Sequence[Documents], *, cut: bool) -> CorpusOrigin:
+    def _origin(self, wanted: Sequence[Documents], located: Sequence[_LocatedFile]) -> CorpusOrigin:
         if self._request.corpus == "as-is" or any(each.document_count is None for each in wanted):
             return "as-is"
-        return "excerpt" if cut else "declared"
+        return "excerpt" if any(file.excerpt for file in located) else "declared"
 
-    def _falls_back(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
-        """Whether a corpus that cannot be had is generated without being asked for it."""
+    def _can_generate_instead(self, corpus: Corpus, wanted: Sequence[Documents]) -> bool:
+        """Whether a corpus that is not available is generated although `--corpus` does not ask for it."""
         return corpus.generator is not None or (
             any(map(is_excerpt, wanted)) and corpus.name in _core.generators()
         )
 
-    def _generated(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> tuple[DataFile, ...]:
+    def _generate(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> _CorpusFiles:
         name = corpus.generator.name if corpus.generator else corpus.name
-        known = _core.generators()
-        if name not in known:
+        available = _core.generators()
+        if name not in available:
             raise CorpusError(
-                f"corpus '{corpus.name}' cannot be generated: there is no generator for it",
-                hint=f"there is one for {', '.join(known)}; leave the tasks that need it out with "
+                f"corpus '{corpus.name}' cannot be generated: it has no generator",
+                hint=f"generators: {', '.join(available)}; leave out the tasks that need it with "
                 "--exclude-tasks, or choose another --challenge",
             )
-        counts = generated_counts(corpus, wanted, self._request.corpus_documents)
-        folder = self._home / name / folder_name(counts, self._request.seed)
-        made = generated_corpus(name, counts, self._request.seed, folder, self._progress)
+        counts = generated_document_counts(corpus, wanted, self._request.corpus_documents)
+        generated = GeneratedCorpus(name, counts, self._request.seed)
+        folder = self._cache / name / generated.folder_name
+        documents_by_name = ensure_generated(generated, folder, self._progress)
         names = [full_file(documents).document_file for documents in wanted]
-        return tuple(DataFile(folder / file, made[file]) for file in names)
+        return _CorpusFiles(
+            "generated", tuple(DataFile(folder / file, documents_by_name[file]) for file in names)
+        )
 
-    def _missing(self, corpus: Corpus, documents: Documents, shelf: Shelf, *, offline: bool) -> NotAvailable:
-        message = f"{documents.source_file} of corpus '{corpus.name}' is not there"
+    def _not_found(
+        self, corpus: Corpus, documents: Documents, dirs: DataDirs, *, offline: bool
+    ) -> NotAvailable:
+        message = f"{documents.source_file} of corpus '{corpus.name}' is missing"
         if documents.is_local:
-            return NotAvailable(message, hint="the path is seen from the folder you are in")
+            return NotAvailable(message, hint="the path is relative to the current folder")
         if offline:
             message += ", and --offline forbids downloading it"
-        return NotAvailable(message, hint=self._way_out(corpus, shelf))
+        return NotAvailable(message, hint=self._alternative(corpus, dirs))
 
-    def _way_out(self, corpus: Corpus, shelf: Shelf) -> str:
-        can = corpus.name in _core.generators()
-        return f"put it into {shelf.own}" + (", or use --corpus=generated" if can else "")
+    def _alternative(self, corpus: Corpus, dirs: DataDirs) -> str:
+        has_generator = corpus.name in _core.generators()
+        return f"put it into {dirs.cache}" + (", or use --corpus=generated" if has_generator else "")

@@ -1,24 +1,39 @@
-"""Which data a race asks for: the names in test mode, and how much of a corpus is generated. Pure."""
+"""Which files of a corpus a race uses, where they are downloaded from, and how many documents are generated.
+
+Pure: nothing here reads a disk or the network.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pacenote.model.track import Corpus, Documents
 from pacenote.units import split_by_weight
 
-MOST_GENERATED = 1_000_000
-"""Documents of a corpus that are generated unless another number is asked for."""
+MAX_GENERATED_DOCUMENTS = 1_000_000
+"""Documents generated for a corpus at most, unless `--corpus-documents` says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadLocation:
+    """Where a data file is published."""
+
+    base_url: str | None
+    """URL of the folder; None if the track declares none."""
+
+    file_name: str
+    """Name of the file in that folder."""
 
 
 def is_excerpt(documents: Documents) -> bool:
-    """Whether test mode asks for a small file (`-1k`) in the place of the declared one."""
+    """Whether test mode has replaced the declared file by a small one (`-1k`)."""
     return bool(documents.source_file != documents.params.get("source-file", documents.source_file))
 
 
 def full_file(documents: Documents) -> Documents:
-    """The file as the track declares it, also where test mode asks for a small one."""
+    """The file that the track declares, even if test mode has replaced it by a small one."""
     if not is_excerpt(documents):
         return documents
     return dataclasses.replace(
@@ -30,46 +45,47 @@ def full_file(documents: Documents) -> Documents:
     )
 
 
-def base_of(documents: Documents) -> tuple[str | None, str]:
-    """The address of the folder a file is downloaded from (None: not declared), and its name there.
-
-    OpenSearch Benchmark's `source-url` names the file itself.
-    """
+def download_location(documents: Documents) -> DownloadLocation:
+    """Where a data file is published. OpenSearch Benchmark's `source-url` is the URL of the file itself."""
     url = documents.params.get("source-url")
     if isinstance(url, str) and not is_excerpt(documents):
         folder, _, name = url.rpartition("/")
-        return folder, name
-    return documents.base_url, documents.source_file
+        return DownloadLocation(folder, name)
+    return DownloadLocation(documents.base_url, documents.source_file)
 
 
-def generated_counts(corpus: Corpus, wanted: Sequence[Documents], most: int | None) -> Mapping[str, int]:
-    """Documents to generate by the name of the unpacked file.
+def generated_document_counts(
+    corpus: Corpus, files: Sequence[Documents], limit: int | None
+) -> Mapping[str, int]:
+    """The number of documents to generate, by name of the unpacked file.
 
-    What the track declares, in the same proportions but together at most `most` (`MOST_GENERATED` when it is
-    None); each file gets one at least. A track that says itself how many are generated gets those, unless
-    `most` is given or test mode wants fewer.
+    The counts keep the declared proportions and add up to at most `limit` (None:
+    `MAX_GENERATED_DOCUMENTS`), with at least one document per file. A track that declares how many documents
+    are generated gets that number, unless `limit` is given or test mode asks for fewer.
     """
-    declared = {_name(documents): documents.document_count or MOST_GENERATED for documents in wanted}
+    declared = {_name(documents): documents.document_count or MAX_GENERATED_DOCUMENTS for documents in files}
     total = sum(declared.values())
     if corpus.generator is None:
-        total = min(total, most or MOST_GENERATED)
-    elif any(map(is_excerpt, wanted)):
-        total = min(total, most or corpus.generator.documents)
+        total = min(total, limit or MAX_GENERATED_DOCUMENTS)
+    elif any(map(is_excerpt, files)):
+        total = min(total, limit or corpus.generator.documents)
     else:
-        shares = _generator_shares(corpus, most)
-        return {name: shares[name] for name in declared}
+        counts_by_name = _generator_counts(corpus, limit)
+        return {name: counts_by_name[name] for name in declared}
     counts = split_by_weight(max(total, len(declared)), tuple(declared.values()))
     return dict(zip(declared, counts, strict=True))
 
 
-def _generator_shares(corpus: Corpus, most: int | None) -> Mapping[str, int]:
-    """The shares of all files, those that no task needs too: a file is the same whichever others are made."""
+def _generator_counts(corpus: Corpus, limit: int | None) -> Mapping[str, int]:
+    """The counts of all files, including those that no task needs, so that the content of a file does not
+    depend on which others are generated.
+    """
     names = [_name(documents) for documents in corpus.documents]
-    if most is None or corpus.generator is None:
+    if limit is None or corpus.generator is None:
         counts = corpus.declared_counts()
     else:
-        asked = dataclasses.replace(corpus.generator, documents=most)
-        counts = dataclasses.replace(corpus, generator=asked).declared_counts()
+        generator = dataclasses.replace(corpus.generator, documents=limit)
+        counts = dataclasses.replace(corpus, generator=generator).declared_counts()
     return {name: count or 0 for name, count in zip(names, counts, strict=True)}
 
 

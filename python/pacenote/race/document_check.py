@@ -1,62 +1,80 @@
-"""The check that nothing was lost: documents the engine acknowledged against documents it counts."""
+"""The check for lost documents: the number the engine has acknowledged against the number it holds."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from pacenote.model.race_record import DocumentCheck
 from pacenote.model.result import TaskResult
 from pacenote.model.work import ActionInFile, ActionLine, Bulk, BulkFile, PythonRunner, PythonSource, TaskWork
 from pacenote.operations.registry import find_type
 from pacenote.plan.document import Plan, PlannedTask
-from pacenote.telemetry.device import Get
+from pacenote.telemetry.device import GetJson
 from pacenote.telemetry.document_counts import count_documents
 
 
-def check_documents(
-    plan: Plan, results: Sequence[TaskResult], get: Get
-) -> tuple[tuple[DocumentCheck, ...], tuple[str, ...]]:
-    """Checks every index that the plan adds documents to, and sentences on what could not be counted.
+@dataclass(frozen=True, slots=True)
+class DocumentChecks:
+    """The checks of all indices that a race adds documents to."""
 
-    The driver knows how much of a task's work was acknowledged, not into which index. Where a task has sent
-    all its documents and none failed, that is the number of documents in its files; otherwise its indices
-    are checked together. Documents that come again under ids that came before are acknowledged like new
-    ones, so the engine may have fewer: how many, the driver does not say.
+    checks: tuple[DocumentCheck, ...] = ()
+    """One check per index, or per group of indices that cannot be told apart."""
+
+    problems: tuple[str, ...] = ()
+    """A sentence for each index that could not be counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Acknowledged:
+    """Documents that the engine has acknowledged for one or several indices together."""
+
+    indices: tuple[str, ...]
+    documents: int
+
+
+def check_documents(plan: Plan, results: Sequence[TaskResult], get: GetJson) -> DocumentChecks:
+    """Checks every index that the plan adds documents to; `get` reads from the cluster.
+
+    The driver counts how many documents of a task were acknowledged, but not for which index. If a task has
+    sent all its documents and none failed, that is the number of documents in its files; otherwise its
+    indices are checked together. A document under an id that was used before is acknowledged like a new one,
+    so that the engine may hold fewer; the driver does not report how many.
     """
-    groups = _joined(_groups(plan, results))
-    indices = dict.fromkeys(index for names in groups for index in names)
+    groups = _merge(_acknowledged(plan, results))
+    indices = dict.fromkeys(index for group in groups for index in group.indices)
     if not indices:
-        return (), ()
-    counted, problems = count_documents(get, indices)
-    filled = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
-    if any(map(_writes_unseen, plan.tasks)):
-        filled = "operations of the track's plug-in may add and delete documents, too"
-    repeated = _repeated(plan)
+        return DocumentChecks()
+    counted = count_documents(get, indices)
+    reason = "" if _starts_empty(plan) else "the race does not delete its indices before it fills them"
+    if any(map(_may_write_documents, plan.tasks)):
+        reason = "operations of the track's plug-in may add and delete documents, too"
+    repeated = _repeated_ids(plan)
     checks = []
-    for names, acknowledged in groups.items():
-        known = [counted[name] for name in names if name in counted]
-        total = sum(known) if len(known) == len(names) else None
-        expected = filled or next((repeated[name] for name in names if name in repeated), "")
-        checks.append(DocumentCheck(",".join(names), acknowledged, total, expected))
-    return tuple(checks), problems
+    for group in groups:
+        counts = [counted.counts[index] for index in group.indices if index in counted.counts]
+        total = sum(counts) if len(counts) == len(group.indices) else None
+        expected = reason or next((repeated[index] for index in group.indices if index in repeated), "")
+        checks.append(DocumentCheck(",".join(group.indices), group.documents, total, expected))
+    return DocumentChecks(tuple(checks), counted.problems)
 
 
-def _joined(groups: Iterable[tuple[tuple[str, ...], int]]) -> dict[tuple[str, ...], int]:
-    """Groups that share an index as one, since the engine counts an index only as a whole."""
-    joined: dict[tuple[str, ...], int] = {}
-    for names, acknowledged in groups:
-        if names in joined:
-            joined[names] += acknowledged
+def _merge(groups: Iterable[_Acknowledged]) -> list[_Acknowledged]:
+    """Joins groups that share an index, because the engine counts an index only as a whole."""
+    merged: dict[tuple[str, ...], int] = {}
+    for group in groups:
+        if group.indices in merged:
+            merged[group.indices] += group.documents
             continue
-        shared = [known for known in joined if set(known) & set(names)]
-        together = tuple(dict.fromkeys(index for known in (*shared, names) for index in known))
-        joined[together] = acknowledged + sum(joined.pop(known) for known in shared)
-    return joined
+        overlapping = [indices for indices in merged if set(indices) & set(group.indices)]
+        union = tuple(dict.fromkeys(index for indices in (*overlapping, group.indices) for index in indices))
+        merged[union] = group.documents + sum(merged.pop(indices) for indices in overlapping)
+    return [_Acknowledged(indices, documents) for indices, documents in merged.items()]
 
 
-def _groups(plan: Plan, results: Sequence[TaskResult]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Indices with the documents acknowledged for them, one group per bulk task or, where known, per file."""
+def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknowledged]:
+    """What was acknowledged, per bulk task or, if it is known, per file."""
     by_name = {result.task: result for result in results}
     for task in plan.tasks:
         result = by_name.get(task.name)
@@ -64,13 +82,13 @@ def _groups(plan: Plan, results: Sequence[TaskResult]) -> Iterator[tuple[tuple[s
             continue
         targets = [_index(file) for file in task.work.files]
         if any(target is None for target in targets):
-            continue  # Only the engine knows the indices.
+            continue  # The action lines of the file name the indices.
         names = tuple(str(target) for target in targets)
         if _sent_everything(task.work, result):
             for name, file in zip(names, task.work.files, strict=True):
-                yield (name,), file.documents
+                yield _Acknowledged((name,), file.documents)
         else:
-            yield tuple(dict.fromkeys(names)), result.work.done
+            yield _Acknowledged(tuple(dict.fromkeys(names)), result.work.done)
 
 
 def _sent_everything(work: Bulk, result: TaskResult) -> bool:
@@ -79,6 +97,7 @@ def _sent_everything(work: Bulk, result: TaskResult) -> bool:
 
 
 def _index(file: BulkFile) -> str | None:
+    """The index that a file is sent to; None if its own action lines say so."""
     if isinstance(file.action, ActionInFile):
         return None
     if isinstance(file.action, ActionLine):
@@ -87,8 +106,8 @@ def _index(file: BulkFile) -> str | None:
     return file.action.index
 
 
-def _repeated(plan: Plan) -> dict[str, str]:
-    """Indices that get documents under ids that came before, each with a sentence that says so."""
+def _repeated_ids(plan: Plan) -> dict[str, str]:
+    """Indices that get documents under ids that were used before, each with a sentence that says why."""
     tasks: dict[str, list[PlannedTask]] = {}
     for task in plan.tasks:
         if isinstance(task.work, Bulk) and task.work.conflicts is not None:
@@ -96,16 +115,16 @@ def _repeated(plan: Plan) -> dict[str, str]:
                 tasks.setdefault(str(index), []).append(task)
     repeated = {}
     for index, writers in tasks.items():
-        if any(_repeats(task.work) for task in writers):
-            names = ", ".join(f"'{task.name}'" for task in writers if _repeats(task.work))
-            repeated[index] = f"task {names} sends documents under ids that came before"
+        if any(_repeats_ids(task.work) for task in writers):
+            names = ", ".join(f"'{task.name}'" for task in writers if _repeats_ids(task.work))
+            repeated[index] = f"task {names} sends documents under ids that were used before"
         elif len(writers) > 1:
             names = " and ".join(f"'{task.name}'" for task in writers)
-            repeated[index] = f"tasks {names} give the same ids"
+            repeated[index] = f"tasks {names} use the same ids"
     return repeated
 
 
-def _repeats(work: TaskWork) -> bool:
+def _repeats_ids(work: TaskWork) -> bool:
     return (
         isinstance(work, Bulk)
         and work.conflicts is not None
@@ -114,18 +133,14 @@ def _repeats(work: TaskWork) -> bool:
 
 
 def _starts_empty(plan: Plan) -> bool:
-    """Whether the first bulk task comes after a task that deletes indices."""
-    kinds = [_kind(task) for task in plan.tasks]
-    first_bulk = kinds.index("bulk") if "bulk" in kinds else len(kinds)
-    return "delete-index" in kinds[:first_bulk]
+    """Whether a task deletes indices before the first bulk task."""
+    types = [task.operation_type for task in plan.tasks]
+    first_bulk = types.index("bulk") if "bulk" in types else len(types)
+    return "delete-index" in types[:first_bulk]
 
 
-def _writes_unseen(task: PlannedTask) -> bool:
-    """Whether code of a plug-in may write documents, which the plan does not tell."""
+def _may_write_documents(task: PlannedTask) -> bool:
+    """Whether Python code of the track may write documents that the plan does not show."""
     if isinstance(task.work, PythonRunner):
         return find_type(task.operation_type) is None
     return isinstance(task.work, PythonSource) and task.operation_type == "bulk"
-
-
-def _kind(task: PlannedTask) -> str:
-    return task.operation_type

@@ -1,7 +1,6 @@
-"""Lets the Rust core drive a plan: listens to it, stores results as they come, and stops it on request.
+"""Driving a plan: starts the Rust core, receives its events, stores results, and stops it on request.
 
-Nothing here lies between two requests: the core runs on threads of its own, and this loop only hears of what
-has happened.
+The core sends requests on threads of its own; the loop here only receives what has happened.
 """
 
 from __future__ import annotations
@@ -25,180 +24,184 @@ from pacenote.store.race_folder import RaceFolder
 if TYPE_CHECKING:
     from pacenote.python_tasks.tasks import Program
 
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a race in order: Ctrl-C, a request to terminate, a terminal that was closed."""
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that stop a race and keep its results: Ctrl-C, a request to terminate, a closed terminal."""
 
-PATIENCE_S = 0.2
-"""How long the core is listened to at a time; Ctrl-C is heard in between."""
+EVENT_TIMEOUT_S = 0.2
+"""How long one call waits for events of the core; signals are handled in between."""
 
-PROGRESS_S = 0.5
-"""How often progress is told."""
+PROGRESS_INTERVAL_S = 0.5
+"""Time between two progress reports."""
 
-GRACE_S = 2.0
-"""How long requests under way may take to end after Ctrl-C, before they are dropped as unanswered."""
+SHUTDOWN_TIMEOUT_S = 2.0
+"""How long pending requests may take to finish after Ctrl-C, before they are dropped as unanswered."""
 
-
-OBITUARY_S = 2.0
-"""How long after a failure the engine's process may take to be seen dead."""
+EXIT_REASON_WAIT_S = 2.0
+"""How long after a failure to wait for the exit of the engine's process, which explains the failure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drive:
-    """What came of driving a plan.
-
-    `summary` are the driver's own figures. `aborted` says which failure ended the race, `error` why the
-    driver itself could not go on; both empty when nothing did.
-    """
+class DriveResult:
+    """What driving a plan has produced."""
 
     tasks: tuple[TaskResult, ...]
+    """Results of the tasks that ended, in that order."""
+
     summary: Mapping[str, object] = field(default_factory=dict)
+    """The driver's own figures: threads, samples, clock steps."""
+
     interrupted: bool = False
+    """Whether the user stopped it."""
+
     aborted: str = ""
+    """The failure that ended the race early; empty if there was none."""
+
     error: str = ""
+    """Why the driver or the engine could not go on; empty if they could."""
 
     @property
-    def ended_by_itself(self) -> bool:
+    def completed(self) -> bool:
         """Whether the whole plan was driven."""
         return not (self.interrupted or self.aborted)
 
 
-def stopping() -> tuple[signal.Signals, ...]:
-    """Those of `STOPPING` that are to be heard: whoever starts a race with `nohup` means it to go on without
-    its terminal.
-    """
+def handled_signals() -> tuple[signal.Signals, ...]:
+    """The signals of `STOP_SIGNALS` to handle: without SIGHUP if it is ignored, as it is under `nohup`."""
     ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    return tuple(number for number in STOPPING if not (ignored and number is signal.SIGHUP))
+    return tuple(number for number in STOP_SIGNALS if not (ignored and number is signal.SIGHUP))
 
 
 def drive(
     plan: str,
     folder: RaceFolder,
-    alive: Callable[[], str | None] | None,
+    exit_reason: Callable[[], str | None] | None,
     listener: RaceListener,
     program: Program | None = None,
-) -> Drive:
-    """Drives a plan document to its end, whichever way it comes.
+) -> DriveResult:
+    """Drives a plan document until it is done, stopped or failed.
 
-    `alive` says why the engine is dead, None while it lives; without it nobody is asked. `program` is what
-    Python does in it, if the plan needs Python. Raises DriverError when the core cannot start, StoreError
-    when a result cannot be stored; the core has then stopped.
+    `exit_reason` returns why the engine has ended, None while it runs; without it the engine is not watched.
+    `program` holds the tasks that are carried out in Python, if there are any. Raises DriverError if the core
+    cannot start, StoreError if a result cannot be stored; the core has stopped when it is raised.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
     except _core.CoreError as error:
         raise DriverError(str(error)) from None
-    listening = _Listening(driver, folder, alive, listener)
+    running = _RunningDriver(driver, folder, exit_reason, listener)
     lane = driver.lane()
     if lane is None or program is None:
-        return listening.to_the_end()
-    # Only races that need Python pay for loading it.
+        return running.run()
+    # Imported only if the plan needs Python.
     from pacenote.python_tasks.runtime import LaneRuntime
 
     with LaneRuntime(lane, program) as runtime:
-        listening.values = runtime.values
-        return listening.to_the_end()
+        running.values = runtime.values
+        return running.run()
 
 
-class _Listening:
-    """One race that is listened to."""
+class _RunningDriver:
+    """The event loop of one race."""
 
     def __init__(
         self,
         driver: _core.Driver,
         folder: RaceFolder,
-        alive: Callable[[], str | None] | None,
+        exit_reason: Callable[[], str | None] | None,
         listener: RaceListener,
     ) -> None:
         self._driver = driver
         self._folder = folder
-        self._alive = alive
+        self._exit_reason = exit_reason
         self._listener = listener
         self.values: Callable[[int], Mapping[str, ValueSummary]] = lambda _: {}
         self._tasks: list[TaskResult] = []
         self._summary: dict[str, Any] | None = None
         self._interrupted_at: float | None = None
         self._warned = False
-        self._died = ""
-        self._told_at = 0.0
+        self._engine_failure = ""
+        self._last_progress_at = 0.0
 
-    def to_the_end(self) -> Drive:
-        with self._heeding_signals():
+    def run(self) -> DriveResult:
+        with self._signal_handlers():
             try:
                 while self._summary is None:
-                    self._listen()
+                    self._poll()
             except BaseException:
-                # Nobody would hear of what the core goes on doing to the engine.
+                # Without this loop the core would go on sending requests.
                 self._driver.stop(True)
                 raise
         error = str(self._summary.pop("error", None) or "")
         failure = str(self._summary.pop("aborted", None) or "")
         if error or failure:
-            self._await_obituary()
-        return Drive(
+            self._wait_for_exit_reason()
+        return DriveResult(
             tasks=tuple(self._tasks),
             summary=self._summary,
             interrupted=self._interrupted_at is not None,
-            aborted=self._died or error or failure,
-            error=self._died or error,
+            aborted=self._engine_failure or error or failure,
+            error=self._engine_failure or error,
         )
 
     @contextmanager
-    def _heeding_signals(self) -> Generator[None, None, None]:
-        """Ctrl-C sets a mark instead of raising: an exception between hearing of an event and taking it down
-        would lose the event.
+    def _signal_handlers(self) -> Generator[None, None, None]:
+        """Handles signals without raising: an exception between receiving an event and storing its result
+        would lose the result.
         """
         try:
-            before = {number: signal.signal(number, self._interrupt) for number in stopping()}
-        except ValueError:  # Not in the main thread, where signals are not ours to handle.
-            before = {}
+            previous = {number: signal.signal(number, self._handle_signal) for number in handled_signals()}
+        except ValueError:  # Only the main thread may handle signals.
+            previous = {}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    def _listen(self) -> None:
-        for message in self._driver.wait(PATIENCE_S):
-            self._take(json.loads(message))
+    def _poll(self) -> None:
+        for event in self._driver.wait(EVENT_TIMEOUT_S):
+            self._handle_event(json.loads(event))
         now = time.monotonic()
         if self._interrupted_at is not None and not self._warned:
             self._warned = True
-            self._listener.warning("stopping: requests under way may end; Ctrl-C again drops them")
-        if self._summary is None and now - self._told_at >= PROGRESS_S:
-            self._told_at = now
-            self._look_after_engine()
+            self._listener.warning("stopping: pending requests may finish; press Ctrl-C again to drop them")
+        if self._summary is None and now - self._last_progress_at >= PROGRESS_INTERVAL_S:
+            self._last_progress_at = now
+            self._check_engine()
             self._listener.progress(Progress.from_document(json.loads(self._driver.progress())))
-        if self._interrupted_at is not None and now - self._interrupted_at > GRACE_S:
+        if self._interrupted_at is not None and now - self._interrupted_at > SHUTDOWN_TIMEOUT_S:
             self._driver.stop(True)
 
-    def _take(self, message: dict[str, Any]) -> None:
-        if "finished" in message:
-            self._summary = message["finished"]
+    def _handle_event(self, event: dict[str, Any]) -> None:
+        if "finished" in event:
+            self._summary = event["finished"]
             return
-        result = TaskResult.from_document(message["task_finished"])
+        result = TaskResult.from_document(event["task_finished"])
         if values := self.values(result.index):
             result = dataclasses.replace(result, values=values)
         self._tasks.append(result)
         self._folder.append(result)
         self._listener.task_finished(result)
 
-    def _await_obituary(self) -> None:
-        """A refused connection is how the driver sees a death that the engine's process explains better; its
-        sockets close before it has ended.
+    def _wait_for_exit_reason(self) -> None:
+        """Waits for the engine's process to exit: its sockets close earlier, so that the driver first sees a
+        refused connection, which the exit explains.
         """
-        deadline = time.monotonic() + OBITUARY_S
-        while self._alive is not None and not self._died and time.monotonic() < deadline:
-            self._look_after_engine()
+        deadline = time.monotonic() + EXIT_REASON_WAIT_S
+        while self._exit_reason is not None and not self._engine_failure and time.monotonic() < deadline:
+            self._check_engine()
             time.sleep(0.05)
 
-    def _look_after_engine(self) -> None:
-        if not self._died and self._alive is not None and (reason := self._alive()) is not None:
-            self._died = reason
+    def _check_engine(self) -> None:
+        if self._engine_failure or self._exit_reason is None:
+            return
+        if (reason := self._exit_reason()) is not None:
+            self._engine_failure = reason
             self._driver.stop(True)
 
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """The first time requests under way may end, the second time nothing is waited for."""
-        again = self._interrupted_at is not None
-        if not again:
+    def _handle_signal(self, _number: int, _frame: FrameType | None) -> None:
+        """Stops the race: the first signal lets pending requests finish, the second drops them."""
+        repeated = self._interrupted_at is not None
+        if not repeated:
             self._interrupted_at = time.monotonic()
-        self._driver.stop(again)
+        self._driver.stop(repeated)

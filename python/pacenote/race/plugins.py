@@ -1,6 +1,6 @@
-"""The Python of a track in a race: loaded, allowed to change the track, given what it needs.
+"""The Python code of a track in a race: plug-ins are loaded, change the track, prepare data and run tasks.
 
-A race without any does not load what runs it.
+A track without Python code does not import what runs it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pacenote.operations.base import CompileContext
 from pacenote.plan.corpora import Selected, no_documents
 from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, PlannedTask, PythonScheduler, TaskBound
 from pacenote.race.corpora import PreparedCorpora
-from pacenote.race.generated_corpora import core_call
+from pacenote.race.data_folder import call_core
 from pacenote.track.dependencies import install_dependencies
 from pacenote.track.prepare import PreparedTrack
 
@@ -37,29 +37,31 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def plugins_of(
+def load_plugins(
     track: Track, home: Path, *, offline: bool, warn: Callable[[str], None]
 ) -> Generator[TrackPlugins | None, None, None]:
-    """The plug-ins of a track, in use until left; None if it has none.
+    """The plug-ins of a track, which are unloaded at the end of the block; None if it has none.
 
-    The packages they depend on are installed before; `warn` is told that code is about to run, and which
-    packages cannot be had. Raises TrackError.
+    Installs the packages that they depend on. Calls `warn` before their code runs, and for packages that
+    cannot be installed. Raises TrackError.
     """
     if track.plugin is None:
         yield None
         return
     from pacenote.plugins.track_plugins import open_plugins
 
-    warn(f"running the Python code of track {quoted(track.name)}, which may do what you may: {track.plugin}")
-    with open_plugins(track, _libraries(track.dependencies, home, offline=offline, warn=warn)) as plugins:
+    warn(f"running the Python code of track {quoted(track.name)} with your permissions: {track.plugin}")
+    with open_plugins(track, _install_packages(track.dependencies, home, offline, warn)) as plugins:
         yield plugins
 
 
-def _libraries(
-    requirements: tuple[str, ...], home: Path, *, offline: bool, warn: Callable[[str], None]
+def _install_packages(
+    requirements: tuple[str, ...], home: Path, offline: bool, warn: Callable[[str], None]
 ) -> tuple[Path, ...]:
-    """Folders of the packages. One that cannot be installed must not keep those tasks from running that do
-    without it, so it is left out; code that needs it fails with the name of the module.
+    """The folders of the installed packages.
+
+    A package that cannot be installed is left out, so that tasks that do not need it can run; code that
+    imports it fails with the name of the module.
     """
     if not requirements:
         return ()
@@ -67,19 +69,20 @@ def _libraries(
         return (install_dependencies(requirements, home, offline),)
     except TrackError as error:
         if len(requirements) == 1:
-            warn(f"{error.message}; what needs it will fail")
+            warn(f"{error.message}; code that imports it will fail")
             return ()
-    alone = ((one,) for one in requirements)
-    return tuple(folder for one in alone for folder in _libraries(one, home, offline=offline, warn=warn))
+    return tuple(folder for one in requirements for folder in _install_packages((one,), home, offline, warn))
 
 
-def names_of(plugins: TrackPlugins | None) -> PluginNames:
-    """What plug-ins registered, for the planner."""
+def plugin_names(plugins: TrackPlugins | None) -> PluginNames:
+    """The names that plug-ins have registered, for the planner."""
     return NO_PLUGINS if plugins is None else plugins.names
 
 
-def after_load(prepared: PreparedTrack, plugins: TrackPlugins | None, request: RaceRequest) -> PreparedTrack:
-    """The track as plug-ins want it to run, accepted by their validators. Raises TrackError."""
+def run_track_processors(
+    prepared: PreparedTrack, plugins: TrackPlugins | None, request: RaceRequest
+) -> PreparedTrack:
+    """The track as its track processors change it, checked by its validators. Raises TrackError."""
     if plugins is None:
         return prepared
     name = prepared.challenge.name
@@ -88,34 +91,36 @@ def after_load(prepared: PreparedTrack, plugins: TrackPlugins | None, request: R
     return dataclasses.replace(prepared, track=track, challenge=track.challenge(name))
 
 
-def sourced_by(plugins: TrackPlugins | None, track: Track) -> Callable[[Task], Selected]:
-    """Which data files the parameter source of a task reads."""
+def source_documents(plugins: TrackPlugins | None, track: Track) -> Callable[[Task], Selected]:
+    """A function that returns the data files that the parameter source of a task reads."""
     return no_documents if plugins is None else lambda task: plugins.needed(task, track)
 
 
-def prepare_data(plugins: TrackPlugins | None, request: RaceRequest, progress: ProgressCallback) -> None:
-    """Lets plug-ins make or fetch data of their own. Raises TrackError and CorpusError."""
+def prepare_plugin_data(
+    plugins: TrackPlugins | None, request: RaceRequest, progress: ProgressCallback
+) -> None:
+    """Lets plug-ins download or generate data of their own. Raises TrackError and CorpusError."""
     if plugins is not None:
         plugins.prepare(data_root(request), _tools(request, progress), progress)
 
 
-def tell_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, request: RaceRequest) -> None:
-    """Tells parameter sources where the data files are."""
+def set_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, request: RaceRequest) -> None:
+    """Gives parameter sources the paths of the data files."""
     if plugins is None:
         return
-    found = {key: (file.path, file.documents) for key, file in corpora.files.items()}
+    files = {key: (file.path, file.documents) for key, file in corpora.files.items()}
     folders = (plugins.root, data_root(request)) if request.track_path else (data_root(request),)
-    plugins.set_data_files(folders, found)
+    plugins.set_data_files(folders, files)
 
 
-def program_of(
+def python_program(
     plan: Plan,
     prepared: PreparedTrack,
     plugins: TrackPlugins | None,
     context: CompileContext,
     warn: Callable[[str], None],
 ) -> Program | None:
-    """What Python does in a race, None if nothing."""
+    """The tasks of a plan that need Python while they run; None if there are none."""
     if not plan.needs_python:
         return None
     from pacenote.plugins.rally_api.convert import to_rally
@@ -124,11 +129,11 @@ def program_of(
 
     track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track
     challenge = track.find_challenge(prepared.challenge.name)
-    seen = (task for element in challenge.schedule for task in element)
-    parts = zip(plan.tasks, prepared.challenge.tasks(), seen, strict=True)
+    rally_tasks = (task for element in challenge.schedule for task in element)
+    triples = zip(plan.tasks, prepared.challenge.tasks(), rally_tasks, strict=True)
     tasks = {
         index: _python_task(index, planned, task, rally)
-        for index, (planned, task, rally) in enumerate(parts)
+        for index, (planned, task, rally) in enumerate(triples)
         if planned.needs_python
     }
     return Program(
@@ -158,12 +163,13 @@ def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask)
         runs=isinstance(planned.work, PythonRunner),
         scheduled=isinstance(planned.pace, PythonScheduler),
         warmup=bound.warmup if isinstance(bound, Iterations) else 0,
-        most=_most(bound),
+        most=_max_operations(bound),
         once=not task.is_time_based,
     )
 
 
-def _most(bound: TaskBound) -> int | None:
+def _max_operations(bound: TaskBound) -> int | None:
+    """The number of operations of each client; None if the bound does not fix it."""
     if not isinstance(bound, Iterations) or bound.measured == UNTIL_EXHAUSTED:
         return None
     return bound.warmup + bound.measured
@@ -177,15 +183,15 @@ def data_root(request: RaceRequest) -> Path:
 def _tools(request: RaceRequest, progress: ProgressCallback) -> Tools:
     def fetch(url: str, path: str, size: int | None) -> None:
         if request.offline:
-            raise OSError(f"{path} is not there, and --offline forbids downloading it")
+            raise OSError(f"{path} does not exist, and --offline forbids downloading it")
         download(Wanted(Path(path), (resolve(url),), size), progress)
 
     def unpack(archive: Path, path: Path) -> None:
         label = f"unpacking {archive.name}"
-        core_call(
+        call_core(
             lambda: _core.unpack(archive, path.parent, None, lambda done, total: progress(label, done, total))
         )
 
     from pacenote.plugins.tools import Tools
 
-    return Tools(fetch, unpack, lambda path: core_call(lambda: _core.count_lines(path)))
+    return Tools(fetch, unpack, lambda path: call_core(lambda: _core.count_lines(path)))

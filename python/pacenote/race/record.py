@@ -1,16 +1,82 @@
-"""Small conversions between what other parts say and what the record keeps."""
+"""The race record as the race goes on: what is known at its start, with the engine, and when it fails."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+from datetime import UTC, datetime
 
 from pacenote.cluster.info import ClusterInfo
-from pacenote.model.race_record import RecordedCluster
+from pacenote.errors import PacenoteError
+from pacenote.model.race_record import (
+    Authentication,
+    PlanFile,
+    RaceRecord,
+    RecordedClient,
+    RecordedCluster,
+    RecordedTrack,
+)
+from pacenote.model.race_request import RaceRequest
+from pacenote.model.verdict import determine_verdict
+from pacenote.operations.base import included_in_report
+from pacenote.operations.registry import find_type
+from pacenote.plan.document import Target, TargetHost, TargetProxy
+from pacenote.race.corpora import PreparedCorpora
+from pacenote.telemetry.environment import read_environment
+from pacenote.track.prepare import PreparedTrack
+
+_SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "bearer": "bearer"}
 
 
-def cluster_used(info: ClusterInfo) -> RecordedCluster:
-    """The engine as the record keeps it; what the cluster did not say is None."""
+def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: PreparedCorpora) -> RaceRecord:
+    """The record before there is an engine."""
+    track, challenge = prepared.track, prepared.challenge
+    provisioned = request.pipeline != "benchmark-only"
+    unreported = [
+        task.name
+        for task in challenge.tasks()
+        if not included_in_report(find_type(task.operation.type), task.operation.params)
+    ]
+    return RaceRecord(
+        race_id=request.race_id,
+        timestamp=request.effective_start or datetime.now(UTC),
+        track=RecordedTrack(track.name, prepared.found.revision, request.track_params),
+        challenge=None if challenge.auto_generated else challenge.name,
+        pipeline=request.pipeline,
+        car=request.car if provisioned else ("external",),
+        car_params=request.car_params if provisioned else {},
+        user_tags=request.user_tags,
+        environment=read_environment(),
+        seed=request.seed,
+        pacing=request.pacing,
+        max_error_rate=request.max_error_rate,
+        corpora=corpora.recorded,
+        unreported=tuple(unreported),
+    )
+
+
+def with_failure(record: RaceRecord, error: BaseException) -> RaceRecord:
+    """The record of a race that ended outside its measured part, with the reason and the verdict."""
+    if isinstance(error, KeyboardInterrupt):
+        record = dataclasses.replace(record, interrupted=True)
+    else:
+        text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
+        record = dataclasses.replace(record, aborted=record.aborted or text)
+    return with_verdict(record)
+
+
+def with_verdict(record: RaceRecord) -> RaceRecord:
+    """The record with the verdict that follows from it."""
+    return dataclasses.replace(record, verdict=determine_verdict(record))
+
+
+def recorded_plan(name: str, text: str) -> PlanFile:
+    """The name and the checksum of a stored plan document."""
+    return PlanFile(name, hashlib.sha256(text.encode()).hexdigest())
+
+
+def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
+    """The cluster as it is recorded; what it does not report is None."""
     return RecordedCluster(
         distribution=info.distribution,
         version=info.version or None,
@@ -21,6 +87,27 @@ def cluster_used(info: ClusterInfo) -> RecordedCluster:
     )
 
 
-def sha256_of(text: str) -> str:
-    """The checksum of a stored document."""
-    return hashlib.sha256(text.encode()).hexdigest()
+def recorded_client(target: Target) -> RecordedClient:
+    """The client as it is recorded: everything that may affect the results, and no secret."""
+    encrypted = any(host.scheme == "https" for host in target.hosts)
+    schemes = [value.partition(" ")[0].lower() for name, value in target.headers if name == "authorization"]
+    return RecordedClient(
+        hosts=tuple(f"{host.scheme}://{_address(host)}{host.path}" for host in target.hosts),
+        proxies={
+            _address(host): f"{host.proxy.scheme}://{_address(host.proxy)}"
+            for host in target.hosts
+            if host.proxy
+        },
+        tls=encrypted,
+        certificates_verified=target.tls.verify if encrypted else None,
+        host_names_verified=target.tls.verify and target.tls.verify_host if encrypted else None,
+        client_certificate=encrypted and target.tls.client_cert is not None,
+        authentication=next((_SCHEMES.get(scheme, "other") for scheme in schemes), "none"),
+        compress=target.compress,
+        timeout_s=target.timeout_ms / 1000,
+    )
+
+
+def _address(endpoint: TargetHost | TargetProxy) -> str:
+    name = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{name}:{endpoint.port}"

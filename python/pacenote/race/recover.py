@@ -1,4 +1,4 @@
-"""Completing what a killed race left in its folder."""
+"""Completing the files that a killed race left in its folder."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pacenote.store.race_folder import RaceFolder
 
 
 def recover(folder: RaceFolder) -> bool:
-    """Completes the Parquet files of samples and per-second series; says whether there was something to do.
+    """Completes the Parquet files of samples and per-second series; returns whether they were incomplete.
 
-    A race that still runs is left alone. Raises StoreError when the folder cannot be written.
+    The files of a race that is still running are not changed. Raises StoreError when the folder cannot be
+    written.
     """
     try:
         return _core.recover_series(str(folder.path)) is not None

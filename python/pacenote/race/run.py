@@ -1,9 +1,9 @@
 """A race from beginning to end: the table of contents.
 
-    load        the track, and a plan of what is declared, so that a mistake shows before anything is fetched
-    prepare     the data: found, unpacked or generated
-    provision   the engine: assembled and started, or found running
-    drive       the plan, stored task by task, watched
+    load        the track, and a plan of what it declares, so that a mistake shows before anything is fetched
+    prepare     the data: found, downloaded, unpacked or generated
+    provision   the engine: assembled and started, or an existing cluster
+    drive       the plan; each task's result is stored when it ends
     conclude    telemetry, document counts, verdict
 
 Whatever ends a race early, what was measured is stored and the engine is stopped.
@@ -15,197 +15,245 @@ import dataclasses
 import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, embedded_cluster
-from pacenote.errors import DriverError, PacenoteError, UsageError
-from pacenote.model.plugin_names import PluginNames
+from pacenote.errors import DriverError
 from pacenote.model.race_listener import RaceListener
-from pacenote.model.race_record import PlanFile, RaceRecord, RecordedTrack
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.secrets import secret_values
-from pacenote.model.track import Challenge, Track
-from pacenote.model.verdict import determine_verdict
-from pacenote.operations.base import CompileContext, EngineInfo, included_in_report
-from pacenote.operations.registry import find_type
-from pacenote.plan.build import PlanContext, PlanSettings, build_plan
-from pacenote.plan.document import OnError, Plan, SampleRetention
+from pacenote.model.track import Challenge
+from pacenote.operations.base import CompileContext
+from pacenote.plan.build import PlanContext
+from pacenote.plan.document import Plan
 from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EmbeddedRequest, check_request
-from pacenote.race.corpora import PreparedCorpora, prepare
+from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents
-from pacenote.race.drive import Drive, drive, stopping
-from pacenote.race.plugins import (
-    after_load,
-    names_of,
-    plugins_of,
-    prepare_data,
-    program_of,
-    sourced_by,
-    tell_data_files,
+from pacenote.race.drive import DriveResult, drive, handled_signals
+from pacenote.race.engine_request import engine_request
+from pacenote.race.planning import (
+    check_searched_indices,
+    expected_engine,
+    plan_challenge,
+    running_engine,
 )
-from pacenote.race.record import cluster_used, sha256_of
-from pacenote.race.targets import aimed, client_used, found, known
+from pacenote.race.plugins import (
+    load_plugins,
+    plugin_names,
+    prepare_plugin_data,
+    python_program,
+    run_track_processors,
+    set_data_files,
+    source_documents,
+)
+from pacenote.race.record import (
+    initial_record,
+    recorded_client,
+    recorded_cluster,
+    recorded_plan,
+    with_failure,
+    with_verdict,
+)
+from pacenote.race.targets import parse_clusters, probe_clusters, with_targets
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
-from pacenote.telemetry.device import Devices
-from pacenote.telemetry.environment import read_environment
-from pacenote.telemetry.index_stats import IndexStats
-from pacenote.telemetry.jvm_stats import JvmStats
+from pacenote.telemetry.device import Telemetry
+from pacenote.telemetry.devices import DEVICES
 from pacenote.track.prepare import PreparedTrack, prepare_track
-from pacenote.track.serverless import SERVERLESS as SERVERLESS
+from pacenote.track.serverless import SERVERLESS
 
 if TYPE_CHECKING:
     from pacenote.plugins.track_plugins import TrackPlugins
 
 
-def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
-    """What a race would do, step by step, from what the track declares.
+@dataclass(frozen=True, slots=True)
+class RaceContext:
+    """A race whose data is prepared and whose engine runs, ready to be driven."""
 
-    Raises TrackError, and UsageError for hosts or cars that the race itself would refuse.
+    request: RaceRequest
+    """What the user asked for."""
+
+    prepared: PreparedTrack
+    """The track as it runs, and its challenge."""
+
+    plan: Plan
+    """The plan of the whole challenge, without its targets."""
+
+    cluster: Cluster
+    """The cluster under test."""
+
+    folder: RaceFolder
+    """The folder of the race."""
+
+    record: RaceRecord
+    """The record as it is stored in the folder, without results."""
+
+    listener: RaceListener
+    """Receives notes, progress and results."""
+
+    plan_context: PlanContext = field(repr=False)
+    """What the plan was made with, to plan a changed challenge."""
+
+    plugins: TrackPlugins | None = field(repr=False)
+    """The plug-ins of the track, if it has any."""
+
+    def replan(self, challenge: Challenge) -> Plan:
+        """The plan of a changed challenge. Raises TrackError."""
+        track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
+        return plan_challenge(self.request, track, challenge, self.plan_context)
+
+    def drive(self, plan: Plan, folder: RaceFolder) -> DriveResult:
+        """Drives a plan against the cluster. Raises DriverError and StoreError."""
+        # A request to an existing cluster would disturb the measurement; its failures show as errors.
+        exit_reason = self.cluster.alive if self.record.pipeline != "benchmark-only" else None
+        context = CompileContext(
+            self.prepared.track,
+            self.plan_context.data_file,
+            running_engine(self.cluster),
+            self.request.enable_assertions,
+        )
+        plan = with_targets(plan, self.cluster, self.request)
+        program = python_program(plan, self.prepared, self.plugins, context, self.listener.warning)
+        return drive(plan.to_json(), folder, exit_reason, self.listener, program)
+
+
+DriveStage = Callable[[RaceContext], RaceRecord]
+"""Drives a race that is ready and concludes it; the record is stored when it returns."""
+
+PlanCheck = Callable[[Challenge, Plan], None]
+"""Checks a challenge and the plan of what it declares. Raises UsageError."""
+
+
+def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
+    """What a race would do, step by step, according to what the track declares.
+
+    Raises TrackError, and UsageError for hosts and cars that the race would refuse.
     """
-    known(request)
+    parse_clusters(request)
     if request.pipeline != "benchmark-only":
         compose_car(request.car, request.car_params)
-    prepared = _load(request, None, lambda _: None)
-    with plugins_of(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
-        prepared = after_load(prepared, plugins, request)
-        context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
-        return explain(_plan(request, prepared.track, prepared.challenge, context))
+    prepared = _load_track(request, None, lambda _: None)
+    with load_plugins(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
+        prepared = run_track_processors(prepared, plugins, request)
+        context = PlanContext(plugins=plugin_names(plugins), assertions=request.enable_assertions)
+        return explain(plan_challenge(request, prepared.track, prepared.challenge, context))
 
 
 def race(request: RaceRequest, listener: RaceListener) -> RaceRecord:
-    """Runs a race; returns its record with the verdict, also of one that was interrupted or aborted.
+    """Runs a race and returns its record with the verdict, even if it was interrupted or aborted.
 
-    Raises PacenoteError when the race could not begin, KeyboardInterrupt when it was stopped before.
+    Raises PacenoteError if the race could not begin, KeyboardInterrupt if it was stopped before it began.
     """
-    return stage(request, listener, _run)
+    return run_stages(request, listener, _drive_and_conclude)
 
 
-def stage(
-    request: RaceRequest, listener: RaceListener, course: Course, check: Check = lambda *_: None
+def run_stages(
+    request: RaceRequest,
+    listener: RaceListener,
+    drive_stage: DriveStage,
+    check: PlanCheck = lambda *_: None,
 ) -> RaceRecord:
-    """Makes everything ready for a race and lets `course` drive it; its record is the answer.
+    """Prepares a race, calls `drive_stage` to drive it, and returns the record.
 
-    `check` refuses what `course` cannot do, before anything is fetched. Raises as it does, and as `race`.
+    `check` refuses challenges that `drive_stage` does not support, before anything is fetched. Raises what
+    both raise, and what `race` raises.
     """
-    with _stoppable():
-        existing = found(request, listener.warning)
-        prepared = _load(request, existing, lambda label: listener.preparing(label, 0, 0))
+    with _signals_interrupt():
+        existing = probe_clusters(request, listener.warning)
+        prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
-        track = prepared.track
-        with plugins_of(track, request.home, offline=request.offline, warn=listener.warning) as plugins:
-            crew = _Crew(request, plugins, existing, listener, check)
-            record = _race(crew, after_load(prepared, plugins, request), course)
+        with load_plugins(
+            prepared.track, request.home, offline=request.offline, warn=listener.warning
+        ) as plugins:
+            prepared = run_track_processors(prepared, plugins, request)
+            preparation = _Preparation(request, prepared, plugins, existing, listener)
+            record = preparation.run(drive_stage, check)
     listener.finished(record)
     return record
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Crew:
-    """What goes with a race from its beginning."""
-
-    request: RaceRequest
-    plugins: TrackPlugins | None
-    existing: Cluster | None
-    listener: RaceListener
-    check: Check
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Stage:
-    """A race whose data is there and whose engine runs: it only has to be driven.
-
-    `plan` is the whole challenge, without its target. `record` is stored in `folder` as far as it is known.
-    """
+@dataclass(frozen=True, slots=True)
+class _Preparation:
+    """The stages between a loaded track and a race that is ready to be driven."""
 
     request: RaceRequest
     prepared: PreparedTrack
-    plan: Plan
-    cluster: Cluster
-    folder: RaceFolder
-    record: RaceRecord
+    plugins: TrackPlugins | None
+    existing: Cluster | None
     listener: RaceListener
-    _context: PlanContext
-    _plugins: TrackPlugins | None
 
-    def replan(self, challenge: Challenge) -> Plan:
-        """The plan of the challenge as it was changed. Raises TrackError."""
-        track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
-        return _plan(self.request, track, challenge, self._context)
+    def run(self, drive_stage: DriveStage, check: PlanCheck) -> RaceRecord:
+        request, track, challenge = self.request, self.prepared.track, self.prepared.challenge
+        declared = PlanContext(plugins=plugin_names(self.plugins), assertions=request.enable_assertions)
+        check(challenge, plan_challenge(request, track, challenge, declared))
+        check_searched_indices(request, challenge, declared.plugins)
+        engine = self._check_engine()
+        corpora = self._prepare_data()
+        context = dataclasses.replace(
+            declared, data_file=corpora.data_file, engine=expected_engine(request, self.existing)
+        )
+        plan = plan_challenge(request, track, challenge, context)
+        folder = RaceStore(request.home).create(initial_record(request, self.prepared, corpora))
+        try:
+            with self.existing or embedded_cluster(engine, self.listener.preparing) as cluster:
+                record = _store_plan(folder, plan, cluster, request)
+                self._announce_start(record, cluster)
+                return drive_stage(
+                    RaceContext(
+                        request=request,
+                        prepared=self.prepared,
+                        plan=plan,
+                        cluster=cluster,
+                        folder=folder,
+                        record=record,
+                        listener=self.listener,
+                        plan_context=context,
+                        plugins=self.plugins,
+                    )
+                )
+        except BaseException as error:
+            _record_failure(folder, error)
+            raise
 
-    def drive(self, plan: Plan, folder: RaceFolder) -> Drive:
-        """Drives a plan against the engine; raises as `drive.drive` does."""
-        # Asking an existing cluster whether it lives would disturb what is measured; its refusals tell.
-        alive = self.cluster.alive if self.record.pipeline != "benchmark-only" else None
-        lookup = self._context.data_file
-        engine = _engine_of(self.cluster)
-        context = CompileContext(self.prepared.track, lookup, engine, self.request.enable_assertions)
-        plan = aimed(plan, self.cluster, self.request)
-        program = program_of(plan, self.prepared, self._plugins, context, self.listener.warning)
-        return drive(plan.to_json(), folder, alive, self.listener, program)
+    def _check_engine(self) -> EmbeddedRequest:
+        """The engine to start. Raises UsageError and EngineError for what is known to be impossible."""
+        request = self.request
+        folder = RaceFolder(RaceStore(request.home).races / request.race_id)
+        engine = engine_request(request, folder.artifacts)
+        if request.pipeline != "benchmark-only":
+            check_request(engine)
+        return engine
 
+    def _prepare_data(self) -> PreparedCorpora:
+        request, plugins, progress = self.request, self.plugins, self.listener.preparing
+        track = self.prepared.track
+        prepare_plugin_data(plugins, request, progress)
+        corpora = prepare_corpora(
+            track, self.prepared.challenge, request, progress, source_documents(plugins, track)
+        )
+        set_data_files(plugins, corpora, request)
+        return corpora
 
-Course = Callable[[Stage], RaceRecord]
-"""Drives what is ready and concludes the race: the record is stored when it returns."""
-
-Check = Callable[[Challenge, Plan], None]
-"""Looks at a challenge and at the plan of what it declares. Raises UsageError."""
-
-
-def _race(crew: _Crew, prepared: PreparedTrack, course: Course) -> RaceRecord:
-    """The race of a track as it is going to run."""
-    request, plugins, existing, listener = crew.request, crew.plugins, crew.existing, crew.listener
-    track, challenge = prepared.track, prepared.challenge
-    context = PlanContext(plugins=names_of(plugins), assertions=request.enable_assertions)
-    plan = _plan(request, track, challenge, context)
-    crew.check(challenge, plan)
-    _check_indices(request, challenge, context.plugins)
-    place = RaceFolder(RaceStore(request.home).races / request.race_id)
-    provision = _provision(request, place)
-    prepare_data(plugins, request, listener.preparing)
-    corpora = prepare(track, challenge, request, listener.preparing, sourced_by(plugins, track))
-    tell_data_files(plugins, corpora, request)
-    context = dataclasses.replace(context, data_file=corpora.data_file, engine=_engine(request, existing))
-    plan = _plan(request, track, challenge, context)
-    folder = RaceStore(request.home).create(_begin(request, prepared, corpora))
-    try:
-        with existing or embedded_cluster(provision, listener.preparing) as cluster:
-            record = _set_out(
-                folder, aimed(plan, cluster, request), cluster, secret_values(request.track_params)
-            )
-            listener.started(record)
-            if isinstance(cluster, EmbeddedCluster):
-                listener.info(f"{cluster.info().distribution} answers at {cluster.hosts[0]}")
-            ready = Stage(request, prepared, plan, cluster, folder, record, listener, context, plugins)
-            return course(ready)
-    except BaseException as error:
-        _break_off(folder, error)
-        raise
-
-
-def _check_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:
-    """A new engine has no indices, and a search for a pattern that matches nothing succeeds without hits."""
-    kinds = {task.operation.type for task in challenge.tasks()}
-    makes = kinds & {"bulk", "create-index", "create-data-stream", *plugins.runners}
-    if request.pipeline == "benchmark-only" or "search" not in kinds or makes:
-        return
-    raise UsageError(
-        f"challenge '{challenge.name}' searches indices that a new engine does not have",
-        hint="race it on a cluster that has them, with --target-hosts",
-    )
+    def _announce_start(self, record: RaceRecord, cluster: Cluster) -> None:
+        self.listener.started(record)
+        if isinstance(cluster, EmbeddedCluster):
+            self.listener.info(f"{cluster.info().distribution} is running at {cluster.hosts[0]}")
 
 
-def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]) -> PreparedTrack:
-    """The track as it is going to run; an existing cluster says for which engine, and which flavor of it."""
+def _load_track(
+    request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]
+) -> PreparedTrack:
+    """The track as it runs; an existing cluster determines the version and flavor of the engine."""
     distribution, version = request.distribution, request.distribution_version
     if existing is not None:
         info = existing.info()
         distribution, version = info.distribution, info.version
         if info.flavor == SERVERLESS:
-            # The version it says stands still; the newest track is the one for it.
+            # Serverless always reports the same version; the newest track is the right one.
             request, version = dataclasses.replace(request, build_flavor=SERVERLESS), ""
     elif request.pipeline == "benchmark-only":
         version = ""
@@ -214,142 +262,65 @@ def _load(request: RaceRequest, existing: Cluster | None, progress: Callable[[st
 
 
 def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
-    """Where the track comes from, what of it is left out, and what its author wants to be known."""
+    """Reports where the track comes from, which tasks are left out, and what its author says to users."""
     for text in prepared.found.warnings:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
         listener.info(text)
 
 
-def _plan(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
-    """The plan without its target, which is known only when the engine runs."""
-    settings = PlanSettings(
-        race_id=request.race_id,
-        seed=request.seed,
-        hosts=(),
-        threads=request.driver_threads,
-        on_error=OnError(request.on_error),
-        samples=SampleRetention(request.samples),
-        pacing=request.pacing,
-    )
-    return build_plan(track, challenge.name, settings, context)
-
-
-def _engine(request: RaceRequest, existing: Cluster | None) -> EngineInfo:
-    """The engine as the planner knows it: some requests differ between engines."""
-    if existing is None:
-        return EngineInfo(request.distribution, request.distribution_version)
-    info = existing.info()
-    return EngineInfo(info.distribution, info.version, info.flavor)
-
-
-def _provision(request: RaceRequest, folder: RaceFolder) -> EmbeddedRequest:
-    """The engine to start. Raises UsageError or EngineError for what is known to be impossible."""
-    provisioned = request.pipeline != "benchmark-only"
-    jdk = request.runtime_jdk
-    wanted = EmbeddedRequest(
-        home=request.home,
-        artifacts=folder.artifacts,
-        distribution=request.distribution,
-        version=request.distribution_version,
-        car=compose_car(request.car, request.car_params if provisioned else {}),
-        runtime_jdk=None if jdk is None else str(jdk),
-        maven_mirror=request.maven_mirror,
-        preserve=request.preserve_install,
-        offline=request.offline,
-    )
-    if provisioned:
-        check_request(wanted)
-    return wanted
-
-
-def _begin(request: RaceRequest, prepared: PreparedTrack, corpora: PreparedCorpora) -> RaceRecord:
-    """The record as far as it is known before there is an engine."""
-    track, challenge = prepared.track, prepared.challenge
-    provisioned = request.pipeline != "benchmark-only"
-    hidden = [
-        task.name
-        for task in challenge.tasks()
-        if not included_in_report(find_type(task.operation.type), task.operation.params)
-    ]
-    return RaceRecord(
-        race_id=request.race_id,
-        timestamp=request.effective_start or datetime.now(UTC),
-        track=RecordedTrack(track.name, prepared.found.revision, request.track_params),
-        challenge=None if challenge.auto_generated else challenge.name,
-        pipeline=request.pipeline,
-        car=request.car if provisioned else ("external",),
-        car_params=request.car_params if provisioned else {},
-        user_tags=request.user_tags,
-        environment=read_environment(),
-        seed=request.seed,
-        pacing=request.pacing,
-        max_error_rate=request.max_error_rate,
-        corpora=corpora.used,
-        unreported=tuple(hidden),
-    )
-
-
-def _set_out(folder: RaceFolder, plan: Plan, cluster: Cluster, secrets: frozenset[str]) -> RaceRecord:
-    """Stores the plan as it will be driven; what is secret in it is left out."""
-    record = folder.read()
-    public = plan.to_public_json(secrets)
+def _store_plan(folder: RaceFolder, plan: Plan, cluster: Cluster, request: RaceRequest) -> RaceRecord:
+    """Stores the plan as it is driven, without its secrets, and the record with the cluster."""
+    plan = with_targets(plan, cluster, request)
+    public = plan.to_public_json(secret_values(request.track_params))
     folder.write_plan(public)
-    info = cluster.info()
     record = dataclasses.replace(
-        record,
-        cluster=cluster_used(info),
-        client=client_used(plan.target),
-        plan=PlanFile(folder.plan_json.name, sha256_of(public)),
+        folder.read(),
+        cluster=recorded_cluster(cluster.info()),
+        client=recorded_client(plan.target),
+        plan=recorded_plan(folder.plan_json.name, public),
     )
     folder.write(record)
     return record
 
 
-def _engine_of(cluster: Cluster) -> EngineInfo:
-    """The engine that runs."""
-    info = cluster.info()
-    return EngineInfo(info.distribution, info.version, info.flavor)
-
-
-def _run(ready: Stage) -> RaceRecord:
-    """Drives the plan and concludes the race; the record is stored when this returns."""
-    cluster = ready.cluster
+def _drive_and_conclude(context: RaceContext) -> RaceRecord:
+    """Drives the plan with telemetry and concludes the race."""
+    cluster = context.cluster
     get = cluster.rest().get
-    devices = Devices([IndexStats(get), JvmStats(get)])
-    devices.start()
-    driven = ready.drive(ready.plan, ready.folder)
+    telemetry = Telemetry([device(get) for device in DEVICES])
+    telemetry.start()
+    driven = context.drive(context.plan, context.folder)
     record = dataclasses.replace(
-        ready.record,
+        context.record,
         tasks=driven.tasks,
         driver=driven.summary,
         interrupted=driven.interrupted,
         aborted=driven.aborted,
     )
-    if driven.ended_by_itself:
-        observed = devices.stop()
-        checks, problems = check_documents(ready.plan, driven.tasks, get)
+    if driven.completed:
+        measured = telemetry.stop()
+        documents = check_documents(context.plan, driven.tasks, get)
         record = dataclasses.replace(
             record,
-            system=observed.system,
-            telemetry={**observed.values, **_startup(cluster)},
-            telemetry_errors=(*observed.errors, *problems),
-            documents=checks,
+            system=measured.system,
+            telemetry={**measured.values, **_startup_time(cluster)},
+            telemetry_errors=(*measured.errors, *documents.problems),
+            documents=documents.checks,
         )
-    return _conclude(record, driven, ready.folder)
+    return _conclude(record, driven, context.folder)
 
 
-def _startup(cluster: Cluster) -> dict[str, float]:
-    """How long a node of ours took to be healthy, in seconds, under Rally's name."""
+def _startup_time(cluster: Cluster) -> dict[str, float]:
+    """How long the node took to become healthy, in seconds, under Rally's name."""
     return {"node_startup_time": cluster.node.start_seconds} if isinstance(cluster, EmbeddedCluster) else {}
 
 
-def _conclude(record: RaceRecord, driven: Drive, folder: RaceFolder) -> RaceRecord:
-    record = dataclasses.replace(record, complete=driven.ended_by_itself)
-    record = dataclasses.replace(record, verdict=determine_verdict(record))
+def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:
+    """Stores the final record. Raises DriverError if nothing was measured, which is not a void race."""
+    record = with_verdict(dataclasses.replace(record, complete=driven.completed))
     folder.finish(record)
     if driven.error and not driven.tasks:
-        # Nothing was measured: the race could not run, which is another thing than a void result.
         provisioned = record.pipeline != "benchmark-only"
         raise DriverError(
             driven.error, hint=f"the engine's log is in {folder.artifacts}" if provisioned else ""
@@ -357,33 +328,27 @@ def _conclude(record: RaceRecord, driven: Drive, folder: RaceFolder) -> RaceReco
     return record
 
 
-def _break_off(folder: RaceFolder, error: BaseException) -> None:
-    """Stores why a race ended outside its measured part; one that was concluded before stays as it is."""
+def _record_failure(folder: RaceFolder, error: BaseException) -> None:
+    """Stores why a race ended outside its measured part; a complete record stays as it is."""
     record = folder.read()
-    if record.complete:
-        return
-    if isinstance(error, KeyboardInterrupt):
-        record = dataclasses.replace(record, interrupted=True)
-    else:
-        text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
-        record = dataclasses.replace(record, aborted=record.aborted or text)
-    folder.finish(dataclasses.replace(record, verdict=determine_verdict(record)))
+    if not record.complete:
+        folder.finish(with_failure(record, error))
 
 
 @contextmanager
-def _stoppable() -> Generator[None, None, None]:
-    """A request to terminate, or a terminal that is closed, ends the race as Ctrl-C does, so that the engine
-    is stopped and results stay.
+def _signals_interrupt() -> Generator[None, None, None]:
+    """Lets a request to terminate and a closed terminal raise KeyboardInterrupt, as Ctrl-C does, so that the
+    engine is stopped and results are kept.
 
-    SIGINT is set too: a shell starts background jobs with it ignored, but whoever sends it means it.
+    SIGINT is set as well, because a shell starts background jobs with SIGINT ignored.
     """
     try:
-        before = {number: signal.signal(number, signal.default_int_handler) for number in stopping()}
-    except ValueError:  # Not in the main thread, where signals are not ours to handle.
+        previous = {number: signal.signal(number, signal.default_int_handler) for number in handled_signals()}
+    except ValueError:  # Only the main thread may handle signals.
         yield
         return
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

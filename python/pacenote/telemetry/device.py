@@ -1,70 +1,85 @@
-"""What a telemetry device is, and how several are run so that none can harm a race."""
+"""Telemetry devices, and running several of them so that none can end a race."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from pacenote.errors import PacenoteError
 from pacenote.model.system_metrics import SystemMetrics
 
-Get = Callable[[str], Mapping[str, Any]]
-"""Reads a path of the cluster, such as `/_stats`, as parsed JSON; raises EngineError."""
+GetJson = Callable[[str], Mapping[str, Any]]
+"""Reads a path of the cluster, such as `/_stats`, as parsed JSON. Raises EngineError."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a device found out: `system` under the names of `SystemMetrics`, all else in `values`.
-
-    A value that could not be read is not there. `problems` says in sentences what could not be read and why.
-    """
+class DeviceReading:
+    """What one device has measured. A value that could not be read is left out."""
 
     system: Mapping[str, Any] = field(default_factory=dict)
+    """Values that `SystemMetrics` has a field for, by its name and in its unit."""
+
     values: Mapping[str, Any] = field(default_factory=dict)
+    """All other values, by the name they have in the race record."""
+
     problems: tuple[str, ...] = ()
+    """A sentence for each value that could not be read, with the reason."""
 
 
-class Device(Protocol):
-    """Reads something before and after the measured part of a race. Methods may raise PacenoteError."""
+class TelemetryDevice(ABC):
+    """Reads the state of the cluster before and after the measured part of a race."""
 
-    @property
-    def name(self) -> str:
-        """How messages call the device."""
+    name: ClassVar[str]
+    """Name in messages and in `pacenote list telemetry`."""
 
+    description: ClassVar[str]
+    """What it measures, in one sentence for `pacenote list telemetry`."""
+
+    def __init__(self, get: GetJson) -> None:
+        self._get = get
+
+    @abstractmethod
     def start(self) -> None:
-        """Reads the state before the first task."""
+        """Reads the state before the first task. Raises PacenoteError."""
 
-    def stop(self) -> Reading:
-        """Reads the state after the last task and says what happened in between."""
+    @abstractmethod
+    def stop(self) -> DeviceReading:
+        """Reads the state after the last task and returns what has changed. Raises PacenoteError."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """What all devices found out; `errors` are sentences for the race record."""
+class TelemetryResult:
+    """What all devices of a race have measured."""
 
     system: SystemMetrics
+    """Values that Rally reports, too."""
+
     values: Mapping[str, object]
+    """All other values, by the name they have in the race record."""
+
     errors: tuple[str, ...]
+    """A sentence for each value or device that could not be read."""
 
 
-class Devices:
-    """Runs several devices; whatever one of them raises becomes a sentence, never the end of a race."""
+class Telemetry:
+    """The devices of one race. An error of a device becomes a sentence in the result."""
 
-    def __init__(self, devices: Sequence[Device]) -> None:
+    def __init__(self, devices: Sequence[TelemetryDevice]) -> None:
         self._devices = devices
         self._failed: dict[str, str] = {}
 
     def start(self) -> None:
-        """Lets every device read the state before the first task."""
+        """Lets each device read the state before the first task."""
         for device in self._devices:
             try:
                 device.start()
             except Exception as error:
-                self._failed[device.name] = _sentence(device, "before", error)
+                self._failed[device.name] = _describe(device, "before", error)
 
-    def stop(self) -> Observation:
-        """Lets every device that has started read the state after the last task."""
+    def stop(self) -> TelemetryResult:
+        """Lets each device that has started read the state after the last task."""
         system: dict[str, Any] = {}
         values: dict[str, object] = {}
         errors: list[str] = []
@@ -76,16 +91,15 @@ class Devices:
                 reading = device.stop()
                 SystemMetrics(**reading.system)
             except Exception as error:
-                errors.append(_sentence(device, "after", error))
+                errors.append(_describe(device, "after", error))
                 continue
             system |= reading.system
             values |= reading.values
             errors.extend(f"{device.name}: {problem}" for problem in reading.problems)
-        return Observation(SystemMetrics(**system), values, tuple(errors))
+        return TelemetryResult(SystemMetrics(**system), values, tuple(errors))
 
 
-def _sentence(device: Device, when: str, error: Exception) -> str:
-    # A reply of an unforeseen shape shows as KeyError and the like: name the type, its text alone says
-    # nothing.
+def _describe(device: TelemetryDevice, when: str, error: Exception) -> str:
+    # An unexpected reply raises KeyError and the like, whose text means nothing without the type.
     text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
     return f"{device.name}: could not be read {when} the race: {' '.join(text.split())}"

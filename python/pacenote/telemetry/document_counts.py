@@ -1,20 +1,31 @@
-"""How many documents the engine has, for the check against what it acknowledged."""
+"""The number of documents in each index, to compare with what the engine has acknowledged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from pacenote.errors import PacenoteError
-from pacenote.telemetry.device import Get
+from pacenote.telemetry.device import GetJson
 from pacenote.units import format_count
 
 
-def count_documents(get: Get, indices: Iterable[str]) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Searchable documents per index after a refresh, and sentences on indices that could not be counted.
+@dataclass(frozen=True, slots=True)
+class DocumentCounts:
+    """Searchable documents by index, without nested documents (which `_stats` would include)."""
 
-    Nested documents are not counted (as `_stats` would). Call it after the index statistics were read, since
-    it refreshes. Never raises PacenoteError: an index that cannot be counted is missing from the result.
+    counts: Mapping[str, int]
+    """Number of documents by index; an index that could not be counted is left out."""
+
+    problems: tuple[str, ...]
+    """A sentence for each index that could not be counted."""
+
+
+def count_documents(get: GetJson, indices: Iterable[str]) -> DocumentCounts:
+    """Refreshes and counts indices. Call it after index statistics were read, because a refresh changes them.
+
+    An index that cannot be counted is a problem in the result; PacenoteError is never raised.
     """
     counts: dict[str, int] = {}
     problems: list[str] = []
@@ -33,4 +44,4 @@ def count_documents(get: Get, indices: Iterable[str]) -> tuple[dict[str, int], t
             problems.append(
                 f"documents of index '{index}' could not be counted: {format_count(failed, 'shard')} failed"
             )
-    return counts, tuple(problems)
+    return DocumentCounts(counts, tuple(problems))

@@ -1,4 +1,4 @@
-"""The driver's host, for the race record: pure parsers, and one reader that never fails."""
+"""The host of the load driver, for the race record: pure parsers, and a reader that never raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from pacenote.model.race_record import Environment
 
 _NAME_KEYS = ("model name", "cpu model", "cpu", "processor", "hardware", "model")
-"""Where /proc/cpuinfo says what the CPU is, best first: x86, MIPS, POWER, old Arm, board, board."""
+"""Keys of /proc/cpuinfo with the name of the CPU, best first: x86, MIPS, POWER, old Arm, board, board."""
 
 _ARM_IMPLEMENTERS = {
     0x41: "Arm",
@@ -36,13 +36,13 @@ _ARM_PARTS = {
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """The CPU's name from the text of /proc/cpuinfo: x86, POWER, s390x and 64-bit Arm; None if it has
+    """The name of the CPU from the text of /proc/cpuinfo (x86, POWER, s390x, 64-bit Arm); None if it has
     none.
     """
     fields = _fields(cpuinfo)
     for key in _NAME_KEYS:
         name = fields.get(key, "")
-        # On x86 and Arm `processor` is a number and `model` too: no names.
+        # On x86 and Arm, `processor` and `model` are numbers.
         if name and not name.isdigit():
             return " ".join(name.split())
     if machine := re.search(r"machine\s*=\s*(\w+)", cpuinfo):
@@ -51,7 +51,7 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 
 
 def parse_physical_cores(cpuinfo: str) -> int | None:
-    """How many physical cores there are, from the text of /proc/cpuinfo; None where it does not say."""
+    """The number of physical cores from the text of /proc/cpuinfo; None if it does not list them."""
     cores: set[tuple[str, str]] = set()
     for block in cpuinfo.split("\n\n"):
         fields = _fields(block)
@@ -61,13 +61,13 @@ def parse_physical_cores(cpuinfo: str) -> int | None:
 
 
 def parse_memory(meminfo: str) -> int | None:
-    """Bytes of memory from the text of /proc/meminfo."""
+    """The size of the memory in bytes from the text of /proc/meminfo; None if it is missing."""
     found = re.search(r"^MemTotal:\s*(\d+) kB", meminfo, re.MULTILINE)
     return int(found[1]) * 1024 if found else None
 
 
 def parse_load(loadavg: str) -> tuple[float, ...] | None:
-    """Runnable threads in the last 1, 5 and 15 minutes, mean, from the text of /proc/loadavg."""
+    """The load averages of the last 1, 5 and 15 minutes from /proc/loadavg; None if it is invalid."""
     try:
         one, five, fifteen = map(float, loadavg.split()[:3])
     except ValueError:
@@ -76,7 +76,7 @@ def parse_load(loadavg: str) -> tuple[float, ...] | None:
 
 
 def read_environment(proc: Path = Path("/proc")) -> Environment:
-    """What this host says about itself; never raises."""
+    """The environment of this host. A value that cannot be read is None; never raises."""
     cpuinfo, meminfo = _read(proc / "cpuinfo"), _read(proc / "meminfo")
     return Environment(
         host_name=platform.node() or None,
@@ -95,14 +95,14 @@ def read_environment(proc: Path = Path("/proc")) -> Environment:
 
 
 def pacenote_version() -> str | None:
-    """The version of the installed package; None when it runs from its sources."""
+    """The version of the installed package; None if Pacenote runs from its sources."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         return metadata.version("pacenote")
     return None
 
 
 def _fields(text: str) -> dict[str, str]:
-    """`key : value` lines, keys in lower case, the first of each."""
+    """The values of `key : value` lines by lower-case key; the first line of a key counts."""
     fields: dict[str, str] = {}
     for line in text.splitlines():
         key, colon, value = line.partition(":")
@@ -128,7 +128,7 @@ def _read(path: Path) -> str:
 
 
 def _usable_cores() -> int | None:
-    """Cores this process may run on, which a container or `taskset` can make fewer."""
+    """The number of cores that this process may run on, which a container or `taskset` may limit."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     return len(os.sched_getaffinity(0))

@@ -1,9 +1,9 @@
 """Garbage collections of the engine's nodes during the race.
 
-Both engines call the collectors of every generational collector `young` and `old`; the names of G1 itself are
-understood too. ZGC reports cycles (concurrent work) and pauses; generational ZGC reports them for minor and
-major collections, which are added up. Concurrent work of G1 (`G1 Concurrent GC`) is kept as a value, it is
-not a pause.
+Both engines name the collectors of every generational garbage collector `young` and `old`; the names of G1
+itself are recognized too. ZGC reports cycles (concurrent work) and pauses; generational ZGC reports them for
+minor and major collections, which are added up. Concurrent work of G1 (`G1 Concurrent GC`) is recorded as a
+value of its own, because it is not a pause.
 """
 
 from __future__ import annotations
@@ -12,76 +12,96 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.telemetry.device import Get, Reading
+from pacenote.telemetry.device import DeviceReading, GetJson, TelemetryDevice
 
 _PATH = "/_nodes/stats/jvm"
 _REPORTED = ("young", "old", "zgc_cycles", "zgc_pauses")
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _Collections:
+    """Garbage collections of one kind since the start of a node."""
+
+    count: int = 0
+    time_ms: int = 0
+
+    def __add__(self, other: _Collections) -> _Collections:
+        return _Collections(self.count + other.count, self.time_ms + other.time_ms)
+
+    def __sub__(self, other: _Collections) -> _Collections:
+        return _Collections(self.count - other.count, self.time_ms - other.time_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _NodeStats:
     name: str
     uptime_ms: int
-    collectors: Mapping[str, tuple[int, int]]
+    collectors: Mapping[str, _Collections]
 
 
-class JvmStats:
-    """Count and time of collections, as differences over the race: in total and per node."""
+class JvmStats(TelemetryDevice):
+    """Number and time of garbage collections during the race, in total and per node."""
 
     name = "jvm-stats"
+    description = "Number and time of garbage collections during the race, in total and per node."
 
-    def __init__(self, get: Get) -> None:
-        self._get = get
-        self._before: dict[str, _Node] = {}
+    def __init__(self, get: GetJson) -> None:
+        super().__init__(get)
+        self._before: dict[str, _NodeStats] = {}
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
         self._before = _nodes(self._get(_PATH))
 
-    def stop(self) -> Reading:
+    def stop(self) -> DeviceReading:
         """Reads the counters after the last task. Raises EngineError.
 
-        When a node joined, left or restarted the totals are not known, and are missing with a reason.
+        If a node joined, left or restarted, the totals are not known and are missing, with a reason.
         """
         after = _nodes(self._get(_PATH))
-        problems = _changes(self._before, after)
-        totals: dict[str, int] = {}
+        problems = _node_changes(self._before, after)
+        totals: dict[str, _Collections] = {}
         values: dict[str, object] = {}
-        for key, node in after.items():
-            before = self._before.get(key)
+        for node_id, node in after.items():
+            before = self._before.get(node_id)
             if before is None or node.uptime_ms < before.uptime_ms:
                 continue
-            for collector, (count, time_ms) in node.collectors.items():
-                count_before, time_before = before.collectors.get(collector, (0, 0))
-                figures = {"count": count - count_before, "time": time_ms - time_before}
-                for kind, figure in figures.items():
-                    values[f"node.{node.name}.{collector}_gc_{kind}"] = figure
-                    totals[f"{collector}_gc_{kind}"] = totals.get(f"{collector}_gc_{kind}", 0) + figure
+            for kind, collections in node.collectors.items():
+                during = collections - before.collectors.get(kind, _Collections())
+                values |= _named(f"node.{node.name}.{kind}", during)
+                totals[kind] = totals.get(kind, _Collections()) + during
         if problems:
-            return Reading({}, values, problems)
-        system = {name: total for name, total in totals.items() if name.split("_gc_")[0] in _REPORTED}
-        rest = {f"cluster.{name}": total for name, total in totals.items() if name not in system}
-        return Reading(system, values | rest, ())
+            return DeviceReading({}, values, problems)
+        system: dict[str, int] = {}
+        for kind, total in totals.items():
+            if kind in _REPORTED:
+                system |= _named(kind, total)
+            else:
+                values |= _named(f"cluster.{kind}", total)
+        return DeviceReading(system, values, ())
 
 
-def _nodes(reply: Mapping[str, Any]) -> dict[str, _Node]:
+def _named(prefix: str, collections: _Collections) -> dict[str, int]:
+    return {f"{prefix}_gc_count": collections.count, f"{prefix}_gc_time": collections.time_ms}
+
+
+def _nodes(reply: Mapping[str, Any]) -> dict[str, _NodeStats]:
     return {
-        key: _Node(
-            name=str(node.get("name", key)),
+        node_id: _NodeStats(
+            name=str(node.get("name", node_id)),
             uptime_ms=node["jvm"]["uptime_in_millis"],
             collectors=_collectors(node["jvm"]["gc"]["collectors"]),
         )
-        for key, node in reply["nodes"].items()
+        for node_id, node in reply["nodes"].items()
     }
 
 
-def _collectors(found: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Count and milliseconds by our name of the collector; several of one kind are added up."""
-    sums: dict[str, tuple[int, int]] = {}
-    for raw, figures in found.items():
-        kind = _kind(raw)
-        count, time_ms = sums.get(kind, (0, 0))
-        sums[kind] = (count + figures["collection_count"], time_ms + figures["collection_time_in_millis"])
+def _collectors(reported: Mapping[str, Any]) -> dict[str, _Collections]:
+    """Collections by kind; several collectors of one kind are added up."""
+    sums: dict[str, _Collections] = {}
+    for name, stats in reported.items():
+        collections = _Collections(stats["collection_count"], stats["collection_time_in_millis"])
+        sums[_kind(name)] = sums.get(_kind(name), _Collections()) + collections
     return sums
 
 
@@ -96,7 +116,7 @@ def _kind(collector: str) -> str:
     return "old" if "old" in lower else lower.replace(" ", "_")
 
 
-def _changes(before: Mapping[str, _Node], after: Mapping[str, _Node]) -> tuple[str, ...]:
+def _node_changes(before: Mapping[str, _NodeStats], after: Mapping[str, _NodeStats]) -> tuple[str, ...]:
     problems = [f"node '{before[key].name}' left during the race" for key in before.keys() - after.keys()]
     problems += [f"node '{after[key].name}' joined during the race" for key in after.keys() - before.keys()]
     problems += [
@@ -104,4 +124,4 @@ def _changes(before: Mapping[str, _Node], after: Mapping[str, _Node]) -> tuple[s
         for key, node in after.items()
         if key in before and node.uptime_ms < before[key].uptime_ms
     ]
-    return tuple(f"{problem}: total GC figures are missing" for problem in sorted(problems))
+    return tuple(f"{problem}: total GC counts and times are missing" for problem in sorted(problems))

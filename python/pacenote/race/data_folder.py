@@ -1,0 +1,83 @@
+"""Folders of corpus data that several races share: locking, atomic writes, paths that stay inside."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import os
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeVar
+
+from pacenote import _core
+from pacenote.errors import CorpusError
+
+LOCK = ".lock"
+"""File that is locked while a race writes to its folder."""
+
+T = TypeVar("T")
+
+
+@contextmanager
+def exclusive_folder(folder: Path, names: Sequence[str] | None = None) -> Generator[None, None, None]:
+    """Creates a folder and keeps other races from writing to it until the block ends.
+
+    Removes the partial files that a killed race left: those of the files `names`, or all of them if `names`
+    is None, for a folder that only Pacenote writes to. Raises CorpusError.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("w")
+    except OSError as error:
+        raise write_error(folder, error) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in ("*",) if names is None else map(glob.escape, names):
+            for partial in folder.glob(f"{name}.*.partial"):
+                partial.unlink(missing_ok=True)
+        yield
+
+
+@contextmanager
+def atomic_file(target: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name only when it is complete and on disk. Raises CorpusError."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, partial = tempfile.mkstemp(".partial", f"{target.name}.", target.parent)
+    except OSError as error:
+        raise write_error(target, error) from error
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(descriptor)
+        Path(partial).chmod(0o644)
+        Path(partial).replace(target)
+    except OSError as error:
+        raise write_error(target, error) from error
+    finally:
+        Path(partial).unlink(missing_ok=True)
+
+
+def path_inside(folder: Path, name: str, corpus: str) -> Path:
+    """The path of `name` below `folder`. Raises CorpusError if it would be outside."""
+    path = Path(os.path.normpath(folder / name))
+    if path == folder or not path.is_relative_to(folder):
+        raise CorpusError(f"corpus '{corpus}': {name} would be written outside {folder}")
+    return path
+
+
+def write_error(path: Path, error: OSError) -> CorpusError:
+    """The error for a data file or folder that cannot be written."""
+    hint = "free some space, or set PACENOTE_HOME to a writable folder"
+    return CorpusError(f"cannot write {path}: {error.strerror}", hint=hint)
+
+
+def call_core(call: Callable[[], T]) -> T:
+    """Calls the Rust core and turns its errors into CorpusError."""
+    try:
+        return call()
+    except _core.CoreError as error:
+        raise CorpusError(str(error)) from None

@@ -1,0 +1,25 @@
+"""From a race request to the engine that is provisioned for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pacenote.model.race_request import RaceRequest
+from pacenote.provision.cars import compose_car
+from pacenote.provision.engine import EmbeddedRequest
+
+
+def engine_request(request: RaceRequest, artifacts: Path) -> EmbeddedRequest:
+    """The engine that a race starts; its logs go to `artifacts`. Raises UsageError for an unknown car."""
+    provisioned = request.pipeline != "benchmark-only"
+    return EmbeddedRequest(
+        home=request.home,
+        artifacts=artifacts,
+        distribution=request.distribution,
+        version=request.distribution_version,
+        car=compose_car(request.car, request.car_params if provisioned else {}),
+        runtime_jdk=None if request.runtime_jdk is None else str(request.runtime_jdk),
+        maven_mirror=request.maven_mirror,
+        preserve=request.preserve_install,
+        offline=request.offline,
+    )

@@ -1,0 +1,60 @@
+"""The plan of a race: from the request and what is known of the engine to the planner's settings."""
+
+from __future__ import annotations
+
+from pacenote.cluster.cluster import Cluster
+from pacenote.errors import UsageError
+from pacenote.model.plugin_names import PluginNames
+from pacenote.model.race_request import RaceRequest
+from pacenote.model.track import Challenge, Track
+from pacenote.operations.base import EngineInfo
+from pacenote.plan.build import PlanContext, PlanSettings, build_plan
+from pacenote.plan.document import OnError, Plan, SampleRetention
+
+
+def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
+    """The plan of a challenge without its targets, which are known only when the engine runs.
+
+    Raises TrackError with the problems of all tasks.
+    """
+    settings = PlanSettings(
+        race_id=request.race_id,
+        seed=request.seed,
+        hosts=(),
+        threads=request.driver_threads,
+        on_error=OnError(request.on_error),
+        samples=SampleRetention(request.samples),
+        pacing=request.pacing,
+    )
+    return build_plan(track, challenge.name, settings, context)
+
+
+def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInfo:
+    """The engine that the race is going to start, or the one of the existing cluster: some requests differ
+    between engines. Raises EngineError.
+    """
+    if existing is None:
+        return EngineInfo(request.distribution, request.distribution_version)
+    return running_engine(existing)
+
+
+def running_engine(cluster: Cluster) -> EngineInfo:
+    """The engine of a running cluster. Raises EngineError."""
+    info = cluster.info()
+    return EngineInfo(info.distribution, info.version, info.flavor)
+
+
+def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:
+    """Raises UsageError for a challenge that only searches, on a new engine, which has no indices.
+
+    A search for an index pattern that matches nothing succeeds without hits, so that the results would
+    mislead.
+    """
+    types = {task.operation.type for task in challenge.tasks()}
+    creates = types & {"bulk", "create-index", "create-data-stream", *plugins.runners}
+    if request.pipeline == "benchmark-only" or "search" not in types or creates:
+        return
+    raise UsageError(
+        f"challenge '{challenge.name}' searches indices that a new engine does not have",
+        hint="race it on a cluster that has them, with --target-hosts",
+    )

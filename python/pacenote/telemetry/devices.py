@@ -1,0 +1,10 @@
+"""The telemetry devices of a race. A new device is added to `DEVICES`."""
+
+from __future__ import annotations
+
+from pacenote.telemetry.device import TelemetryDevice
+from pacenote.telemetry.index_stats import IndexStats
+from pacenote.telemetry.jvm_stats import JvmStats
+
+DEVICES: tuple[type[TelemetryDevice], ...] = (IndexStats, JvmStats)
+"""All devices, in the order in which they are started and stopped."""
