@@ -154,7 +154,7 @@ def _count(kind: Kind, operations: int, port: int, folder: Path) -> Count:
     run([*counting, str(_PROGRAM), "race", str(port), kind.name, str(operations), str(folder)])
     # One file per thread, numbered as they were started.
     texts = (path.read_text() for path in folder.glob(f"{profile.name}-*"))
-    driving = [text for text in texts if "drive::Client::drive" in text]
+    driving = [text for text in texts if "client_loop::ClientLoop" in text]
     if len(driving) != 1:
         raise BenchmarkError(f"{len(driving)} threads have a driver's profile instead of one")
     return _read(driving[0])

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use pacenote_driver::{Event, Race};
+use pacenote_driver::{Race, RaceEvent};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,8 +50,8 @@ fn race(port: &str, kind: &str, operations: &str, folder: &Path) -> Result<(), B
     loop {
         for event in race.wait(Duration::from_mins(1)) {
             match event {
-                Event::TaskFinished(result) => succeeded += result.accounting.succeeded,
-                Event::Finished(summary) => {
+                RaceEvent::TaskFinished(result) => succeeded += result.accounting.succeeded,
+                RaceEvent::Finished(summary) => {
                     let expected = operations * u64::from(kind.clients);
                     return match summary.error.or(summary.aborted) {
                         Some(reason) => Err(reason.into()),

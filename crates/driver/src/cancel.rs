@@ -3,49 +3,54 @@
 use pacenote_record::EndedBy;
 use tokio::sync::Notify;
 
-use crate::shared::{Shared, StopLevel};
+use crate::race_state::{RaceState, StopLevel};
 use crate::step::StepRun;
 
-/// What a client looks at while it works.
+/// Tells a client loop and the operations it executes whether to go on, and wakes them when that changes.
 #[derive(Debug, Clone, Copy)]
-pub struct Desk<'a> {
-    /// The step.
+pub struct Cancellation<'a> {
+    /// The step, which another of its tasks may complete.
     pub step: &'a StepRun,
-    /// The race.
-    pub shared: &'a Shared,
-    /// Wakes the client when it waits and something has changed.
+    /// The race, which the caller may stop and a failure may abort.
+    pub race: &'a RaceState,
+    /// Notified when something other than time may end a wait.
     pub waker: &'a Notify,
 }
 
-impl Desk<'_> {
-    /// Why no new operation may begin.
-    pub fn stopped(&self) -> Option<EndedBy> {
-        if self.shared.stop_level() != StopLevel::Run {
-            let aborted = self.shared.aborted().is_some();
+impl Cancellation<'_> {
+    /// Why no new operation may begin; `None` while the step goes on.
+    pub fn stop_reason(&self) -> Option<EndedBy> {
+        if self.race.stop_level() != StopLevel::Run {
+            let aborted = self.race.aborted().is_some();
             return Some(if aborted { EndedBy::Aborted } else { EndedBy::Stopped });
         }
         self.step.is_completed().then_some(EndedBy::CompletedBy)
     }
+
+    /// Waits for a future; `None` if the race or the step ends first.
+    pub fn until_cancelled<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>> {
+        until_cancelled(future, self.waker, || self.stop_reason().is_some())
+    }
 }
 
-/// Waits for a future unless `stopped` says otherwise, before or whenever `waker` asks. `None` when it was
-/// stopped.
-pub async fn unless_stopped<F: Future>(
-    wait: F,
+/// Waits for a future; `None` if `is_cancelled` returns `true` first. It is called before the wait and after each
+/// notification of `waker`.
+pub async fn until_cancelled<F: Future>(
+    future: F,
     waker: &Notify,
-    stopped: impl Fn() -> bool,
+    is_cancelled: impl Fn() -> bool,
 ) -> Option<F::Output> {
-    let mut wait = std::pin::pin!(wait);
+    let mut future = std::pin::pin!(future);
     loop {
         let mut woken = std::pin::pin!(waker.notified());
-        // Listening first and looking then: a wake-up between the two is not missed.
+        // Registered before the check, so that a notification between the two is not missed.
         woken.as_mut().enable();
-        if stopped() {
+        if is_cancelled() {
             return None;
         }
         tokio::select! {
             biased;
-            output = &mut wait => return Some(output),
+            output = &mut future => return Some(output),
             () = woken => {}
         }
     }
@@ -53,6 +58,7 @@ pub async fn unless_stopped<F: Future>(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::time::Duration;
 
     use super::*;
@@ -62,20 +68,20 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_when_it_is_stopped() {
+    fn a_wait_ends_when_it_is_cancelled() {
         runtime().block_on(async {
-            let (waker, stopped) = (Notify::new(), std::cell::Cell::new(false));
+            let (waker, cancelled) = (Notify::new(), Cell::new(false));
             let long = tokio::time::sleep(Duration::from_mins(1));
-            let stop = async {
+            let cancel = async {
                 tokio::task::yield_now().await;
                 waker.notify_waiters();
                 tokio::task::yield_now().await;
-                stopped.set(true);
+                cancelled.set(true);
                 waker.notify_waiters();
             };
-            let (ended, ()) = tokio::join!(unless_stopped(long, &waker, || stopped.get()), stop);
+            let (ended, ()) = tokio::join!(until_cancelled(long, &waker, || cancelled.get()), cancel);
             assert!(ended.is_none());
-            assert_eq!(unless_stopped(async { 7 }, &waker, || false).await, Some(7));
+            assert_eq!(until_cancelled(async { 7 }, &waker, || false).await, Some(7));
         });
     }
 }

@@ -1,53 +1,59 @@
-//! Runs a plan: requests on the wire, judged and recorded.
+//! Runs a plan: sends its requests on time, checks the responses and records them.
 //!
-//! [`Race::start`] takes a [`pacenote_plan::Plan`] and a folder and runs by itself; the caller waits for [`Event`]s,
-//! asks for [`Progress`] and may stop it. Nothing of the caller lies between two requests.
+//! [`Race::start`] takes a [`pacenote_plan::Plan`] and a folder and runs in threads of its own. The caller waits for
+//! [`RaceEvent`]s, reads the [`RaceProgress`] and may stop the race. Nothing of the caller runs between two requests.
 //!
 //! # Threads
 //!
 //! | thread | does |
 //! | --- | --- |
 //! | workers, one per core | each runs its clients on a runtime of its own; a client keeps its connection for the whole race |
-//! | control | sends the workers from step to step; a step begins when every client is ready, and ends with its last |
-//! | lane | only if the plan needs Python: sends the requests of runners |
-//! | collector | merges what the workers recorded, writes the race folder, hands over results and progress |
+//! | coordinator | moves the workers from step to step; a step begins when all clients are ready and ends with the last of them |
+//! | bridge, only if the plan needs Python | sends the requests of runners in Python |
+//! | collector | merges what the workers record, writes the race folder, publishes results and progress |
 //!
 //! # Layout
 //!
-//! | file or folder | holds |
+//! | file or folder | contains |
 //! | --- | --- |
 //! | `race.rs` | [`Race`]: start, wait, stop |
-//! | `summary.rs` | [`Summary`]: what a race returns |
-//! | `shared.rs`, `step.rs` | what threads share over the whole race, and while a step runs |
-//! | `cancel.rs` | when a client stops |
-//! | `coordinator/` | the thread that moves the workers from step to step, and the collector |
+//! | `summary.rs` | [`RaceSummary`]: what a race returns |
+//! | `coordinator/` | the threads, moving the workers from step to step, the collector |
 //! | `worker/` | one thread and its clients; the measured loop of one client; what it sends |
-//! | `schedule/` | when operations are due, when a task ends, waking up |
-//! | `python/` | parameter sources, runners and schedulers in Python |
-//! | `operation/` | carrying out operations: requests, bulks, pages, composites |
-//! | `response/` | is a reply a success |
+//! | `schedule/` | when operations are due, when a task ends, the clock |
+//! | `python/` | the bridge to parameter sources, runners and schedulers in Python |
+//! | `operation/` | executing operations: requests, bulks, paging, composites |
+//! | `response/` | whether a response is a success |
 //! | `transport/` | connections, TLS, HTTP/1.1 |
-//! | `health/` | can the driver's figures be trusted: its threads, the clocks, the host |
-//! | `error.rs` | [`DriveError`] |
+//! | `health/` | whether the driver's figures can be trusted: its threads, the clocks, the host |
+//! | `race_state.rs`, `step.rs` | the state that threads share during a race, and during a step |
+//! | `cancel.rs` | when a client stops |
+//! | `client_id.rs`, `units.rs`, `error.rs` | [`ClientId`], nanoseconds, [`DriveError`] |
+//!
+//! Dependencies run from `race` over `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
+//! `response` and `transport`, never back. What threads share stands below all of them.
 
 mod cancel;
+mod client_id;
 mod coordinator;
 mod error;
 mod health;
 mod operation;
 mod python;
 mod race;
+mod race_state;
 mod response;
 mod schedule;
-mod shared;
 mod step;
 mod summary;
 pub mod transport;
+mod units;
 mod worker;
 
+pub use client_id::ClientId;
 pub use error::DriveError;
 pub use pacenote_record::{TaskResult, recover_series};
 pub use python::{After, Lane, LaneEvent, LaneRequest};
-pub use race::{Progress, Race};
-pub use shared::Event;
-pub use summary::{Summary, ThreadSummary};
+pub use race::{Race, RaceProgress};
+pub use race_state::RaceEvent;
+pub use summary::{RaceSummary, ThreadSummary};

@@ -1,4 +1,4 @@
-//! A step while it runs.
+//! The state of a step while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,47 +6,64 @@ use std::time::Instant;
 
 use pacenote_plan::{ClientAllocation, CompletedBy, Plan, PlannedTask, Step};
 
-use crate::shared::Shared;
+use crate::race_state::RaceState;
 
-/// A step and the state its clients share.
+/// A step and the state that its clients share.
 #[derive(Debug)]
 pub struct StepRun {
     plan: Arc<Plan>,
     index: usize,
     tasks: Vec<TaskRun>,
-    /// Another task has completed the step: no new operations.
+    /// A task that completes the step has ended: no new operations begin.
     completed: AtomicBool,
-    shared: Arc<Shared>,
+    race: Arc<RaceState>,
 }
 
-/// A task while it runs.
+/// The state of a task while its step runs.
 #[derive(Debug)]
 pub struct TaskRun {
-    /// Position in the plan.
+    /// Position of the task in the plan.
     pub index: u32,
-    /// Set by the first of its clients that starts; all its times count from here.
+    /// Set by the first client that starts; all times of the task count from here.
     origin: OnceLock<Instant>,
-    /// Clients that have not ended it.
+    /// Clients that have not ended the task.
     remaining: AtomicU32,
-    /// The unit that its first success had; only a runner in Python says one.
+    /// The unit of the first success; only runners in Python name one.
     unit: OnceLock<String>,
 }
 
+/// Position of a worker among the workers of a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerIndex {
+    /// Which worker, from 0.
+    pub index: usize,
+    /// Number of workers.
+    pub workers: usize,
+}
+
+impl WorkerIndex {
+    /// Whether the worker runs a client, given by its row in the allocation matrix. Rows are dealt out in turn, so that
+    /// few clients use as many cores as they can.
+    pub fn runs(self, client: u32) -> bool {
+        client as usize % self.workers == self.index
+    }
+}
+
 impl TaskRun {
-    /// When the task began; it begins now if it has not yet.
-    pub fn origin(&self) -> Instant {
-        *self.origin.get_or_init(Instant::now)
+    /// When the task began; the first call sets that to `now`.
+    pub fn origin(&self, now: Instant) -> Instant {
+        *self.origin.get_or_init(|| now)
     }
 
-    /// Takes down the unit of a success; `true` when it is the first.
-    pub fn has_unit(&self, unit: &str) -> bool {
+    /// Records the unit of a success; `true` for the first one.
+    pub fn set_unit(&self, unit: &str) -> bool {
         self.unit.get().is_none() && self.unit.set(unit.to_owned()).is_ok()
     }
 }
 
 impl StepRun {
     /// A step that is about to run.
-    pub fn new(plan: &Arc<Plan>, index: usize, shared: &Arc<Shared>) -> Self {
+    pub fn new(plan: &Arc<Plan>, index: usize, race: &Arc<RaceState>) -> Self {
         let mut tasks: Vec<TaskRun> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {
             match tasks.iter_mut().find(|task| task.index == allocation.task) {
@@ -60,10 +77,10 @@ impl StepRun {
             }
         }
         let completed = AtomicBool::new(false);
-        Self { plan: Arc::clone(plan), index, tasks, completed, shared: Arc::clone(shared) }
+        Self { plan: Arc::clone(plan), index, tasks, completed, race: Arc::clone(race) }
     }
 
-    /// Its position in the plan.
+    /// Position of the step in the plan.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -83,16 +100,15 @@ impl StepRun {
         &self.tasks
     }
 
-    /// A task of the step by its position in the plan.
+    /// A task of the step, by its position in the plan.
     pub fn task(&self, index: u32) -> Option<(&TaskRun, &PlannedTask)> {
         let run = self.tasks.iter().find(|run| run.index == index)?;
         Some((run, &self.plan.tasks[index as usize]))
     }
 
-    /// The clients that one of `workers` workers runs. Clients are assigned round-robin, so that few clients use as many
-    /// cores as they can.
-    pub fn clients_of(&self, worker: usize, workers: usize) -> impl Iterator<Item = &ClientAllocation> {
-        dealt(self.step(), worker, workers)
+    /// The clients of the step that a worker runs.
+    pub fn clients_of(&self, worker: WorkerIndex) -> impl Iterator<Item = &ClientAllocation> {
+        self.step().client_allocations.iter().filter(move |row| worker.runs(row.client))
     }
 
     /// Whether another task has completed the step.
@@ -100,7 +116,7 @@ impl StepRun {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Takes down that one client has ended a task, which may complete the step.
+    /// Records that a client has ended a task, which may complete the step.
     pub fn client_ended(&self, task: &TaskRun) {
         let last = task.remaining.fetch_sub(1, Ordering::AcqRel) == 1;
         let completes = match self.step().completed_by {
@@ -110,28 +126,24 @@ impl StepRun {
         };
         if last && completes {
             self.completed.store(true, Ordering::Relaxed);
-            self.shared.wake_all();
+            self.race.wake_all();
         }
     }
 }
 
-/// The clients of a step that one of `workers` workers runs.
-fn dealt(step: &Step, worker: usize, workers: usize) -> impl Iterator<Item = &ClientAllocation> {
-    step.client_allocations.iter().filter(move |row| row.client as usize % workers == worker)
-}
-
 #[cfg(test)]
 mod tests {
-    use pacenote_plan::{ClientAllocation, Step};
-
     use super::*;
 
     #[test]
-    fn few_clients_are_dealt_out_over_all_threads() {
-        let row = |client| ClientAllocation { client, allocations: Vec::new() };
-        let step =
-            Step { name: "s".into(), client_allocations: vec![row(0), row(1), row(5)], completed_by: None };
-        let of = |worker| dealt(&step, worker, 4).map(|row| row.client).collect::<Vec<_>>();
-        assert_eq!([of(0), of(1), of(2), of(3)], [vec![0], vec![1, 5], vec![], vec![]]);
+    fn few_clients_are_spread_over_all_workers() {
+        let clients_of = |index| {
+            let worker = WorkerIndex { index, workers: 4 };
+            [0, 1, 5].into_iter().filter(|client| worker.runs(*client)).collect::<Vec<u32>>()
+        };
+        assert_eq!(
+            [clients_of(0), clients_of(1), clients_of(2), clients_of(3)],
+            [vec![0], vec![1, 5], vec![], vec![]]
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pacenote_driver::{Event, Race};
+use pacenote_driver::{Race, RaceEvent};
 use pacenote_plan::Plan;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::lane::Lane;
 #[serde(rename_all = "snake_case")]
 enum Message<'a> {
     TaskFinished(&'a pacenote_driver::TaskResult),
-    Finished(&'a pacenote_driver::Summary),
+    Finished(&'a pacenote_driver::RaceSummary),
 }
 
 /// A running race. Ends with its last reference: what is under way is then dropped.
@@ -57,10 +57,10 @@ impl Driver {
         let patience = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
         let race = self.race()?;
         let events = py.detach(|| race.wait(patience));
-        let text = |event: &Event| {
+        let text = |event: &RaceEvent| {
             serde_json::to_string(&match event {
-                Event::TaskFinished(result) => Message::TaskFinished(result),
-                Event::Finished(summary) => Message::Finished(summary),
+                RaceEvent::TaskFinished(result) => Message::TaskFinished(result),
+                RaceEvent::Finished(summary) => Message::Finished(summary),
             })
         };
         events.iter().map(|event| text(event).map_err(core_error)).collect()

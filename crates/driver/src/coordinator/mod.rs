@@ -1,162 +1,241 @@
-//! The control thread: sends the workers from step to step.
+//! The coordinator: the thread that moves the workers from step to step and, in the end, sums up the race.
+//!
+//! Beside it stand the worker pool and the collector, which it starts and joins. Nothing here sends a request or runs
+//! while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
 //! | --- | --- | --- |
-//! | preparing | every worker is ready: clients connected, sources built; Python too, where a task needs it | running; an error ends the race |
+//! | preparing | every worker is ready: clients are connected, sources are built; Python is ready too, where a task needs it | running; an error ends the race |
 //! | running | every worker is done: its last client has ended | preparing the next step |
-//! | stopping | the race was stopped or aborted: workers end the present step early | no further step |
+//! | stopping | the race was stopped or aborted: workers end the current step early | no further step |
 
-pub mod collect;
+pub mod collector;
+pub mod pool;
+pub mod threads;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
 
-use pacenote_plan::Plan;
-use pacenote_record::{Delivery, Outgoing};
-use tokio::sync::mpsc::UnboundedSender;
+use pacenote_record::{Collector, Delivery};
 
+use crate::coordinator::collector::{CollectorSummary, collect};
+use crate::coordinator::pool::WorkerPool;
+use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
+use crate::health::cpu::{PeakLoad, process_cpu_ns};
 use crate::operation::bulk::DataFiles;
-use crate::python::Lane;
-use crate::shared::{Shared, StopLevel, lock};
+use crate::race_state::StopLevel;
 use crate::step::StepRun;
-use crate::summary::ThreadSummary;
-use crate::worker::thread::{Order, Report};
+use crate::summary::{RaceSummary, ThreadSummary};
+use crate::worker::thread::{WorkerCommand, WorkerContext};
 
-/// What the names of all threads begin with.
-pub const THREADS: &str = "pacenote-";
-
-/// How long to wait for a report before looking whether the workers still live.
-const LOOK_AROUND: Duration = Duration::from_millis(500);
-
-/// The workers, seen from the control thread.
+/// Runs a race: see the module documentation.
 #[derive(Debug)]
-pub struct Crew {
-    /// A way to each worker.
-    pub orders: Vec<UnboundedSender<Order>>,
-    /// Their answers.
-    pub reports: Receiver<Report>,
-    /// Their threads, and that of Python's requests. None ends before the race does.
-    pub threads: Vec<JoinHandle<Result<ThreadSummary, DriveError>>>,
-    /// Python's hand in the race, if the plan asks for one.
-    pub lane: Option<Arc<Lane>>,
+pub struct Coordinator {
+    /// The threads that it moves from step to step.
+    pub pool: WorkerPool,
+    /// What it shares with the workers.
+    pub context: WorkerContext,
 }
 
-impl Crew {
-    /// Runs all steps of a plan.
-    ///
-    /// # Errors
-    ///
-    /// When a step could not be prepared, or a worker died.
-    pub fn run(&self, plan: &Arc<Plan>, shared: &Arc<Shared>, outgoing: &Outgoing) -> Result<(), DriveError> {
+impl Coordinator {
+    /// Runs all steps of the plan, then ends all threads and sums up. `deliveries` of the recorders go to `collector`.
+    pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
+        let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
+        let (race, buffers) = (Arc::clone(&self.context.race), self.context.outgoing.spare());
+        let shared = Arc::clone(&race);
+        let collecting = spawn("collect", move || {
+            let started = Instant::now();
+            let summary = collect(collector, &deliveries, &buffers, &shared);
+            (summary, ThreadSummary::of_current_thread("collect", started, PeakLoad::default()))
+        });
+        let mut error = if collecting.is_ok() { self.run_steps().err() } else { None };
+        let stopped = race.stop_level() != StopLevel::Run && race.aborted().is_none();
+        if let Some(error) = &error {
+            race.abort(error.to_string());
+            race.stop(StopLevel::Abandon);
+        }
+        let (mut threads, died) = self.shutdown();
+        if matches!(error, None | Some(DriveError::ThreadDied(_))) {
+            // The panic of a thread says more than that it did not reply.
+            error = died.or(error);
+        }
+        let mut collected = CollectorSummary::default();
+        match collecting.and_then(join) {
+            Ok((summary, thread)) => {
+                threads.push(thread);
+                collected = summary;
+                error = error.or_else(|| collected.failure.take().map(DriveError::from));
+            }
+            Err(failed) => drop(error.get_or_insert(failed)),
+        }
+        threads.push(ThreadSummary::of_current_thread("control", started, PeakLoad::default()));
+        RaceSummary {
+            threads,
+            process_cpu_s: process_cpu_ns().saturating_sub(cpu_before_ns) as f64 / 1e9,
+            machine: collected.host,
+            clock: collected.clock,
+            contradictions: collected.contradictions,
+            samples: collected.samples,
+            wall_s: race.elapsed_ns(Instant::now()) as f64 / 1e9,
+            stopped,
+            aborted: race.aborted(),
+            error: error.map(|error| error.to_string()),
+        }
+    }
+
+    /// Ends all threads but the collector, which ends when the last sender of recordings is dropped: here.
+    fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
+        if let Some(lane) = &self.context.lane {
+            lane.quit();
+        }
+        self.pool.shutdown()
+    }
+
+    fn run_steps(&self) -> Result<(), DriveError> {
+        let WorkerContext { plan, race, .. } = &self.context;
         for index in 0..plan.steps.len() {
-            if shared.stop_level() != StopLevel::Run {
+            if race.stop_level() != StopLevel::Run {
                 break;
             }
-            self.run_step(&Arc::new(StepRun::new(plan, index, shared)), shared, outgoing)?;
-            shared.progress().step = index + 1;
+            self.run_step(&Arc::new(StepRun::new(plan, index, race)))?;
+            race.progress().completed = index + 1;
         }
         Ok(())
     }
 
-    fn run_step(&self, step: &Arc<StepRun>, shared: &Shared, outgoing: &Outgoing) -> Result<(), DriveError> {
+    fn run_step(&self, step: &Arc<StepRun>) -> Result<(), DriveError> {
+        let WorkerContext { race, lane, outgoing, .. } = &self.context;
         let mut files = DataFiles::default();
         for run in step.tasks() {
             files.open(&step.plan().tasks[run.index as usize])?;
         }
         let files = Arc::new(files);
-        let lane = self.lane.as_ref().filter(|lane| lane.open_step(step));
-        self.tell_all(|| Order::Prepare(Arc::clone(step), Arc::clone(&files)))?;
-        self.hear_all(|report| match report {
-            Report::Ready(result) => result,
-            Report::Done => Ok(()),
-        })?;
+        let lane = lane.as_ref().filter(|lane| lane.open_step(step));
+        self.pool.broadcast(|| WorkerCommand::Prepare(Arc::clone(step), Arc::clone(&files)))?;
+        self.pool.wait_all()?;
         if let Some(lane) = lane
-            && !lane.await_prepared(shared)?
+            && !lane.await_prepared(race)?
         {
             return Ok(());
         }
         let now = Instant::now();
-        lock(&shared.began).get_or_insert(now);
-        let started_ns = shared.elapsed_ns(now);
+        race.start_clock(now);
+        let started_ns = race.elapsed_ns(now);
         for run in step.tasks() {
-            let threads = self.threads_of(step, run.index);
+            let threads = self.pool.workers_of(step, run.index);
             outgoing.send(Delivery::Begin { task: run.index, threads, started_ns });
         }
         if let Some(lane) = lane {
             lane.begin_step();
         }
-        self.tell_all(|| Order::Start)?;
-        self.hear_all(|_| Ok(()))?;
+        self.pool.broadcast(|| WorkerCommand::Start)?;
+        self.pool.wait_all()?;
         if let Some(lane) = lane {
             lane.finish_step(step);
         }
         Ok(())
     }
-
-    /// How many workers have clients of a task.
-    fn threads_of(&self, step: &StepRun, task: u32) -> u32 {
-        let workers = self.orders.len();
-        let has = |worker: &usize| {
-            step.clients_of(*worker, workers)
-                .any(|slot| slot.allocations.iter().any(|share| share.task == task))
-        };
-        u32::try_from((0..workers).filter(has).count()).unwrap_or(u32::MAX)
-    }
-
-    fn tell_all(&self, order: impl Fn() -> Order) -> Result<(), DriveError> {
-        for worker in &self.orders {
-            worker.send(order()).map_err(|_| DriveError::ThreadDied("a worker takes no orders".into()))?;
-        }
-        Ok(())
-    }
-
-    /// Waits for one report of each worker; all are heard before the first error is returned.
-    fn hear_all(&self, judge: impl Fn(Report) -> Result<(), DriveError>) -> Result<(), DriveError> {
-        let mut result = Ok(());
-        let mut missing = self.orders.len();
-        while missing > 0 {
-            match self.reports.recv_timeout(LOOK_AROUND) {
-                Ok(report) => {
-                    missing -= 1;
-                    result = result.and(judge(report));
-                }
-                Err(RecvTimeoutError::Timeout) if !self.threads.iter().any(JoinHandle::is_finished) => {}
-                Err(_) => return result.and(Err(DriveError::ThreadDied("a worker gave no answer".into()))),
-            }
-        }
-        result
-    }
-
-    /// Sends the workers home and hears what they used, and how the first of those that died did.
-    pub fn dismiss(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
-        for worker in &self.orders {
-            // A worker that died is found out below.
-            let _ = worker.send(Order::Quit);
-        }
-        let (mut summaries, mut died) = (Vec::new(), None);
-        for thread in self.threads {
-            match join(thread).flatten() {
-                Ok(summary) => summaries.push(summary),
-                Err(error) => drop(died.get_or_insert(error)),
-            }
-        }
-        (summaries, died)
-    }
 }
 
-/// Waits for a thread to end; tells its panic if that is how it ended.
-///
-/// # Errors
-///
-/// When it panicked.
-pub fn join<T>(thread: JoinHandle<T>) -> Result<T, DriveError> {
-    let name = thread.thread().name().map_or("a thread", |name| name.trim_start_matches(THREADS)).to_owned();
-    thread.join().map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().copied();
-        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        DriveError::ThreadDied(format!("{name} panicked: {}", text.unwrap_or("it did not say why")))
-    })
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use pacenote_plan::Plan;
+    use pacenote_record::{EndedBy, Outgoing};
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+    use crate::coordinator::collector::{keep, task_infos};
+    use crate::coordinator::threads::run_thread;
+    use crate::race_state::{RaceEvent, RaceState};
+    use crate::transport::{Route, SystemRoots};
+    use crate::worker::thread::WorkerReply;
+
+    /// A client that sleeps for a moment, and then so long that only the end of the race wakes it.
+    fn plan(port: u16) -> Arc<Plan> {
+        let task = |name: &str, seconds: f64| {
+            json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,
+                "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops",
+                "bound": {"kind": "iterations", "warmup": 0, "measured": 3}, "tolerates_errors": false,
+                "work": {"kind": "sleep", "seconds": seconds}})
+        };
+        let step = |task: u32| -> Value {
+            json!({"name": format!("step {task}"), "completed_by": null,
+                "slots": [{"client": 0, "allocations": [{"task": task, "client": 0}]}]})
+        };
+        let host = json!({"scheme": "http", "host": "127.0.0.1", "port": port, "path": "", "proxy": null});
+        let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+            "verify_host": true, "server_name": null});
+        let plan = json!({"version": 3, "race_id": "r", "seed": 1, "others": [],
+            "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
+            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all"},
+            "tasks": [task("short", 0.001), task("long", 600.0)], "steps": [step(0), step(1)]});
+        Arc::new(Plan::from_json(&plan.to_string()).unwrap())
+    }
+
+    /// A worker without clients that panics when the second step starts.
+    async fn panicking_worker(
+        mut commands: UnboundedReceiver<WorkerCommand>,
+        replies: Sender<WorkerReply>,
+    ) -> PeakLoad {
+        for step in 0.. {
+            let Some(WorkerCommand::Prepare(..)) = commands.recv().await else { break };
+            replies.send(WorkerReply::Ready(Ok(()))).unwrap();
+            let Some(WorkerCommand::Start) = commands.recv().await else { break };
+            assert!(step < 1, "a defect in step {step}");
+            replies.send(WorkerReply::Done).unwrap();
+        }
+        PeakLoad::default()
+    }
+
+    #[test]
+    fn a_panicking_worker_ends_the_race_whose_results_so_far_are_kept() {
+        let (folder, listener) = (tempfile::tempdir().unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
+        let plan = plan(listener.local_addr().unwrap().port());
+        let race = Arc::new(RaceState::new(2, 2));
+        let (sender, deliveries) = channel();
+        let context = WorkerContext {
+            routes: Route::to_all(&plan.target, &mut SystemRoots::default()).unwrap(),
+            lane: None,
+            race: Arc::clone(&race),
+            outgoing: Outgoing::new(sender, keep(plan.driver.samples)),
+            plan: Arc::clone(&plan),
+        };
+        let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();
+        // The second of two workers; the first has the only client.
+        let ((commands, receiver), (reply_sender, replies)) = (unbounded_channel(), channel());
+        pool.commands.push(commands);
+        let first = std::mem::replace(&mut pool.replies, replies);
+        let forward = reply_sender.clone();
+        let forwarding = spawn("forward", move || first.iter().for_each(|reply| drop(forward.send(reply))));
+        let body = move || run_thread("drive-1", panicking_worker(receiver, reply_sender));
+        pool.threads.push(spawn("drive-1", body).unwrap());
+        let collector = Collector::new(folder.path(), task_infos(&plan)).unwrap();
+
+        let summary = Coordinator { pool, context }.run(collector, deliveries);
+
+        join(forwarding.unwrap()).unwrap();
+        let reason = "a driver thread ended unexpectedly: drive-1 panicked: a defect in step 1";
+        assert_eq!((summary.error.as_deref(), summary.stopped), (Some(reason), false));
+        let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
+        assert_eq!(names, ["drive-0", "collect", "control"]);
+        let ended: Vec<(String, u64, EndedBy)> = race
+            .wait_for_events(Duration::ZERO)
+            .into_iter()
+            .filter_map(|event| match event {
+                RaceEvent::TaskFinished(end) => Some((end.task, end.accounting.succeeded, end.ended_by)),
+                RaceEvent::Finished(_) => None,
+            })
+            .collect();
+        let (short, long) =
+            (("short".to_owned(), 3, EndedBy::Iterations), ("long".to_owned(), 0, EndedBy::Aborted));
+        assert_eq!(ended, [short, long]);
+        assert_eq!((summary.samples, summary.contradictions.len()), (3, 0));
+    }
 }

@@ -1,8 +1,8 @@
-//! Are the clocks to be trusted? Judged from readings of three of them, a few times a second.
+//! Whether the clocks can be trusted, from readings of three of them a few times a second.
 //!
-//! The race is timed with the monotonic clock, which nobody can set. A step of the wall clock shows as a change of the
-//! difference between the two (slewing by NTP changes both alike), a machine that was suspended as a change between the
-//! monotonic clock, which stood still, and the one that did not.
+//! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference between
+//! the two (slewing by NTP affects both), and a suspended machine changes the difference between the monotonic clock, which
+//! stands still meanwhile, and the boot-time clock, which does not.
 
 use std::fs;
 use std::time::Instant;
@@ -10,81 +10,82 @@ use std::time::Instant;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
-/// Smaller differences are no steps: a reading may be interrupted between its clocks.
-const SMALLEST_NS: i64 = 100_000_000;
+/// Smaller differences are not steps, because a thread may be interrupted while it reads the clocks.
+const MIN_STEP_NS: i64 = 100_000_000;
 
-/// Steps that are told; there may be one every second.
-const MOST_STEPS: usize = 32;
+/// Limit of recorded steps, since a broken clock may step every second.
+const MAX_STEPS: usize = 32;
 
-/// How often a reading that took long is taken again.
-const PATIENCE: u32 = 10;
+/// How often an interrupted reading is repeated.
+const MAX_RETRIES: u32 = 10;
 
-/// Readings of which the cost of one is told.
-const TRIES: u32 = 1000;
+/// Readings over which the cost of one is averaged.
+const COST_READINGS: u32 = 1000;
 
-const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+/// Where the kernel names its clock source.
+const SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// What the clocks said at one moment, nanoseconds.
+/// The three clocks at one instant, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
-    /// Since some moment of the past; stands still while the machine is suspended.
+pub struct ClockReading {
+    /// Since an arbitrary instant; stands still while the machine is suspended.
     pub monotonic: i64,
     /// Since 1970.
     pub realtime: i64,
-    /// As the monotonic one, but never stands still.
+    /// Like `monotonic`, but includes suspension.
     pub boottime: i64,
 }
 
-/// A jump of the wall clock.
+/// A step of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClockStep {
-    /// When it was seen, seconds since the driver started.
+    /// When it was noticed, seconds since the driver started.
     pub at_s: f64,
-    /// Forward, or backward if negative; seconds.
+    /// By how much, seconds; negative if backward.
     pub by_s: f64,
 }
 
-/// What is known of the clocks when the race is over.
+/// What is known about the clocks at the end of a race.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClockHealth {
-    /// What the system counted time with, at the beginning and, if that changed, at the end; empty when unknown.
+    /// The kernel's clock source at the beginning and, if it has changed, at the end; empty if unknown.
     pub sources: Vec<String>,
-    /// The smallest step of the monotonic clock as the system states it.
+    /// Resolution of the monotonic clock according to the system, nanoseconds.
     pub resolution_ns: u64,
-    /// What one reading costs: the mean of a thousand, before the race.
+    /// Cost of one reading, nanoseconds: the mean of a thousand before the race.
     pub read_ns: f64,
-    /// How many of those were before their predecessor.
+    /// How many of those readings were earlier than their predecessor.
     pub backward: u32,
-    /// Jumps of the wall clock of 0.1 s and more; the first 32.
+    /// Steps of the wall clock of 0.1 s and more; the first 32.
     pub steps: Vec<ClockStep>,
-    /// How long the machine was suspended.
+    /// How long the machine was suspended, seconds.
     pub suspended_s: f64,
 }
 
-/// Watches the clocks while the race runs.
+/// Compares readings of the clocks while the race runs.
 #[derive(Debug)]
-pub struct ClockWatch {
-    began: Reading,
-    /// After the last step.
-    known: Reading,
+pub struct ClockMonitor {
+    first: ClockReading,
+    /// The reading after the last step or suspension.
+    reference: ClockReading,
     health: ClockHealth,
 }
 
-impl Reading {
-    /// Now. A thread that is interrupted between the clocks would see a step; it tries again.
-    pub fn take() -> Self {
-        let mut reading = Self::at_once();
-        for _ in 0..PATIENCE {
-            let (again, later) = (Self::at_once(), reading.monotonic);
-            if again.monotonic - later < SMALLEST_NS / 100 {
+impl ClockReading {
+    /// Reads the clocks. If the thread is interrupted between them, which would look like a step, it reads them again.
+    pub fn read() -> Self {
+        let mut reading = Self::read_once();
+        for _ in 0..MAX_RETRIES {
+            let (next, previous) = (Self::read_once(), reading.monotonic);
+            if next.monotonic - previous < MIN_STEP_NS / 100 {
                 break;
             }
-            reading = again;
+            reading = next;
         }
         reading
     }
 
-    fn at_once() -> Self {
+    fn read_once() -> Self {
         Self {
             monotonic: ns(clock_gettime(ClockId::Monotonic)),
             realtime: ns(clock_gettime(ClockId::Realtime)),
@@ -93,42 +94,42 @@ impl Reading {
     }
 }
 
-impl ClockWatch {
-    /// Begins, with what one can know of the clocks beforehand.
+impl ClockMonitor {
+    /// Starts with what is known about the clocks before the race.
     pub fn start() -> Self {
         let sources = source().into_iter().collect();
-        let (read_ns, backward) = cost();
+        let (read_ns, backward) = reading_cost();
         let resolution_ns = u64::try_from(ns(clock_getres(ClockId::Monotonic))).unwrap_or(0);
         let health = ClockHealth { sources, resolution_ns, read_ns, backward, ..ClockHealth::default() };
-        Self::from(Reading::take(), health)
+        Self::from(ClockReading::read(), health)
     }
 
-    fn from(began: Reading, health: ClockHealth) -> Self {
-        Self { began, known: began, health }
+    fn from(first: ClockReading, health: ClockHealth) -> Self {
+        Self { first, reference: first, health }
     }
 
-    /// Compares a reading with those before.
-    pub fn note(&mut self, now: Reading) {
-        let passed = now.monotonic - self.known.monotonic;
-        let suspended = now.boottime - self.known.boottime - passed;
-        // While the machine is suspended the wall clock rightly goes on.
-        let stepped = now.realtime - self.known.realtime - passed - suspended.max(0);
-        if suspended >= SMALLEST_NS {
+    /// Compares a reading with those before it.
+    pub fn record(&mut self, now: ClockReading) {
+        let passed = now.monotonic - self.reference.monotonic;
+        let suspended = now.boottime - self.reference.boottime - passed;
+        // The wall clock goes on while the machine is suspended; that is not a step.
+        let stepped = now.realtime - self.reference.realtime - passed - suspended.max(0);
+        if suspended >= MIN_STEP_NS {
             self.health.suspended_s += seconds(suspended);
         }
-        if stepped.abs() >= SMALLEST_NS && self.health.steps.len() < MOST_STEPS {
-            let at_s = seconds(now.monotonic - self.began.monotonic);
+        if stepped.abs() >= MIN_STEP_NS && self.health.steps.len() < MAX_STEPS {
+            let at_s = seconds(now.monotonic - self.first.monotonic);
             self.health.steps.push(ClockStep { at_s, by_s: seconds(stepped) });
         }
-        // Small differences stay, and make a step when they add up to one.
-        if suspended >= SMALLEST_NS || stepped.abs() >= SMALLEST_NS {
-            self.known = now;
+        // The reference stays after smaller differences, so that they add up to a step.
+        if suspended >= MIN_STEP_NS || stepped.abs() >= MIN_STEP_NS {
+            self.reference = now;
         }
     }
 
-    /// Ends.
+    /// Ends with a last reading.
     pub fn end(mut self) -> ClockHealth {
-        self.note(Reading::take());
+        self.record(ClockReading::read());
         self.ended_with(source())
     }
 
@@ -140,20 +141,20 @@ impl ClockWatch {
 }
 
 fn source() -> Option<String> {
-    let name = fs::read_to_string(SOURCE).ok()?;
+    let name = fs::read_to_string(SOURCE_FILE).ok()?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// What a reading costs in nanoseconds, and how many were before their predecessor.
-fn cost() -> (f64, u32) {
-    let began = Instant::now();
+/// The cost of a reading in nanoseconds, and how many readings were earlier than their predecessor.
+fn reading_cost() -> (f64, u32) {
+    let started = Instant::now();
     let (mut last, mut backward) = (clock_gettime(ClockId::Monotonic), 0);
-    for _ in 1..TRIES {
+    for _ in 1..COST_READINGS {
         let now = clock_gettime(ClockId::Monotonic);
         backward += u32::from(ns(now) < ns(last));
         last = now;
     }
-    (began.elapsed().as_nanos() as f64 / f64::from(TRIES), backward)
+    (started.elapsed().as_nanos() as f64 / f64::from(COST_READINGS), backward)
 }
 
 fn ns(time: Timespec) -> i64 {
@@ -170,36 +171,36 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// So long after a beginning, with a wall clock that is so much off and so much sleep before.
-    fn reading(after_ms: i64, off_ms: i64, slept_ms: i64) -> Reading {
+    /// A reading `after_ms` after the first, with a wall clock that is `off_ms` ahead, and `slept_ms` of suspension before.
+    fn reading(after_ms: i64, off_ms: i64, slept_ms: i64) -> ClockReading {
         let (monotonic, slept) = ((5_000 + after_ms) * MS, slept_ms * MS);
-        Reading {
+        ClockReading {
             monotonic,
             realtime: 1_700_000_000_000 * MS + monotonic + slept + off_ms * MS,
             boottime: monotonic + slept + 77 * MS,
         }
     }
 
-    fn watch(readings: &[Reading]) -> ClockHealth {
-        let mut watch = ClockWatch::from(reading(0, 0, 0), ClockHealth::default());
+    fn health_of(readings: &[ClockReading]) -> ClockHealth {
+        let mut monitor = ClockMonitor::from(reading(0, 0, 0), ClockHealth::default());
         for now in readings {
-            watch.note(*now);
+            monitor.record(*now);
         }
-        watch.ended_with(None)
+        monitor.ended_with(None)
     }
 
-    fn steps(readings: &[Reading]) -> Vec<(f64, f64)> {
-        watch(readings).steps.iter().map(|step| (step.at_s, step.by_s)).collect()
+    fn steps(readings: &[ClockReading]) -> Vec<(f64, f64)> {
+        health_of(readings).steps.iter().map(|step| (step.at_s, step.by_s)).collect()
     }
 
     #[test]
-    fn clocks_that_agree_have_no_steps_however_long_it_takes() {
-        let calm = watch(&[reading(500, 0, 0), reading(86_400_000, 99, 0), reading(86_400_500, -99, 0)]);
+    fn clocks_that_agree_have_no_steps_even_over_a_day() {
+        let calm = health_of(&[reading(500, 0, 0), reading(86_400_000, 99, 0), reading(86_400_500, -99, 0)]);
         assert_eq!((calm.steps, calm.suspended_s), (vec![], 0.0));
     }
 
     #[test]
-    fn a_wall_clock_that_is_set_is_told_with_when_and_how_much() {
+    fn a_step_of_the_wall_clock_is_recorded_with_its_time_and_size() {
         let set = [reading(500, 0, 0), reading(1000, 3_600_000, 0), reading(1500, 3_600_000, 0)];
         assert_eq!(steps(&set), [(1.0, 3600.0)]);
         let back = [reading(500, -250, 0), reading(1000, -250, 0), reading(2000, 0, 0)];
@@ -207,40 +208,41 @@ mod tests {
     }
 
     #[test]
-    fn small_differences_that_add_up_are_a_step() {
-        let drifting: Vec<Reading> = (1..=25).map(|number| reading(number * 500, number * 10, 0)).collect();
+    fn small_differences_add_up_to_a_step() {
+        let drifting: Vec<ClockReading> =
+            (1..=25).map(|number| reading(number * 500, number * 10, 0)).collect();
         assert_eq!(steps(&drifting), [(5.0, 0.1), (10.0, 0.1)]);
     }
 
     #[test]
-    fn sleep_is_told_and_is_no_step_of_the_wall_clock() {
-        let slept = watch(&[reading(500, 0, 0), reading(1000, 0, 60_000), reading(1500, 0, 90_000)]);
+    fn suspension_is_recorded_and_is_not_a_step_of_the_wall_clock() {
+        let slept = health_of(&[reading(500, 0, 0), reading(1000, 0, 60_000), reading(1500, 0, 90_000)]);
         assert_eq!((slept.steps, slept.suspended_s), (vec![], 90.0));
-        let both = watch(&[reading(500, 2_000, 60_000)]);
+        let both = health_of(&[reading(500, 2_000, 60_000)]);
         assert_eq!((both.steps[0].by_s, both.suspended_s), (2.0, 60.0));
     }
 
     #[test]
-    fn a_clock_that_is_set_for_ever_fills_no_memory() {
-        let restless: Vec<Reading> =
+    fn the_number_of_recorded_steps_is_limited() {
+        let restless: Vec<ClockReading> =
             (0..1000).map(|number| reading(number * 500, (number % 2) * 1000, 0)).collect();
-        assert_eq!(steps(&restless).len(), MOST_STEPS);
+        assert_eq!(steps(&restless).len(), MAX_STEPS);
     }
 
     #[test]
     fn the_clocks_of_this_machine_are_described() {
-        let mut watch = ClockWatch::start();
-        watch.note(Reading::take());
-        let health = watch.end();
+        let mut monitor = ClockMonitor::start();
+        monitor.record(ClockReading::read());
+        let health = monitor.end();
         assert!(health.read_ns > 0.0 && health.resolution_ns > 0, "{health:?}");
         assert_eq!(health.backward, 0);
     }
 
     #[test]
-    fn a_source_that_was_changed_meanwhile_is_told_with_the_first() {
+    fn a_clock_source_that_changes_is_recorded_with_the_first_one() {
         let with = |end: &str| {
             let health = ClockHealth { sources: vec!["tsc".into()], ..ClockHealth::default() };
-            ClockWatch::from(reading(0, 0, 0), health).ended_with(Some(end.into())).sources
+            ClockMonitor::from(reading(0, 0, 0), health).ended_with(Some(end.into())).sources
         };
         assert_eq!((with("tsc"), with("hpet")), (vec!["tsc".into()], vec!["tsc".to_owned(), "hpet".into()]));
     }

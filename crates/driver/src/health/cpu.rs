@@ -1,8 +1,8 @@
-//! What a thread used, and how long it had to wait for a core.
+//! CPU time of a thread, and how long it waited for a core.
 //!
-//! A thread that is ready to run and does not run reads replies late: whatever service time it measures then holds its
-//! own waiting. The system counts how long, and how often it ran (`/proc/thread-self/schedstat`); both are read when a
-//! step begins and when it ends, never between.
+//! A thread that is ready to run and has no core reads responses late: the service times that it measures then include
+//! its own wait. The kernel counts how long a thread waited and how often it ran (`/proc/thread-self/schedstat`); both
+//! are read when a step begins and when it ends, never between.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,92 +11,92 @@ use pacenote_record::Sample;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use crate::shared::nanos;
+use crate::units::nanos;
 
-/// A step shorter than this says little about a thread.
-const SHORTEST: Duration = Duration::from_secs(1);
+/// A shorter step says little about a thread.
+const MIN_STEP: Duration = Duration::from_secs(1);
 
-/// Fewer operations of a task than these say little about it.
-const FEWEST: u64 = 100;
+/// Fewer operations say little about a task.
+const MIN_OPERATIONS: u64 = 100;
 
-/// The step in which a thread was busiest. Idle steps would average a saturated one away.
+/// The step in which a thread was busiest. A mean over all steps would hide a saturated one behind idle ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Busiest {
+pub struct BusiestStep {
     /// Name of the step.
     pub step: String,
     /// CPU time / wall time.
     pub share: f64,
 }
 
-/// The task whose service times hold most of a thread's waiting for a core.
+/// The task whose service times were affected most by a thread's wait for a core.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Delayed {
+pub struct DelayedTask {
     /// Name of the step.
     pub step: String,
     /// Name of the task.
     pub task: String,
-    /// How long the thread waited for a core each time that it had something to do, milliseconds, mean.
+    /// Mean wait for a core each time the thread became ready to run, milliseconds.
     pub wait_ms: f64,
-    /// Service time of the thread's successes in the task, milliseconds, mean.
+    /// Mean service time of the thread's successes in the task, milliseconds.
     pub service_ms: f64,
-    /// The one / the other.
+    /// `wait_ms / service_ms`.
     pub share: f64,
-    /// All the thread's waiting / wall time of the step.
+    /// Total wait of the thread / wall time of the step.
     pub share_of_step: f64,
 }
 
-/// What a thread went through, step by step; the worst of each is kept.
+/// The highest load of a thread over all steps.
 #[derive(Debug, Default)]
-pub struct Usage {
-    /// Where it was busiest; `None` when no step lasted a second.
-    pub busiest: Option<Busiest>,
-    /// Where it was delayed most; `None` when no task of such a step had a hundred successes here, or the system does
-    /// not say.
-    pub delayed: Option<Delayed>,
+pub struct PeakLoad {
+    /// The step in which it was busiest; `None` if no step lasted a second.
+    pub busiest: Option<BusiestStep>,
+    /// The task in which it was delayed most; `None` if no task of such a step had a hundred successes on this thread, or
+    /// where the system does not count the wait.
+    pub delayed: Option<DelayedTask>,
 }
 
-/// What a thread carried out of a task in a step.
+/// Successes of one task on one thread in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Served {
+pub struct ServiceTotals {
     /// Position of the task in the plan.
     pub task: u32,
-    /// Successes.
+    /// Number of successes.
     pub operations: u64,
-    /// Their service times together.
+    /// Sum of their service times, nanoseconds.
     pub service_ns: u64,
 }
 
-/// Waiting for a core, since the thread began.
+/// The kernel's counters of a thread's wait for a core, since the thread started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunQueue {
-    /// Ready to run, but not running.
+pub struct RunQueueStats {
+    /// Time in which it was ready to run but had no core, nanoseconds.
     pub wait_ns: u64,
     /// How often it ran.
     pub runs: u64,
 }
 
-/// What the calling thread uses from now on.
+/// Measures what the calling thread uses from now on.
 #[derive(Debug)]
-pub struct Meter {
-    began: Instant,
+pub struct CpuMeter {
+    started: Instant,
     cpu_ns: u64,
-    queue: Option<RunQueue>,
+    queue: Option<RunQueueStats>,
 }
 
-/// What it used.
+/// What a thread used in an interval.
 #[derive(Debug, Clone, Copy)]
-pub struct Spent {
-    /// By the clock.
+pub struct CpuUsage {
+    /// Length of the interval.
     pub wall: Duration,
-    /// On a core.
+    /// CPU time, nanoseconds, without what a spin wait used while the thread was idle.
     pub cpu_ns: u64,
-    /// For a core; `None` where the system does not say.
-    pub queue: Option<RunQueue>,
+    /// The wait for a core; `None` where the system does not count it.
+    pub queue: Option<RunQueueStats>,
 }
 
-impl Served {
+impl ServiceTotals {
     /// Adds an operation that has ended.
-    pub fn note(&mut self, sample: &Sample) {
+    pub fn record(&mut self, sample: &Sample) {
         if sample.success {
             self.operations += 1;
             self.service_ns += sample.service_ns();
@@ -104,13 +104,13 @@ impl Served {
     }
 }
 
-impl RunQueue {
-    /// Of the calling thread; `None` where the system does not say.
+impl RunQueueStats {
+    /// The counters of the calling thread; `None` where the system does not keep them.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
     }
 
-    /// The text is `CPU-TIME WAITING RUNS`; a kernel without these counters writes zeros, or nothing.
+    /// The format is `CPU-TIME WAIT RUNS`; a kernel without these counters writes zeros or an empty file.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.split_ascii_whitespace().skip(1).map(str::parse);
         let (wait_ns, runs) = (fields.next()?.ok()?, fields.next()?.ok()?);
@@ -125,43 +125,52 @@ impl RunQueue {
     }
 }
 
-impl Meter {
-    /// Starts at 0.
+impl CpuMeter {
+    /// Starts measuring.
     pub fn start() -> Self {
-        let queue = RunQueue::read();
-        Self { began: Instant::now(), cpu_ns: thread_cpu_ns(), queue }
+        let queue = RunQueueStats::read();
+        Self { started: Instant::now(), cpu_ns: thread_cpu_ns(), queue }
     }
 
-    /// What was used by now. So much of the CPU time went into watching the clock and would have been there for work.
-    pub fn read(&self, watched_ns: u64) -> Spent {
-        Spent {
-            wall: self.began.elapsed(),
-            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_ns).saturating_sub(watched_ns),
-            queue: RunQueue::read().zip(self.queue).map(|(now, then)| now.since(then)),
+    /// What was used since the start. `idle_spin_ns` of CPU time went into spin waits of an idle thread and is left out,
+    /// because it would have been available for work.
+    pub fn read(&self, idle_spin_ns: u64) -> CpuUsage {
+        CpuUsage {
+            wall: self.started.elapsed(),
+            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_ns).saturating_sub(idle_spin_ns),
+            queue: RunQueueStats::read().zip(self.queue).map(|(now, then)| now.since(then)),
         }
     }
 }
 
-impl Usage {
-    /// Takes a step down in which so much was used, and such operations carried out; `name` knows the tasks.
-    pub fn add(&mut self, step: &str, spent: Spent, served: &[Served], name: impl Fn(u32) -> String) {
-        if spent.wall < SHORTEST {
+impl PeakLoad {
+    /// Adds a step: what it used and the successes of its tasks. `task_name` returns the name of a task by its position in
+    /// the plan.
+    pub fn add(
+        &mut self,
+        step: &str,
+        usage: CpuUsage,
+        tasks: &[ServiceTotals],
+        task_name: impl Fn(u32) -> String,
+    ) {
+        if usage.wall < MIN_STEP {
             return;
         }
-        let wall_ns = nanos(spent.wall) as f64;
-        let busiest = Busiest { step: step.to_owned(), share: spent.cpu_ns as f64 / wall_ns };
+        let wall_ns = nanos(usage.wall) as f64;
+        let busiest = BusiestStep { step: step.to_owned(), share: usage.cpu_ns as f64 / wall_ns };
         let known = self.busiest.take();
         self.busiest =
             known.into_iter().chain([busiest]).max_by(|one, other| one.share.total_cmp(&other.share));
-        let Some(queue) = spent.queue.filter(|queue| queue.runs > 0) else { return };
+        let Some(queue) = usage.queue.filter(|queue| queue.runs > 0) else { return };
         let wait_ms = queue.wait_ns as f64 / queue.runs as f64 / 1e6;
-        let enough = served.iter().filter(|served| served.operations >= FEWEST && served.service_ns > 0);
-        let delayed = enough.map(|served| {
-            let service_ms = served.service_ns as f64 / served.operations as f64 / 1e6;
+        let enough =
+            tasks.iter().filter(|totals| totals.operations >= MIN_OPERATIONS && totals.service_ns > 0);
+        let delayed = enough.map(|totals| {
+            let service_ms = totals.service_ns as f64 / totals.operations as f64 / 1e6;
             let share = wait_ms / service_ms;
             let share_of_step = queue.wait_ns as f64 / wall_ns;
-            let (step, task) = (step.to_owned(), name(served.task));
-            Delayed { step, task, wait_ms, service_ms, share, share_of_step }
+            let (step, task) = (step.to_owned(), task_name(totals.task));
+            DelayedTask { step, task, wait_ms, service_ms, share, share_of_step }
         });
         let known = self.delayed.take();
         self.delayed =
@@ -191,59 +200,59 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn spent(seconds: u64, wait_ns: u64, runs: u64) -> Spent {
-        let queue = Some(RunQueue { wait_ns, runs });
-        Spent { wall: Duration::from_secs(seconds), cpu_ns: 500 * MS, queue }
+    fn usage(seconds: u64, wait_ns: u64, runs: u64) -> CpuUsage {
+        let queue = Some(RunQueueStats { wait_ns, runs });
+        CpuUsage { wall: Duration::from_secs(seconds), cpu_ns: 500 * MS, queue }
     }
 
-    fn served(task: u32, operations: u64, each_ns: u64) -> Served {
-        Served { task, operations, service_ns: operations * each_ns }
+    fn totals(task: u32, operations: u64, each_ns: u64) -> ServiceTotals {
+        ServiceTotals { task, operations, service_ns: operations * each_ns }
     }
 
     #[test]
-    fn the_system_s_line_is_read_and_one_without_counters_is_none() {
-        assert_eq!(RunQueue::parse("123 456 7\n"), Some(RunQueue { wait_ns: 456, runs: 7 }));
+    fn schedstat_is_parsed_and_missing_counters_are_none() {
+        assert_eq!(RunQueueStats::parse("123 456 7\n"), Some(RunQueueStats { wait_ns: 456, runs: 7 }));
         assert_eq!(
-            (RunQueue::parse("0 0 0\n"), RunQueue::parse(""), RunQueue::parse("1 x 2")),
+            (RunQueueStats::parse("0 0 0\n"), RunQueueStats::parse(""), RunQueueStats::parse("1 x 2")),
             (None, None, None)
         );
     }
 
     #[test]
-    fn a_thread_that_works_is_metered() {
-        let meter = Meter::start();
+    fn the_meter_measures_cpu_time_of_its_thread() {
+        let meter = CpuMeter::start();
         while thread_cpu_ns() - meter.cpu_ns < 2 * MS {}
-        let spent = meter.read(0);
-        assert!(spent.cpu_ns >= 2 * MS && spent.wall.as_nanos() >= u128::from(2 * MS));
+        let used = meter.read(0);
+        assert!(used.cpu_ns >= 2 * MS && used.wall.as_nanos() >= u128::from(2 * MS));
         assert!(process_cpu_ns() >= thread_cpu_ns());
     }
 
     #[test]
-    fn waiting_for_a_core_is_compared_with_the_shortest_service_times_of_the_step() {
-        let mut usage = Usage::default();
+    fn the_wait_for_a_core_is_compared_with_the_shortest_service_times_of_the_step() {
+        let mut peak = PeakLoad::default();
         let name = |task| format!("t{task}");
         // 2,000 times 0.1 ms in 10 s.
-        let both = [served(0, 1000, 20 * MS), served(1, 1000, MS)];
-        usage.add("both", spent(10, 200 * MS, 2000), &both, name);
-        let delayed = usage.delayed.clone().unwrap();
+        let both = [totals(0, 1000, 20 * MS), totals(1, 1000, MS)];
+        peak.add("both", usage(10, 200 * MS, 2000), &both, name);
+        let delayed = peak.delayed.clone().unwrap();
         assert_eq!((delayed.step.as_str(), delayed.task.as_str()), ("both", "t1"));
         assert!((delayed.wait_ms - 0.1).abs() < 1e-9 && (delayed.service_ms - 1.0).abs() < 1e-9);
         assert!((delayed.share - 0.1).abs() < 1e-9 && (delayed.share_of_step - 0.02).abs() < 1e-9);
         // A step in which it mattered less changes nothing, though the thread waited longer.
-        usage.add("slow", spent(10, 2000 * MS, 2000), &[served(2, 100, 100 * MS)], name);
-        assert_eq!(usage.delayed.as_ref(), Some(&delayed));
-        assert!((usage.busiest.unwrap().share - 0.05).abs() < 1e-9);
+        peak.add("slow", usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
+        assert_eq!(peak.delayed.as_ref(), Some(&delayed));
+        assert!((peak.busiest.unwrap().share - 0.05).abs() < 1e-9);
     }
 
     #[test]
-    fn little_says_nothing() {
-        let mut usage = Usage::default();
+    fn short_steps_and_few_operations_are_left_out() {
+        let mut peak = PeakLoad::default();
         let name = |task| format!("t{task}");
-        let short = Spent { wall: Duration::from_millis(999), ..spent(1, 900 * MS, 1) };
-        usage.add("short", short, &[served(0, 1000, MS)], name);
-        assert!(usage.busiest.is_none() && usage.delayed.is_none());
-        usage.add("few", spent(1, 900 * MS, 1), &[served(0, 99, MS)], name);
-        usage.add("mute", Spent { queue: None, ..spent(1, 0, 0) }, &[served(0, 1000, MS)], name);
-        assert!(usage.busiest.is_some() && usage.delayed.is_none());
+        let short = CpuUsage { wall: Duration::from_millis(999), ..usage(1, 900 * MS, 1) };
+        peak.add("short", short, &[totals(0, 1000, MS)], name);
+        assert!(peak.busiest.is_none() && peak.delayed.is_none());
+        peak.add("few", usage(1, 900 * MS, 1), &[totals(0, 99, MS)], name);
+        peak.add("uncounted", CpuUsage { queue: None, ..usage(1, 0, 0) }, &[totals(0, 1000, MS)], name);
+        assert!(peak.busiest.is_some() && peak.delayed.is_none());
     }
 }

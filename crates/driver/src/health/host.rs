@@ -1,33 +1,33 @@
-//! What else the machine did while the race ran.
+//! How busy the host was while the race ran.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// How the cores of the machine spent their time during the race.
+/// How the cores of the host spent their time during the race.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct MachineUse {
-    /// Not idle, whoever it was: driver, engine on the same machine, others. 0 to 1.
+pub struct HostUsage {
+    /// Share of time in which the cores were not idle: the driver, an engine on the same host, other processes. 0 to 1.
     pub busy_share: f64,
-    /// Wanted, but taken by the hypervisor for other machines. 0 to 1.
+    /// Share of time in which the hypervisor ran other machines instead. 0 to 1.
     pub stolen_share: f64,
 }
 
-/// The machine's counters at one moment, in ticks of all cores together.
+/// The counters of the host at one instant, in ticks summed over all cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTicks {
     idle: u64,
     stolen: u64,
-    all: u64,
+    total: u64,
 }
 
 impl CpuTicks {
-    /// Now; `None` where the system does not say.
+    /// Reads the counters; `None` where the system does not report them.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line is `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST ...`; a guest's time is in the user's.
+    /// The first line is `cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL GUEST ...`; `USER` includes `GUEST`.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.lines().next()?.split_ascii_whitespace();
         if fields.next() != Some("cpu") {
@@ -35,17 +35,17 @@ impl CpuTicks {
         }
         let ticks: Vec<u64> = fields.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
         let [_, _, _, idle, waiting, _, _, stolen] = ticks[..] else { return None };
-        Some(Self { idle: idle + waiting, stolen, all: ticks.iter().sum() })
+        Some(Self { idle: idle + waiting, stolen, total: ticks.iter().sum() })
     }
 
-    /// What happened since then; `None` when no tick has passed.
-    pub fn since(self, then: Self) -> Option<MachineUse> {
-        let all = self.all.checked_sub(then.all).filter(|all| *all > 0)? as f64;
-        // The count of idle time may go back a little.
-        let of = |now: u64, then: u64| now.saturating_sub(then) as f64 / all;
-        let stolen_share = of(self.stolen, then.stolen);
-        let busy_share = (1.0 - of(self.idle, then.idle) - stolen_share).max(0.0);
-        Some(MachineUse { busy_share, stolen_share })
+    /// The usage since an earlier reading; `None` if no tick has passed.
+    pub fn since(self, earlier: Self) -> Option<HostUsage> {
+        let total = self.total.checked_sub(earlier.total).filter(|total| *total > 0)? as f64;
+        // The kernel may correct the count of idle time backwards.
+        let share = |now: u64, earlier: u64| now.saturating_sub(earlier) as f64 / total;
+        let stolen_share = share(self.stolen, earlier.stolen);
+        let busy_share = (1.0 - share(self.idle, earlier.idle) - stolen_share).max(0.0);
+        Some(HostUsage { busy_share, stolen_share })
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_between_two_readings_is_told_in_shares() {
+    fn two_readings_give_the_shares_of_busy_and_stolen_time() {
         let then = ticks("cpu  1000 0 500 8000 100 0 0 50 0 0");
         let now = ticks("cpu  1050 0 520 8015 110 0 0 55 7 0");
         let used = now.since(then).unwrap();
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_line_says_nothing() {
+    fn text_in_another_format_is_ignored() {
         for text in ["", "cpu 1 2 3", "cpu a b c d e f g h", "intr 1 2 3 4 5 6 7 8"] {
             assert_eq!(CpuTicks::parse(text), None, "{text}");
         }

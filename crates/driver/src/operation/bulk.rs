@@ -16,7 +16,7 @@ use pacenote_plan::{
 };
 use pacenote_record::ErrorClass;
 
-use crate::cancel::Desk;
+use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::bulk_retry;
 use crate::operation::compression::{Payload, coding, pack_in_slices};
@@ -220,11 +220,11 @@ impl BulkSource {
 
     /// Posts the body, and again those of its documents that the engine had no room for, as often as the operation
     /// asks for that, unless the race or the step ends.
-    pub async fn execute(&mut self, link: &mut Link, desk: &Desk<'_>) -> Outcome {
+    pub async fn execute(&mut self, link: &mut Link, cancellation: &Cancellation<'_>) -> Outcome {
         let (mut outcome, mut no_room) = self.post(link, None, u64::from(self.documents)).await;
         let mut body: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
-            if no_room.is_empty() || desk.stopped().is_some() {
+            if no_room.is_empty() || cancellation.stop_reason().is_some() {
                 break;
             }
             let (whole, documents) = (body.as_deref().unwrap_or(self.body.as_slice()), no_room.len() as u64);

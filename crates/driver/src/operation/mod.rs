@@ -27,8 +27,7 @@ use pacenote_plan::{Call, RetryPolicy, Target};
 use pacenote_record::ErrorClass;
 use tokio::sync::Semaphore;
 
-use crate::cancel::Desk;
-use crate::cancel::unless_stopped;
+use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::outcome::{Outcome, SubOperation};
 use crate::response::outcome::ReplyOutcome;
@@ -94,7 +93,7 @@ impl Prepared {
 
     /// Carries the operation out, with all attempts that its retry rule asks for; `None` when it was cut short while
     /// it waited.
-    pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
+    pub async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
         match &mut self.kind {
             Kind::Plain(letter) => {
                 let mut link = links.take();
@@ -102,18 +101,19 @@ impl Prepared {
                 links.give_back(link);
                 Some(outcome)
             }
-            Kind::Any(any) => any.execute(links, desk).await,
+            Kind::Any(any) => any.execute(links, cancellation).await,
         }
     }
 }
 
 impl Any {
-    async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
+    async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
         let Self { operation, memory, sub_operations } = self;
         memory.get_mut().clear();
         sub_operations.get_mut().clear();
         let wire = Wire::default();
-        let run = Run { links, desk, memory, sub_operations, wire: &wire, limit: None, within: false };
+        let run =
+            Run { links, cancellation, memory, sub_operations, wire: &wire, limit: None, within: false };
         let mut outcome = operation.run(&run).await?;
         outcome.sub_operations = std::mem::take(sub_operations.get_mut());
         Some(outcome)
@@ -124,7 +124,7 @@ impl Any {
 #[derive(Debug, Clone, Copy)]
 struct Run<'a> {
     links: &'a Links,
-    desk: &'a Desk<'a>,
+    cancellation: &'a Cancellation<'a>,
     memory: &'a RefCell<Memory>,
     /// The operations within that have ended.
     sub_operations: &'a RefCell<Vec<SubOperation>>,
@@ -214,7 +214,7 @@ impl Operation {
             if !(again && self.may_retry(&outcome)) {
                 return Some(Outcome { first_sent, retries, traffic, ..outcome });
             }
-            pause(Duration::from_secs_f64(self.retry.wait_s), run.desk).await?;
+            pause(Duration::from_secs_f64(self.retry.wait_s), run.cancellation).await?;
             retries += 1;
         }
     }
@@ -261,7 +261,7 @@ impl Step {
         };
         let outcome = match single {
             // It needs no connection: one more would be opened for the next request.
-            Single::Wait { duration, weight } => wait(*duration, *weight, run.desk).await,
+            Single::Wait { duration, weight } => wait(*duration, *weight, run.cancellation).await,
             Single::Request(letter) => {
                 let mut link = run.links.take();
                 let outcome = letter.send(&mut link, run).await;
@@ -281,13 +281,13 @@ impl Step {
 }
 
 /// Waits, which is an operation too.
-async fn wait(duration: Duration, weight: u64, desk: &Desk<'_>) -> Option<Outcome> {
+async fn wait(duration: Duration, weight: u64, cancellation: &Cancellation<'_>) -> Option<Outcome> {
     let sent = Instant::now();
-    pause(duration, desk).await?;
+    pause(duration, cancellation).await?;
     Some(Outcome { first_sent: sent, sent, result: ReplyOutcome::success(weight, -1), ..Outcome::nothing() })
 }
 
 /// Waits between two requests; `None` when the race or the step ends meanwhile.
-async fn pause(duration: Duration, desk: &Desk<'_>) -> Option<()> {
-    unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await
+async fn pause(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
+    cancellation.until_cancelled(tokio::time::sleep(duration)).await
 }

@@ -226,7 +226,7 @@ pub async fn exchange(
             Some(before) => before.join(outcome),
         };
         let Some(poll) = terms.request.poll.filter(|_| unmet) else { return Some(joined) };
-        pause(Duration::from_secs_f64(poll.every_s), run.desk).await?;
+        pause(Duration::from_secs_f64(poll.every_s), run.cancellation).await?;
         whole = Some(joined);
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::operation::outcome::{Outcome, SubOperation};
 use crate::python::answer::Done;
 use crate::python::item::Item;
-use crate::shared::lock;
+use crate::race_state::lock;
 use crate::transport::traffic::Traffic;
 
 /// What Python said.

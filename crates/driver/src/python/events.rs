@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::shared::lock;
+use crate::race_state::lock;
 
 /// Something that Python is asked for or told.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,7 +6,7 @@ use crate::python::Lane;
 use crate::python::channel::{Answer, Seat};
 use crate::python::events::{After, LaneEvent};
 use crate::response::outcome::ReplyOutcome;
-use crate::shared::nanos;
+use crate::units::nanos;
 
 /// See the module documentation.
 #[derive(Debug, Clone)]

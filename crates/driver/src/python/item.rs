@@ -5,7 +5,7 @@ use std::time::Duration;
 use pacenote_plan::{SuppliedBulk, SuppliedOperation};
 use pacenote_record::ErrorClass;
 
-use crate::cancel::Desk;
+use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::compression::{Payload, coding, pack};
 use crate::operation::outcome::Outcome;
@@ -72,9 +72,9 @@ impl Item {
     }
 
     /// Carries it out; `None` when the race or the step ended while it waited.
-    pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
+    pub async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
         match self {
-            Self::Calls(calls) => calls.execute(links, desk).await,
+            Self::Calls(calls) => calls.execute(links, cancellation).await,
             Self::Bulk(post) => {
                 let mut link = links.take();
                 let outcome = post.send(&mut link).await;

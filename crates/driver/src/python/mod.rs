@@ -39,7 +39,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::error::DriveError;
 use crate::operation::Destination;
 use crate::operation::compression::coding;
-use crate::shared::{Shared, StopLevel, lock};
+use crate::race_state::{RaceState, StopLevel, lock};
 use crate::step::StepRun;
 use crate::transport::Routes;
 use crate::transport::http::Head;
@@ -375,13 +375,13 @@ impl Lane {
     /// # Errors
     ///
     /// What Python says is wrong.
-    pub(crate) fn await_prepared(&self, shared: &Shared) -> Result<bool, DriveError> {
+    pub(crate) fn await_prepared(&self, race: &RaceState) -> Result<bool, DriveError> {
         let mut handshake = lock(&self.handshake);
         loop {
             match &handshake.prepared {
                 Some(Err(error)) => return Err(DriveError::Lane(error.clone())),
                 Some(Ok(())) if handshake.connected => return Ok(true),
-                _ if shared.stop_level() != StopLevel::Run => return Ok(false),
+                _ if race.stop_level() != StopLevel::Run => return Ok(false),
                 _ => {}
             }
             let waited = self.answered.wait_timeout(handshake, LOOK_AROUND);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cancel::Desk;
+use crate::cancel::Cancellation;
 use crate::operation::outcome::Outcome;
 use crate::python::channel::{Drain, Seat};
 use crate::python::item::Item;
@@ -47,7 +47,7 @@ impl SuppliedSource {
     }
 
     /// Carries the operation out; `None` when the race or the step ended while it waited.
-    pub async fn execute(&mut self, links: &Links, desk: &Desk<'_>) -> Option<Outcome> {
-        self.item.as_mut()?.execute(links, desk).await
+    pub async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+        self.item.as_mut()?.execute(links, cancellation).await
     }
 }

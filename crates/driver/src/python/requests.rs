@@ -12,15 +12,15 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::cancel::Desk;
-use crate::health::cpu::{Meter, Usage};
+use crate::cancel::Cancellation;
+use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::compression::{Payload, pack_in_slices};
 use crate::operation::outcome::Outcome;
 use crate::python::Lane;
 use crate::python::channel::Seat;
 use crate::python::events::LaneEvent;
 use crate::python::item::Item;
-use crate::shared::Shared;
+use crate::race_state::RaceState;
 use crate::step::StepRun;
 use crate::transport::http::Head;
 use crate::transport::pool::Links;
@@ -79,16 +79,20 @@ type Purpose = (Option<(u32, u32)>, usize, usize);
 /// What all errands share.
 struct Wire {
     lane: Arc<Lane>,
-    shared: Arc<Shared>,
+    race: Arc<RaceState>,
     waker: Arc<Notify>,
     links: RefCell<BTreeMap<Purpose, Rc<Links>>>,
 }
 
 /// Serves until told to quit. Tells when the thread was busiest.
-pub async fn serve(lane: Arc<Lane>, shared: Arc<Shared>, mut commands: UnboundedReceiver<Command>) -> Usage {
-    let waker = shared.lane_waker();
-    let wire = Rc::new(Wire { lane, shared, waker, links: RefCell::default() });
-    let (mut meter, mut usage) = (None::<Meter>, Usage::default());
+pub async fn serve(
+    lane: Arc<Lane>,
+    race: Arc<RaceState>,
+    mut commands: UnboundedReceiver<Command>,
+) -> PeakLoad {
+    let waker = race.bridge_waker();
+    let wire = Rc::new(Wire { lane, race, waker, links: RefCell::default() });
+    let (mut meter, mut usage) = (None::<CpuMeter>, PeakLoad::default());
     while let Some(command) = commands.recv().await {
         let wire = Rc::clone(&wire);
         match command {
@@ -100,7 +104,7 @@ pub async fn serve(lane: Arc<Lane>, shared: Arc<Shared>, mut commands: Unbounded
             Command::Carry(errand) => {
                 drop(tokio::task::spawn_local(async move { wire.carry(*errand).await }));
             }
-            Command::Begin => meter = Some(Meter::start()),
+            Command::Begin => meter = Some(CpuMeter::start()),
             Command::End(step) => {
                 if let Some(meter) = meter.take() {
                     usage.add(&step.step().name, meter.read(0), &[], |_| String::new());
@@ -145,8 +149,8 @@ impl Wire {
     async fn operation(&self, links: &Links, ticket: u64, mut item: Item) -> (Option<Outcome>, LaneEvent) {
         let outcome = match self.lane.step() {
             Some(step) => {
-                let desk = Desk { step: &step, shared: &self.shared, waker: &self.waker };
-                item.execute(links, &desk).await
+                let cancellation = Cancellation { step: &step, race: &self.race, waker: &self.waker };
+                item.execute(links, &cancellation).await
             }
             None => None,
         };

@@ -4,13 +4,12 @@ use std::time::{Duration, Instant};
 
 use pacenote_record::{ErrorClass, SampleType};
 
-use crate::cancel::Desk;
-use crate::cancel::unless_stopped;
+use crate::cancel::{Cancellation, until_cancelled};
 use crate::operation::outcome::Outcome;
 use crate::python::channel::Answer;
 use crate::python::events::LaneEvent;
 use crate::python::handle::Hand;
-use crate::shared::StopLevel;
+use crate::race_state::StopLevel;
 use crate::transport::traffic::Traffic;
 
 /// One client's way to its runner.
@@ -38,13 +37,17 @@ impl LaneSource {
     /// race was stopped.
     ///
     /// Whoever drops this future abandons the operation: what the runner says later is not heard.
-    pub async fn execute(&mut self, desk: &Desk<'_>, sample_type: SampleType) -> Option<Outcome> {
+    pub async fn execute(
+        &mut self,
+        cancellation: &Cancellation<'_>,
+        sample_type: SampleType,
+    ) -> Option<Outcome> {
         let seat = self.hand.seat();
         let (task, client, measured) = (seat.task, seat.client, sample_type == SampleType::Normal);
         let token = seat.ask();
         let started = Instant::now();
         self.hand.post(LaneEvent::Run { token, task, client, measured });
-        let Answer::Done(done, ended) = self.hear(desk).await? else { return None };
+        let Answer::Done(done, ended) = self.hear(cancellation).await? else { return None };
         let (trip, result) = (seat.take_trip(), done.result());
         self.ended = Some(ended);
         // A plug-in that failed is not tried again: it would fail as fast as it can.
@@ -73,13 +76,13 @@ impl LaneSource {
 
     /// What the runner says. A race that is stopped waits as long as for any request: those end by themselves, code
     /// need not.
-    async fn hear(&self, desk: &Desk<'_>) -> Option<Answer> {
-        let (seat, shared) = (self.hand.seat(), desk.shared);
-        let stopped = || shared.stop_level() != StopLevel::Run;
-        if let Some(answer) = unless_stopped(seat.hear(), desk.waker, stopped).await {
+    async fn hear(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
+        let (seat, race) = (self.hand.seat(), cancellation.race);
+        let stopped = || race.stop_level() != StopLevel::Run;
+        if let Some(answer) = until_cancelled(seat.hear(), cancellation.waker, stopped).await {
             return Some(answer);
         }
-        let patience = Duration::from_millis(desk.step.plan().target.timeout_ms);
+        let patience = Duration::from_millis(cancellation.step.plan().target.timeout_ms);
         tokio::time::timeout(patience, seat.hear()).await.ok()
     }
 

@@ -1,90 +1,86 @@
-//! When a task ends, for one of its clients or for those that share a schedule.
-
-use std::time::Duration;
+//! When a task ends, for one of its clients or for those that share a schedule, and which operations are warm-up.
 
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, MeasuredWindow, SampleType};
 
-/// Decides about each operation whether it is warm-up, measured or one too many.
+use crate::units::seconds_to_nanos;
+
+/// Decides for each operation whether it is warm-up, measured or beyond the end of the task.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct Limiter {
     bound: TaskBound,
-    /// Clients that share the gate, and with it their iterations.
+    /// Clients that share the limiter; their iterations are added up.
     clients: u64,
     admitted: u64,
 }
 
-impl Gate {
-    /// A gate for so many clients that has admitted nothing.
+impl Limiter {
+    /// A limiter that `clients` clients share and that has admitted no operation.
     pub fn new(bound: TaskBound, clients: u64) -> Self {
         Self { bound, clients, admitted: 0 }
     }
 
-    /// When the task's time is over, in nanoseconds since it began.
+    /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
     pub fn end_ns(&self) -> Option<u64> {
         match self.bound {
             TaskBound::TimePeriod { warmup_s, measured_s } => {
-                measured_s.map(|measured_s| ns(warmup_s + measured_s))
+                measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s))
             }
             TaskBound::Iterations { .. } => None,
         }
     }
 
-    /// Why no operation can begin any more at `now_ns`, whenever it would be due.
-    pub fn closed(&self, now_ns: u64) -> Option<EndedBy> {
+    /// Why no operation may begin at `now_ns` or later, whenever it is due; `None` while the task goes on.
+    pub fn ended(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
-                let all = warmup.saturating_add(measured).saturating_mul(self.clients);
-                (self.admitted >= all).then_some(EndedBy::Iterations)
+                let total = warmup.saturating_add(measured).saturating_mul(self.clients);
+                (self.admitted >= total).then_some(EndedBy::Iterations)
             }
             TaskBound::TimePeriod { .. } => self.end_ns().filter(|end| now_ns >= *end).map(|_| EndedBy::Time),
         }
     }
 
-    /// Decides about an operation that is due `due_ns` after the task began (without a schedule: now), at `now_ns`.
+    /// Admits, at `now_ns`, an operation that is due at `due_ns`; without a schedule both are the same. Both are nanoseconds
+    /// since the task began.
     ///
-    /// A task ends when its time is over, also when operations that were due have not been sent.
+    /// A task ends when its time has passed, even if operations that were due have not been sent.
     ///
     /// # Errors
     ///
-    /// Why the task ends here.
+    /// Why the task has ended.
     pub fn admit(&mut self, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
-        if let Some(end) = self.closed(due_ns.max(now_ns)) {
+        if let Some(end) = self.ended(due_ns.max(now_ns)) {
             return Err(end);
         }
         let warming_up = match self.bound {
             TaskBound::Iterations { warmup, .. } => self.admitted < warmup.saturating_mul(self.clients),
-            TaskBound::TimePeriod { warmup_s, .. } => due_ns < ns(warmup_s),
+            TaskBound::TimePeriod { warmup_s, .. } => due_ns < seconds_to_nanos(warmup_s),
         };
         self.admitted += 1;
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
     }
 
-    /// Operations that were admitted.
+    /// Number of operations admitted.
     pub fn admitted(&self) -> u64 {
         self.admitted
     }
 
-    /// Takes the last admission back: the operation could not begin when it was admitted.
-    pub fn withdraw(&mut self) {
+    /// Takes back the last admission, because the operation cannot begin.
+    pub fn undo(&mut self) {
         self.admitted = self.admitted.saturating_sub(1);
     }
 }
 
-/// Which work of a task counts for its throughput.
+/// The work of a task that counts for its throughput.
 pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     match bound {
         TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {
-            begin_ns: ns(warmup_s),
-            end_ns: measured_s.map_or(u64::MAX, |measured_s| ns(warmup_s + measured_s)),
+            begin_ns: seconds_to_nanos(warmup_s),
+            end_ns: measured_s.map_or(u64::MAX, |measured_s| seconds_to_nanos(warmup_s + measured_s)),
         },
         TaskBound::Iterations { .. } => MeasuredWindow::Operations,
     }
-}
-
-/// Seconds as nanoseconds; the plan is checked to name no time that does not fit.
-pub fn ns(seconds: f64) -> u64 {
-    u64::try_from(Duration::from_secs_f64(seconds).as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -92,33 +88,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn iterations_are_counted_warm_up_first() {
-        let mut gate = Gate::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
-        let answers: Vec<_> = (0..4).map(|_| gate.admit(0, 0)).collect();
+    fn warm_up_iterations_come_first() {
+        let mut limiter = Limiter::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
+        let admissions: Vec<_> = (0..4).map(|_| limiter.admit(0, 0)).collect();
         let (warmup, normal) = (Ok(SampleType::Warmup), Ok(SampleType::Normal));
-        assert_eq!(answers, [warmup, normal, normal, Err(EndedBy::Iterations)]);
+        assert_eq!(admissions, [warmup, normal, normal, Err(EndedBy::Iterations)]);
     }
 
     #[test]
-    fn clients_that_share_a_gate_share_their_iterations() {
-        let mut gate = Gate::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
-        let warmups = (0..3).filter(|_| gate.admit(0, 0) == Ok(SampleType::Warmup)).count();
-        let measured = (0..9).filter(|_| gate.admit(0, 0) == Ok(SampleType::Normal)).count();
+    fn clients_that_share_a_limiter_share_their_iterations() {
+        let mut limiter = Limiter::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
+        let warmups = (0..3).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Warmup)).count();
+        let measured = (0..9).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Normal)).count();
         assert_eq!((warmups, measured), (3, 3));
         let endless = TaskBound::Iterations { warmup: 0, measured: u64::MAX };
-        assert_eq!(Gate::new(endless, 3).admit(0, 0), Ok(SampleType::Normal));
+        assert_eq!(Limiter::new(endless, 3).admit(0, 0), Ok(SampleType::Normal));
     }
 
     #[test]
-    fn time_is_told_by_the_schedule_and_ends_by_the_clock() {
-        let mut gate = Gate::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
+    fn warm_up_ends_by_the_schedule_and_the_task_by_the_clock() {
+        let mut limiter = Limiter::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
         let second = 1_000_000_000;
-        assert_eq!(gate.admit(second - 1, second + 1), Ok(SampleType::Warmup));
-        assert_eq!(gate.admit(second, 0), Ok(SampleType::Normal));
-        assert_eq!(gate.admit(3 * second - 1, 0), Ok(SampleType::Normal));
-        assert_eq!(gate.admit(3 * second, 0), Err(EndedBy::Time));
-        assert_eq!(gate.admit(2 * second, 3 * second), Err(EndedBy::Time));
-        let mut endless = Gate::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
+        assert_eq!(limiter.admit(second - 1, second + 1), Ok(SampleType::Warmup));
+        assert_eq!(limiter.admit(second, 0), Ok(SampleType::Normal));
+        assert_eq!(limiter.admit(3 * second - 1, 0), Ok(SampleType::Normal));
+        assert_eq!(limiter.admit(3 * second, 0), Err(EndedBy::Time));
+        assert_eq!(limiter.admit(2 * second, 3 * second), Err(EndedBy::Time));
+        let mut endless = Limiter::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
         assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Normal));
     }
 }

@@ -1,9 +1,9 @@
-//! The schedule that the clients of an open-loop task share, on one thread.
+//! The schedule that the clients of an open-loop task share on one worker.
 //!
-//! A client that is free takes the operation that is due next, prepares for it and sleeps until it is due. Operations
-//! are thus handed out in the order in which they are due, to clients in the order in which they become free: each
-//! begins at the later of its due time and the moment at which a client is free for it, as if it queued. A slow client
-//! holds back no other, and every sleeping client waits for an operation of its own, so that none is woken in vain.
+//! A free client takes the operation that is due next, prepares it and sleeps until it is due. Operations are therefore
+//! assigned in the order of their due times, to clients in the order in which they become free: each begins at its due
+//! time or when a client is free, whichever is later, as in a queue with several servers. A slow client does not delay
+//! the others, and each sleeping client waits for an operation of its own, so that no client is woken in vain.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -13,100 +13,101 @@ use std::collections::binary_heap::PeekMut;
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, SampleType};
 
-use crate::schedule::limiter::Gate;
+use crate::schedule::limiter::Limiter;
 use crate::schedule::pacer::Pacer;
 
-/// See the module documentation. Never shared between threads, so that borrowing it costs nothing.
+/// The schedule that the clients of an open-loop task share. It stays on one thread, so that borrowing it is cheap.
 #[derive(Debug)]
 pub struct OpenLoop {
-    state: RefCell<State>,
+    state: RefCell<OpenLoopState>,
 }
 
 #[derive(Debug)]
-struct State {
-    /// The schedules of the clients; the task's is their union.
+struct OpenLoopState {
+    /// The schedules of the clients; the schedule of the task is their union.
     pacers: Vec<Pacer>,
-    gate: Gate,
-    /// Operations handed out that are not accounted for yet; one that was given back is handed out again.
-    taken: u64,
-    /// When the next operation of each schedule is due, and whose it is. Empty before the task begins and once it is
-    /// over. What was given back is nobody's.
+    limiter: Limiter,
+    /// Operations admitted since [`OpenLoop::take_admitted`]; one that was put back is admitted again.
+    admitted: u64,
+    /// Due time of the next operation of each schedule, and the position of that schedule. Empty before the task begins and
+    /// after it has ended. An operation that was put back belongs to no schedule.
     due: BinaryHeap<Reverse<(u64, usize)>>,
-    begun: bool,
+    started: bool,
 }
 
-/// There is nothing more to take.
+/// No operation is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over {
-    /// Why.
+pub struct Exhausted {
+    /// Why the task has ended.
     pub by: EndedBy,
-    /// What was due within the task's time and is never sent; told to one client only.
+    /// Operations that were due within the task's time and are not sent; reported to one client only.
     pub unsent: u64,
 }
 
-/// The schedule of an operation that was given back.
-const NOBODY: usize = usize::MAX;
+/// Stands for the schedule of an operation that was put back.
+const NO_PACER: usize = usize::MAX;
 
 impl OpenLoop {
-    /// The schedule of a task whose clients on this thread have these schedules.
+    /// The union of the schedules of the task's clients on this worker.
     pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
-        let gate = Gate::new(bound, pacers.len() as u64);
+        let limiter = Limiter::new(bound, pacers.len() as u64);
         let due = BinaryHeap::with_capacity(pacers.len());
-        Self { state: RefCell::new(State { pacers, gate, taken: 0, due, begun: false }) }
+        Self { state: RefCell::new(OpenLoopState { pacers, limiter, admitted: 0, due, started: false }) }
     }
 
-    /// A client begins with the task. If the first one comes late, what was due by then was not for it to send.
-    pub fn begin(&self, late_ns: Option<u64>) {
+    /// A client enters the task, which starts the schedule. If the first client enters late, at `late_ns`, operations that
+    /// were due before are skipped.
+    pub fn start(&self, late_ns: Option<u64>) {
         let state = &mut *self.state.borrow_mut();
-        if std::mem::replace(&mut state.begun, true) {
+        if std::mem::replace(&mut state.started, true) {
             return;
         }
-        for (number, pacer) in state.pacers.iter_mut().enumerate() {
+        for (position, pacer) in state.pacers.iter_mut().enumerate() {
             if let Some(now_ns) = late_ns {
                 pacer.skip_to(now_ns);
             }
-            state.due.extend(pacer.next_due_ns().map(|due_ns| Reverse((due_ns, number))));
+            state.due.extend(pacer.next_due_ns().map(|due_ns| Reverse((due_ns, position))));
         }
     }
 
-    /// Operations that were taken since this was asked last, by whoever.
-    pub fn settle(&self) -> u64 {
-        std::mem::take(&mut self.state.borrow_mut().taken)
+    /// Operations that all clients together have taken since the last call.
+    pub fn take_admitted(&self) -> u64 {
+        std::mem::take(&mut self.state.borrow_mut().admitted)
     }
 
-    /// When the task's time is over, in nanoseconds since it began.
+    /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
     pub fn end_ns(&self) -> Option<u64> {
-        self.state.borrow().gate.end_ns()
+        self.state.borrow().limiter.end_ns()
     }
 
-    /// When the operation that would be taken next is due.
+    /// Due time of the next operation, nanoseconds since the task began.
     pub fn next_due_ns(&self) -> Option<u64> {
         self.state.borrow().due.peek().map(|Reverse((due_ns, _))| *due_ns)
     }
 
-    /// Why nothing can be taken any more at `now_ns`, whenever it would be due.
-    pub fn over(&self, now_ns: u64) -> Option<Over> {
+    /// Why no operation can be taken at `now_ns` or later; `None` while the task goes on.
+    pub fn exhausted(&self, now_ns: u64) -> Option<Exhausted> {
         let mut state = self.state.borrow_mut();
-        state.gate.closed(now_ns).map(|by| state.end(by))
+        state.limiter.ended(now_ns).map(|by| state.end(by))
     }
 
     /// Takes the operation that is due next.
     ///
     /// # Errors
     ///
-    /// Why there is none.
-    pub fn take(&self, now_ns: u64) -> Result<(u64, SampleType), Over> {
+    /// Why no operation is left.
+    pub fn take(&self, now_ns: u64) -> Result<(u64, SampleType), Exhausted> {
         let state = &mut *self.state.borrow_mut();
         let Some(mut next) = state.due.peek_mut() else {
-            // Another client has found the end before; a schedule of its own has none.
-            return Err(Over { by: state.gate.closed(u64::MAX).unwrap_or(EndedBy::Time), unsent: 0 });
+            // Another client has found the end before this one.
+            return Err(Exhausted { by: state.limiter.ended(u64::MAX).unwrap_or(EndedBy::Time), unsent: 0 });
         };
-        let Reverse((due_ns, number)) = *next;
-        match state.gate.admit(due_ns, now_ns) {
+        let Reverse((due_ns, position)) = *next;
+        match state.limiter.admit(due_ns, now_ns) {
             Ok(sample_type) => {
-                state.taken += 1;
-                match state.pacers.get_mut(number).and_then(Pacer::next_due_ns) {
-                    Some(after) => *next = Reverse((after, number)),
+                state.admitted += 1;
+                match state.pacers.get_mut(position).and_then(Pacer::next_due_ns) {
+                    Some(after) => *next = Reverse((after, position)),
                     None => drop(PeekMut::pop(next)),
                 }
                 Ok((due_ns, sample_type))
@@ -118,21 +119,21 @@ impl OpenLoop {
         }
     }
 
-    /// Gives back an operation that a client had taken and cannot carry out, for the next one that is free.
-    pub fn give_back(&self, due_ns: u64) {
+    /// Puts back an operation that a client has taken and cannot execute; the next free client takes it.
+    pub fn put_back(&self, due_ns: u64) {
         let mut state = self.state.borrow_mut();
-        state.gate.withdraw();
-        state.due.push(Reverse((due_ns, NOBODY)));
+        state.limiter.undo();
+        state.due.push(Reverse((due_ns, NO_PACER)));
     }
 }
 
-impl State {
-    fn end(&mut self, by: EndedBy) -> Over {
-        let end_ns = self.gate.end_ns().unwrap_or(0);
+impl OpenLoopState {
+    fn end(&mut self, by: EndedBy) -> Exhausted {
+        let end_ns = self.limiter.end_ns().unwrap_or(0);
         let left = self.due.drain().filter(|Reverse((due_ns, _))| *due_ns < end_ns);
-        let after = |number| self.pacers.get(number).map_or(0, |pacer: &Pacer| pacer.due_before(end_ns));
-        let unsent = left.map(|Reverse((_, number))| 1 + after(number)).sum();
-        Over { by, unsent }
+        let after = |position| self.pacers.get(position).map_or(0, |pacer: &Pacer| pacer.due_before(end_ns));
+        let unsent = left.map(|Reverse((_, position))| 1 + after(position)).sum();
+        Exhausted { by, unsent }
     }
 }
 
@@ -159,10 +160,10 @@ mod tests {
     }
 
     #[test]
-    fn the_union_of_all_schedules_is_handed_out_in_order_and_warm_up_comes_first() {
+    fn the_union_of_all_schedules_is_taken_in_order_with_warm_up_first() {
         let open = even(4, 0.0, TaskBound::Iterations { warmup: 2, measured: 3 });
-        open.begin(None);
-        open.begin(Some(1000 * MS));
+        open.start(None);
+        open.start(Some(1000 * MS));
         let all = taken(&open);
         assert_eq!(
             all.iter().map(|one| one.0).collect::<Vec<_>>(),
@@ -170,14 +171,14 @@ mod tests {
         );
         let warmup = |one: &&(u64, SampleType)| one.1 == SampleType::Warmup;
         assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
-        assert_eq!(open.take(0), Err(Over { by: EndedBy::Iterations, unsent: 0 }));
+        assert_eq!(open.take(0), Err(Exhausted { by: EndedBy::Iterations, unsent: 0 }));
     }
 
     #[test]
-    fn random_schedules_are_merged_in_order_too() {
+    fn random_schedules_are_merged_in_order() {
         for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
             let open = open(pace, 5, 0.0, TaskBound::Iterations { warmup: 0, measured: 200 });
-            open.begin(None);
+            open.start(None);
             let all: Vec<u64> = taken(&open).into_iter().map(|one| one.0).collect();
             assert_eq!(all.len(), 1000);
             assert!(all.is_sorted());
@@ -185,44 +186,47 @@ mod tests {
     }
 
     #[test]
-    fn what_the_end_leaves_over_is_told_once() {
+    fn unsent_operations_are_reported_once() {
         let time = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) };
         let open = even(3, 0.0, time);
-        open.begin(None);
+        open.start(None);
         for number in 0..10 {
             assert_eq!(open.take(0), Ok((number * 10 * MS, SampleType::Normal)));
         }
-        assert_eq!(open.over(999 * MS), None);
-        assert_eq!(open.over(1000 * MS), Some(Over { by: EndedBy::Time, unsent: 90 }));
-        assert_eq!(open.over(1000 * MS), Some(Over { by: EndedBy::Time, unsent: 0 }));
-        assert_eq!(open.take(1000 * MS), Err(Over { by: EndedBy::Time, unsent: 0 }));
+        assert_eq!(open.exhausted(999 * MS), None);
+        assert_eq!(open.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 90 }));
+        assert_eq!(open.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 0 }));
+        assert_eq!(open.take(1000 * MS), Err(Exhausted { by: EndedBy::Time, unsent: 0 }));
         let whole = even(3, 0.0, time);
-        whole.begin(None);
-        assert_eq!((taken(&whole).len(), whole.take(0)), (100, Err(Over { by: EndedBy::Time, unsent: 0 })));
+        whole.start(None);
+        assert_eq!(
+            (taken(&whole).len(), whole.take(0)),
+            (100, Err(Exhausted { by: EndedBy::Time, unsent: 0 }))
+        );
     }
 
     #[test]
-    fn what_is_given_back_is_taken_next() {
+    fn an_operation_that_was_put_back_is_taken_next() {
         let open = even(2, 0.0, TaskBound::Iterations { warmup: 1, measured: 2 });
-        open.begin(None);
+        open.start(None);
         assert_eq!(open.take(0), Ok((0, SampleType::Warmup)));
         assert_eq!(open.take(0), Ok((10 * MS, SampleType::Warmup)));
-        open.give_back(0);
+        open.put_back(0);
         assert_eq!(open.take(0), Ok((0, SampleType::Warmup)));
         let rest: Vec<u64> = taken(&open).into_iter().map(|one| one.0).collect();
         assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
         let timed = even(1, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(0.02) });
-        timed.begin(None);
+        timed.start(None);
         assert_eq!(timed.take(0), Ok((0, SampleType::Normal)));
-        timed.give_back(0);
-        assert_eq!(timed.over(20 * MS), Some(Over { by: EndedBy::Time, unsent: 2 }));
+        timed.put_back(0);
+        assert_eq!(timed.exhausted(20 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 2 }));
     }
 
     #[test]
-    fn ramping_up_adds_the_rate_of_one_client_after_the_other() {
+    fn ramp_up_adds_the_rate_of_one_client_after_another() {
         // 100/s by 4 clients, of whom one starts every second.
         let open = even(4, 4.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(6.0) });
-        open.begin(None);
+        open.start(None);
         let all = taken(&open);
         let within = |second: u64| {
             all.iter().filter(|one| (second * 1000 * MS..(second + 1) * 1000 * MS).contains(&one.0)).count()
@@ -232,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_all_clients_come_to_late_owes_nothing() {
+    fn a_task_that_all_clients_enter_late_does_not_catch_up() {
         let open = even(2, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) });
-        open.begin(Some(503 * MS));
+        open.start(Some(503 * MS));
         assert_eq!(open.next_due_ns(), Some(510 * MS));
         assert_eq!(taken(&open).len(), 49);
     }

@@ -1,4 +1,4 @@
-//! When operations of one client are due.
+//! The schedule of one client: when its operations are due.
 
 use pacenote_plan::{PlannedTask, TaskPacing};
 use rand_xoshiro::SplitMix64;
@@ -6,10 +6,9 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// The schedule of one client of a task, in nanoseconds since the task began.
 ///
-/// The clients of a task share its rate: client i of n is shifted by i intervals and fires every n intervals, so that
-/// their union is evenly spaced and no two fire together. Random arrivals are drawn by each client for itself, from
-/// a seed of its own. During ramp-up a client's schedule starts when the client does; it never has anything to catch up
-/// with.
+/// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals, so
+/// that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from a seed of
+/// its own. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     start_ns: f64,
@@ -23,7 +22,7 @@ enum Arrivals {
     Even {
         next: u64,
     },
-    /// At a random moment of each period.
+    /// At a random instant within each period.
     Uniform {
         next: u64,
         random: SplitMix64,
@@ -37,16 +36,16 @@ enum Arrivals {
 impl Pacer {
     /// The schedule of client `client` of `task`; `seed` fixes random arrivals.
     pub fn new(task: &PlannedTask, client: u32, seed: u64) -> Self {
-        let (number, clients) = (f64::from(client), f64::from(task.clients));
+        let (position, clients) = (f64::from(client), f64::from(task.clients));
         let ramp_ns = ramp_ns(task, client);
         let random = || SplitMix64::seed_from_u64(seed ^ u64::from(client) << 32);
         let (phase_s, interval_s, arrivals) = match task.pace {
             TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => (0.0, 0.0, Arrivals::Unpaced),
             TaskPacing::Deterministic { interval_s } => {
-                (interval_s * number, interval_s, Arrivals::Even { next: 0 })
+                (interval_s * position, interval_s, Arrivals::Even { next: 0 })
             }
             TaskPacing::Uniform { interval_s } => {
-                (interval_s * number, interval_s, Arrivals::Uniform { next: 0, random: random() })
+                (interval_s * position, interval_s, Arrivals::Uniform { next: 0, random: random() })
             }
             TaskPacing::Poisson { interval_s } => {
                 (0.0, interval_s, Arrivals::Poisson { at_ns: 0.0, random: random() })
@@ -55,59 +54,62 @@ impl Pacer {
         Self { start_ns: ramp_ns + phase_s * 1e9, period_ns: interval_s * 1e9 * clients, arrivals }
     }
 
-    /// When client `client` of a task starts, in nanoseconds since the task began: only later than 0 while ramping up.
-    pub fn client_starts_ns(task: &PlannedTask, client: u32) -> u64 {
-        whole(ramp_ns(task, client))
+    /// When client `client` of a task starts, nanoseconds since the task began; later than 0 only during ramp-up.
+    pub fn client_start_ns(task: &PlannedTask, client: u32) -> u64 {
+        to_nanos(ramp_ns(task, client))
     }
 
-    /// When the next operation is due; `None`: as soon as the previous one has ended.
+    /// Due time of the next operation; `None`: as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
         match &mut self.arrivals {
             Arrivals::Unpaced => None,
             Arrivals::Even { next } => {
-                // Multiplied, not added up, so that rounding does not make the schedule drift.
+                // Multiplied, not added up, so that rounding errors do not accumulate.
                 let due = self.start_ns + self.period_ns * *next as f64;
                 *next += 1;
-                Some(whole(due))
+                Some(to_nanos(due))
             }
             Arrivals::Uniform { next, random } => {
                 let due = self.start_ns + self.period_ns * (*next as f64 + uniform(random));
                 *next += 1;
-                Some(whole(due))
+                Some(to_nanos(due))
             }
             Arrivals::Poisson { at_ns, random } => {
                 *at_ns += self.period_ns * exponential(random);
-                Some(whole(self.start_ns + *at_ns))
+                Some(to_nanos(self.start_ns + *at_ns))
             }
         }
     }
 
-    /// Makes a client that starts so late begin with the next operation that is due from then on: what was due while it
-    /// was not there was never its to send.
+    /// Skips the operations that were due before `now_ns`, for a client that enters its task late.
     pub fn skip_to(&mut self, now_ns: u64) {
         let late = now_ns as f64 - self.start_ns;
         match &mut self.arrivals {
             Arrivals::Even { next } | Arrivals::Uniform { next, .. } => {
-                *next = (*next).max(whole((late / self.period_ns).ceil().max(0.0)));
+                *next = (*next).max(to_nanos((late / self.period_ns).ceil().max(0.0)));
             }
             Arrivals::Poisson { at_ns, .. } => *at_ns = at_ns.max(late),
             Arrivals::Unpaced => {}
         }
     }
 
-    /// How many operations are due before `end_ns`, from the next one on. Of random arrivals it is the expected number.
+    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected number.
     pub fn due_before(&self, end_ns: u64) -> u64 {
         let left = end_ns as f64 - self.start_ns;
         match &self.arrivals {
             Arrivals::Unpaced => 0,
-            Arrivals::Even { next } => whole((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next),
-            Arrivals::Uniform { next, .. } => whole((left / self.period_ns - *next as f64).max(0.0).round()),
-            Arrivals::Poisson { at_ns, .. } => whole(((left - at_ns) / self.period_ns).max(0.0).round()),
+            Arrivals::Even { next } => {
+                to_nanos((left / self.period_ns).ceil().max(0.0)).saturating_sub(*next)
+            }
+            Arrivals::Uniform { next, .. } => {
+                to_nanos((left / self.period_ns - *next as f64).max(0.0).round())
+            }
+            Arrivals::Poisson { at_ns, .. } => to_nanos(((left - at_ns) / self.period_ns).max(0.0).round()),
         }
     }
 }
 
-/// How much later than the first client `client` starts, in nanoseconds.
+/// Delay of client `client` during ramp-up, nanoseconds.
 fn ramp_ns(task: &PlannedTask, client: u32) -> f64 {
     task.ramp_up_s * 1e9 * f64::from(client) / f64::from(task.clients)
 }
@@ -115,18 +117,18 @@ fn ramp_ns(task: &PlannedTask, client: u32) -> f64 {
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a schedule is positive and ends within years"
+    reason = "due times are positive and end within years"
 )]
-fn whole(ns: f64) -> u64 {
+fn to_nanos(ns: f64) -> u64 {
     ns as u64
 }
 
-/// Exponentially distributed with mean 1, by inversion; 53 bits, never 0 so that the logarithm exists.
+/// Exponentially distributed with mean 1, by inversion; the argument of the logarithm is never 0.
 fn exponential(random: &mut SplitMix64) -> f64 {
     -(1.0 - uniform(random)).ln()
 }
 
-/// Uniform from 0 to below 1, of 53 bits.
+/// Uniformly distributed from 0 to below 1, with 53 random bits.
 fn uniform(random: &mut SplitMix64) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -157,7 +159,7 @@ pub mod tests {
     }
 
     #[test]
-    fn clients_interleave_evenly_and_never_meet() {
+    fn clients_interleave_evenly_and_never_send_at_the_same_time() {
         let task = task(TaskPacing::Deterministic { interval_s: 0.01 }, 4, 0.0);
         let mut all: Vec<u64> = (0..4)
             .flat_map(|client| {
@@ -171,14 +173,14 @@ pub mod tests {
     }
 
     #[test]
-    fn a_client_that_starts_late_has_nothing_to_catch_up_with() {
+    fn the_schedule_of_a_client_starts_after_its_ramp_up() {
         let mut last = Pacer::new(&task(TaskPacing::Deterministic { interval_s: 0.1 }, 2, 10.0), 1, 1);
         assert_eq!(last.next_due_ns(), Some(5_100_000_000));
-        assert_eq!(Pacer::client_starts_ns(&task(TaskPacing::Unpaced {}, 2, 10.0), 1), 5_000_000_000);
+        assert_eq!(Pacer::client_start_ns(&task(TaskPacing::Unpaced {}, 2, 10.0), 1), 5_000_000_000);
     }
 
     #[test]
-    fn a_client_that_comes_from_another_task_starts_with_what_is_due_then() {
+    fn a_client_that_enters_late_skips_what_was_due_before() {
         let task = task(TaskPacing::Deterministic { interval_s: 0.05 }, 2, 0.0);
         let mut pacer = Pacer::new(&task, 1, 1);
         pacer.skip_to(2_000_000_000);
@@ -194,7 +196,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_schedule_is_counted_without_walking_it() {
+    fn the_rest_of_a_schedule_is_counted_without_iterating() {
         let even = task(TaskPacing::Deterministic { interval_s: 1e-9 }, 1, 0.0);
         let mut pacer = Pacer::new(&even, 0, 1);
         pacer.next_due_ns();
@@ -206,7 +208,7 @@ pub mod tests {
     }
 
     #[test]
-    fn random_arrivals_have_the_wanted_mean_and_repeat_with_the_seed() {
+    fn random_arrivals_have_the_configured_mean_and_repeat_with_the_seed() {
         for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
             let task = task(pace, 2, 0.0);
             let arrivals = |client, seed| {
@@ -224,23 +226,23 @@ pub mod tests {
     }
 
     #[test]
-    fn uniform_arrivals_are_one_in_each_interval_anywhere_in_it() {
+    fn uniform_arrivals_fall_once_into_each_interval_at_any_offset() {
         let task = task(TaskPacing::Uniform { interval_s: 0.01 }, 4, 0.0);
         let (mut pacer, period) = (Pacer::new(&task, 1, 7), 40_000_000);
-        let places: Vec<u64> = (0..1000)
+        let offsets: Vec<u64> = (0..1000)
             .map(|number| {
                 let due = pacer.next_due_ns().unwrap() - 10_000_000;
                 assert_eq!(due / period, number);
                 due % period
             })
             .collect();
-        let in_quarter = |quarter| places.iter().filter(|place| *place * 4 / period == quarter).count();
-        // Of 1,000 in four equal parts each has 250, give or take 14.
-        assert!((0..4).all(|quarter| (190..310).contains(&in_quarter(quarter))), "{places:?}");
+        let in_quarter = |quarter| offsets.iter().filter(|offset| *offset * 4 / period == quarter).count();
+        // Each quarter of an interval gets 250 of 1,000, with a standard deviation of 14.
+        assert!((0..4).all(|quarter| (190..310).contains(&in_quarter(quarter))), "{offsets:?}");
     }
 
     #[test]
-    fn no_two_clients_ever_fire_together() {
+    fn no_two_clients_have_an_operation_due_at_the_same_time() {
         for pace in [
             TaskPacing::Deterministic { interval_s: 0.001 },
             TaskPacing::Poisson { interval_s: 0.001 },
@@ -258,7 +260,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_client_that_ramps_up_keeps_its_rate_from_its_first_operation_on() {
+    fn a_client_keeps_its_rate_from_the_end_of_its_ramp_up_on() {
         for pace in [
             TaskPacing::Deterministic { interval_s: 0.1 },
             TaskPacing::Poisson { interval_s: 0.1 },

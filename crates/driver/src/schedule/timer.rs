@@ -1,8 +1,8 @@
-//! Waking up at an instant.
+//! Waking up at a given instant.
 //!
-//! The runtime's own timer counts in milliseconds and is late by one at the median. A `timerfd` with the thread's
-//! timer slack at 1 ns wakes some 30 µs after the instant. Who wants less than that sleeps until shortly before the
-//! instant and watches the clock from then on.
+//! Tokio's timers have a resolution of a millisecond and are late by as much at the median. A `timerfd`, with the timer
+//! slack of the thread at 1 ns, wakes about 30 µs after the instant. For less than that, [`SpinWait`] takes over shortly
+//! before the instant and reads the clock in a loop.
 
 use std::cell::Cell;
 use std::io;
@@ -16,39 +16,40 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 
 use crate::health::cpu::thread_cpu_ns;
+use crate::schedule::clock::Clock;
 
-/// How the clients of a thread watch the clock, and what that costs it.
+/// The spin wait that the clients of a thread share, and the CPU time that it costs.
 #[derive(Debug)]
-pub struct Watch {
-    /// How long before an instant watching takes the place of sleeping; 0: never.
+pub struct SpinWait {
+    /// How long before an instant spinning takes over from sleeping; 0: never.
     lead: Duration,
-    /// Counts what the thread's clients did beside it.
-    deeds: Cell<u64>,
-    /// CPU time of the thread that went into watching alone.
+    /// Counts operations that the thread's clients have begun or ended.
+    activity: Cell<u64>,
+    /// CPU time in which the thread was spinning and had nothing else to do, nanoseconds.
     idle_ns: Cell<u64>,
-    /// CPU time of the thread up to which that is counted, so that nothing is counted for two clients.
+    /// CPU time of the thread up to which that is counted, so that it is not counted once per spinning client.
     counted_ns: Cell<u64>,
 }
 
-impl Watch {
-    /// Watches so long before each instant.
+impl SpinWait {
+    /// Spins for `lead` before each instant; 0 never spins.
     pub fn new(lead: Duration) -> Self {
-        Self { lead, deeds: Cell::new(0), idle_ns: Cell::new(0), counted_ns: Cell::new(0) }
+        Self { lead, activity: Cell::new(0), idle_ns: Cell::new(0), counted_ns: Cell::new(0) }
     }
 
-    /// CPU time, in nanoseconds, in which the thread watched the clock and had nothing else to do.
+    /// CPU time in which the thread was spinning and had nothing else to do, nanoseconds.
     pub fn idle_ns(&self) -> u64 {
         self.idle_ns.get()
     }
 
-    /// Lets the runtime serve the other clients, turn by turn, until it is time.
-    async fn until(&self, instant: Instant) {
+    /// Spins until `instant`; the runtime runs other clients between two reads of the clock.
+    async fn spin_until(&self, instant: Instant) {
         let mut began_ns = thread_cpu_ns();
         while Instant::now() < instant {
-            let deeds = self.deeds.get();
+            let activity = self.activity.get();
             tokio::task::yield_now().await;
             let now_ns = thread_cpu_ns();
-            if self.deeds.get() == deeds {
+            if self.activity.get() == activity {
                 let from_ns = began_ns.max(self.counted_ns.get());
                 self.idle_ns.set(self.idle_ns.get() + now_ns.saturating_sub(from_ns));
                 self.counted_ns.set(now_ns);
@@ -58,26 +59,21 @@ impl Watch {
     }
 }
 
-/// One client's alarm.
+/// The timer of one client.
 #[derive(Debug)]
-pub struct Alarm {
-    /// Made when it is first needed: most clients never wait.
-    timer: Option<AsyncFd<OwnedFd>>,
-    watch: Rc<Watch>,
+pub struct Timer {
+    /// Created on first use, since most clients never sleep.
+    descriptor: Option<AsyncFd<OwnedFd>>,
+    spin_wait: Rc<SpinWait>,
 }
 
-impl Alarm {
-    /// An alarm that is not set.
-    pub fn new(watch: Rc<Watch>) -> Self {
-        Self { timer: None, watch }
+impl Timer {
+    /// A timer that is not set.
+    pub fn new(spin_wait: Rc<SpinWait>) -> Self {
+        Self { descriptor: None, spin_wait }
     }
 
-    /// The client has begun or ended something: its thread does not only watch the clock.
-    pub fn stir(&self) {
-        self.watch.deeds.set(self.watch.deeds.get().wrapping_add(1));
-    }
-
-    fn timer() -> io::Result<AsyncFd<OwnedFd>> {
+    fn create() -> io::Result<AsyncFd<OwnedFd>> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // Its successor is unsafe because a type could hand out different descriptors; an `OwnedFd` cannot.
@@ -88,33 +84,16 @@ impl Alarm {
         AsyncFd::new(timer)
     }
 
-    /// Waits for an instant.
-    ///
-    /// # Errors
-    ///
-    /// When the system has no timer left, or refuses to set it.
-    pub async fn until(&mut self, instant: Instant) -> io::Result<()> {
-        let lead = self.watch.lead;
-        if lead.is_zero() {
-            return self.sleep(instant).await;
-        }
-        if let Some(watching) = instant.checked_sub(lead) {
-            self.sleep(watching).await?;
-        }
-        self.watch.until(instant).await;
-        Ok(())
-    }
-
-    async fn sleep(&mut self, instant: Instant) -> io::Result<()> {
+    async fn sleep_on_descriptor(&mut self, instant: Instant) -> io::Result<()> {
         let left = instant.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());
         }
-        if self.timer.is_none() {
-            self.timer = Some(Self::timer()?);
+        if self.descriptor.is_none() {
+            self.descriptor = Some(Self::create()?);
         }
-        let Some(timer) = &self.timer else { return Ok(()) };
-        // Setting the timer forgets expiries, so that nobody has to read them; every one is an event of its own.
+        let Some(timer) = &self.descriptor else { return Ok(()) };
+        // Setting the timer discards earlier expirations, so they need not be read; each one raises an event of its own.
         timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once(left))?;
         while Instant::now() < instant {
             timer.readable().await?.clear_ready();
@@ -123,6 +102,33 @@ impl Alarm {
     }
 }
 
+impl Clock for Timer {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    async fn sleep_until(&mut self, instant: Instant) -> io::Result<()> {
+        let lead = self.spin_wait.lead;
+        if lead.is_zero() {
+            return self.sleep_on_descriptor(instant).await;
+        }
+        if let Some(spin_start) = instant.checked_sub(lead) {
+            self.sleep_on_descriptor(spin_start).await?;
+        }
+        self.spin_wait.spin_until(instant).await;
+        Ok(())
+    }
+
+    async fn pause(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+
+    fn mark_active(&self) {
+        self.spin_wait.activity.set(self.spin_wait.activity.get().wrapping_add(1));
+    }
+}
+
+/// A setting of a timer that expires once.
 fn once(left: Duration) -> Itimerspec {
     let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
     Itimerspec {
@@ -140,23 +146,23 @@ mod tests {
     }
 
     #[test]
-    fn an_alarm_never_rings_early_and_can_be_used_again() {
+    fn a_timer_never_expires_early_and_can_be_used_again() {
         runtime().block_on(async {
-            let mut alarm = Alarm::new(Rc::new(Watch::new(Duration::ZERO)));
+            let mut timer = Timer::new(Rc::new(SpinWait::new(Duration::ZERO)));
             for _ in 0..5 {
                 let instant = Instant::now() + Duration::from_millis(3);
-                alarm.until(instant).await.unwrap();
+                timer.sleep_until(instant).await.unwrap();
                 assert!(Instant::now() >= instant);
             }
-            alarm.until(Instant::now()).await.unwrap();
+            timer.sleep_until(Instant::now()).await.unwrap();
         });
     }
 
     #[test]
-    fn watching_the_clock_is_never_early_lets_others_work_and_is_counted() {
-        let watch = Rc::new(Watch::new(Duration::from_millis(20)));
+    fn a_spin_wait_is_never_early_lets_others_run_and_is_counted() {
+        let spin_wait = Rc::new(SpinWait::new(Duration::from_millis(20)));
         runtime().block_on(async {
-            let mut alarm = Alarm::new(Rc::clone(&watch));
+            let mut timer = Timer::new(Rc::clone(&spin_wait));
             let instant = Instant::now() + Duration::from_millis(30);
             let turns = Cell::new(0_u32);
             let others = async {
@@ -168,34 +174,34 @@ mod tests {
             tokio::select! {
                 biased;
                 () = others => {}
-                rung = alarm.until(instant) => rung.unwrap(),
+                slept = timer.sleep_until(instant) => slept.unwrap(),
             }
             assert!(Instant::now() >= instant);
             assert!(turns.get() > 2, "{turns:?}");
-            let idle_ns = watch.idle_ns();
+            let idle_ns = spin_wait.idle_ns();
             assert!(0 < idle_ns && idle_ns < 60_000_000, "{idle_ns}");
-            alarm.until(Instant::now()).await.unwrap();
-            assert_eq!(watch.idle_ns(), idle_ns);
+            timer.sleep_until(Instant::now()).await.unwrap();
+            assert_eq!(spin_wait.idle_ns(), idle_ns);
         });
     }
 
     #[test]
-    fn a_thread_that_works_while_it_watches_is_not_idle() {
-        let watch = Rc::new(Watch::new(Duration::from_secs(1)));
+    fn a_thread_that_works_during_a_spin_wait_is_not_idle() {
+        let spin_wait = Rc::new(SpinWait::new(Duration::from_secs(1)));
         runtime().block_on(async {
-            let (mut alarm, busy) = (Alarm::new(Rc::clone(&watch)), Alarm::new(Rc::clone(&watch)));
+            let (mut timer, busy) = (Timer::new(Rc::clone(&spin_wait)), Timer::new(Rc::clone(&spin_wait)));
             let others = async {
                 loop {
-                    busy.stir();
+                    busy.mark_active();
                     tokio::task::yield_now().await;
                 }
             };
             tokio::select! {
                 biased;
                 () = others => {}
-                rung = alarm.until(Instant::now() + Duration::from_millis(5)) => rung.unwrap(),
+                slept = timer.sleep_until(Instant::now() + Duration::from_millis(5)) => slept.unwrap(),
             }
         });
-        assert_eq!(watch.idle_ns(), 0);
+        assert_eq!(spin_wait.idle_ns(), 0);
     }
 }

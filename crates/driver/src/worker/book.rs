@@ -8,20 +8,21 @@ use pacenote_plan::{PlannedTask, TaskPacing};
 use pacenote_record::{EndedBy, ErrorNote, Outgoing, Recorder, Sample, TaskEnded};
 
 use crate::error::DriveError;
-use crate::health::cpu::Served;
+use crate::health::cpu::ServiceTotals;
 use crate::operation::outcome::{Outcome, SubOperation};
+use crate::race_state::RaceState;
 use crate::schedule::limiter::measured_window;
-use crate::shared::{Shared, nanos};
 use crate::step::{StepRun, TaskRun};
+use crate::units::nanos;
 
-/// The recorder of a thread during a step, and the count of what was begun. Never shared between threads, so that
+/// The recorder of a thread during a step, and the count of what was begun. Never race between threads, so that
 /// borrowing it costs nothing.
 #[derive(Debug)]
 pub struct Book {
     recorder: RefCell<Recorder>,
     open: RefCell<Vec<OpenTask>>,
-    served: RefCell<Vec<Served>>,
-    shared: Arc<Shared>,
+    served: RefCell<Vec<ServiceTotals>>,
+    race: Arc<RaceState>,
 }
 
 #[derive(Debug)]
@@ -32,7 +33,7 @@ struct OpenTask {
     recalled: u64,
     begun: u64,
     noted: u64,
-    served: Served,
+    served: ServiceTotals,
     unsent: u64,
     underruns: u64,
     underrun_ns: u64,
@@ -48,7 +49,7 @@ impl OpenTask {
             recalled: 0,
             begun: 0,
             noted: 0,
-            served: Served { task, ..Served::default() },
+            served: ServiceTotals { task, ..ServiceTotals::default() },
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
@@ -59,12 +60,12 @@ impl OpenTask {
 
 impl Book {
     /// A book with nothing in it.
-    pub fn new(outgoing: Outgoing, shared: Arc<Shared>) -> Self {
+    pub fn new(outgoing: Outgoing, race: Arc<RaceState>) -> Self {
         Self {
             recorder: RefCell::new(Recorder::new(outgoing)),
             open: RefCell::default(),
             served: RefCell::default(),
-            shared,
+            race,
         }
     }
 
@@ -134,7 +135,7 @@ impl Book {
     pub fn note(&self, sample: Sample) {
         if let Some(open) = self.open.borrow_mut().iter_mut().find(|open| open.task == sample.task) {
             open.noted += 1;
-            open.served.note(&sample);
+            open.served.record(&sample);
         }
         self.recorder.borrow_mut().note(sample);
     }
@@ -151,7 +152,7 @@ impl Book {
             let sample = sample(&outcome);
             let notes = outcome.result.notes(nanos(outcome.done.saturating_duration_since(origin)));
             if let Err(error) = recorder.note_part((&label.operation, &label.operation_type), sample, notes) {
-                self.shared.abort(error.to_string());
+                self.race.abort(error.to_string());
             }
         }
     }
@@ -182,8 +183,8 @@ impl Book {
     }
 
     /// Closes what clients that were dropped have left open.
-    pub fn close(&self, step: &StepRun, shared: &Shared) {
-        let by = if shared.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
+    pub fn close(&self, step: &StepRun, race: &RaceState) {
+        let by = if race.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         for entry in self.open.borrow_mut().drain(..) {
             if let Some((run, _)) = step.task(entry.task) {
                 self.end_task(&entry, run, (by, None));
@@ -192,13 +193,13 @@ impl Book {
     }
 
     /// What was carried out of each task that has ended.
-    pub fn served(&self) -> Vec<Served> {
+    pub fn service_totals(&self) -> Vec<ServiceTotals> {
         self.served.borrow().clone()
     }
 
     fn end_task(&self, entry: &OpenTask, run: &TaskRun, (by, planned): (EndedBy, Option<u64>)) {
         self.served.borrow_mut().push(entry.served);
-        let started_ns = self.shared.elapsed_ns(run.origin());
+        let started_ns = self.race.elapsed_ns(run.origin(Instant::now()));
         let unanswered = entry.begun - entry.noted;
         let end = TaskEnded {
             task: entry.task,

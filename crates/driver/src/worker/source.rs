@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use pacenote_plan::{Plan, PlannedTask, TaskWork};
 use pacenote_record::SampleType;
 
-use crate::cancel::Desk;
-use crate::cancel::unless_stopped;
+use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::bulk::{BulkSource, DataFiles};
 use crate::operation::outcome::Outcome;
@@ -92,20 +91,20 @@ impl Source {
     pub async fn execute(
         &mut self,
         links: &Links,
-        desk: &Desk<'_>,
+        cancellation: &Cancellation<'_>,
         sample_type: SampleType,
     ) -> Option<Outcome> {
         match self {
             Self::Bulk(bulk) => {
                 let mut link = links.take();
-                let outcome = bulk.execute(&mut link, desk).await;
+                let outcome = bulk.execute(&mut link, cancellation).await;
                 links.give_back(link);
                 Some(outcome)
             }
-            Self::Calls(calls) => calls.execute(links, desk).await,
-            Self::Sleep(duration) => sleep(*duration, desk).await,
-            Self::Supplied(supplied) => supplied.execute(links, desk).await,
-            Self::Lane(lane) => lane.execute(desk, sample_type).await,
+            Self::Calls(calls) => calls.execute(links, cancellation).await,
+            Self::Sleep(duration) => sleep(*duration, cancellation).await,
+            Self::Supplied(supplied) => supplied.execute(links, cancellation).await,
+            Self::Lane(lane) => lane.execute(cancellation, sample_type).await,
         }
     }
 }
@@ -126,9 +125,9 @@ pub struct Site<'a> {
     pub hand: Option<&'a Hand>,
 }
 
-async fn sleep(duration: Duration, desk: &Desk<'_>) -> Option<Outcome> {
+async fn sleep(duration: Duration, cancellation: &Cancellation<'_>) -> Option<Outcome> {
     let sent = Instant::now();
-    let slept = unless_stopped(tokio::time::sleep(duration), desk.waker, || desk.stopped().is_some()).await;
+    let slept = cancellation.until_cancelled(tokio::time::sleep(duration)).await;
     slept.map(|()| Outcome {
         first_sent: sent,
         sent,

@@ -1,4 +1,4 @@
-//! One thread: its clients, their connections, its recorder.
+//! One worker: its thread, its clients with their connections, its recorder.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -6,212 +6,248 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{ClientAllocation, OnError, Plan};
+use pacenote_plan::{ClientAllocation, OnError, Plan, TaskAllocation};
 use pacenote_record::Outgoing;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::cancel::{Desk, unless_stopped};
+use crate::cancel::{Cancellation, until_cancelled};
+use crate::client_id::ClientId;
 use crate::error::DriveError;
-use crate::health::cpu::{Meter, Served, Usage};
+use crate::health::cpu::{CpuMeter, PeakLoad, ServiceTotals};
 use crate::operation::bulk::DataFiles;
-use crate::python::Lane;
-use crate::schedule::limiter::Gate;
+use crate::python::{Hand, Lane};
+use crate::race_state::{RaceState, StopLevel};
+use crate::schedule::clock::Clock;
+use crate::schedule::limiter::Limiter;
 use crate::schedule::open_loop::OpenLoop;
 use crate::schedule::pacer::Pacer;
-use crate::schedule::timer::{Alarm, Watch};
-use crate::shared::{Shared, StopLevel};
-use crate::step::StepRun;
+use crate::schedule::timer::{SpinWait, Timer};
+use crate::step::{StepRun, WorkerIndex};
 use crate::transport::pool::Links;
 use crate::transport::{DialError, Routes};
 use crate::worker::book::Book;
-use crate::worker::client::{Client, Schedule, Share};
+use crate::worker::client_loop::{ClientLoop, Entry, Schedule, TaskClient};
+use crate::worker::operations::PooledOperations;
 use crate::worker::source::{Site, Source};
 
-/// How often connections that nobody uses are looked at.
-const LOOK_AFTER: Duration = Duration::from_millis(500);
+/// How often idle connections are checked.
+const IDLE_CHECK: Duration = Duration::from_millis(500);
 
-/// What the control thread tells a worker.
+/// A command of the coordinator to a worker.
 #[derive(Debug)]
-pub enum Order {
-    /// Connect clients, build sources; answer [`Report::Ready`].
+pub enum WorkerCommand {
+    /// Connect clients and build sources; answered by [`WorkerReply::Ready`].
     Prepare(Arc<StepRun>, Arc<DataFiles>),
-    /// Begin; answer [`Report::Done`] when all clients have ended.
+    /// Start the clients; answered by [`WorkerReply::Done`] when all have ended.
     Start,
     /// End the thread.
     Quit,
 }
 
-/// What a worker answers.
+/// A reply of a worker to the coordinator.
 #[derive(Debug)]
-pub enum Report {
-    /// Everything is prepared, or cannot be.
+pub enum WorkerReply {
+    /// The step is prepared, or cannot be.
     Ready(Result<(), DriveError>),
-    /// All clients of the thread have ended the step.
+    /// All clients of the worker have ended the step.
     Done,
 }
 
-/// What a worker is made of.
-#[derive(Debug)]
-pub struct Worker {
-    /// Which of how many.
-    pub place: (usize, usize),
-    /// The race.
+/// What all workers of a race share.
+#[derive(Debug, Clone)]
+pub struct WorkerContext {
+    /// The plan.
     pub plan: Arc<Plan>,
-    /// The ways to the plan's hosts.
+    /// The hosts of the cluster under test.
     pub routes: Routes,
-    /// Python's hand in the race, if the plan asks for one.
+    /// The bridge to Python, if the plan needs it.
     pub lane: Option<Arc<Lane>>,
-    /// What all threads share.
-    pub shared: Arc<Shared>,
-    /// Orders come here.
-    pub orders: UnboundedReceiver<Order>,
-    /// Answers go here.
-    pub reports: Sender<Report>,
-    /// Recordings go here.
+    /// The state of the race.
+    pub race: Arc<RaceState>,
+    /// Where recordings are sent.
     pub outgoing: Outgoing,
 }
 
-/// What the shares of a step are made with.
-struct Making<'a> {
+/// A thread that runs client loops.
+#[derive(Debug)]
+pub struct Worker {
+    /// Which worker this is.
+    pub index: WorkerIndex,
+    /// What it shares with the other workers.
+    pub context: WorkerContext,
+    /// Commands of the coordinator.
+    pub commands: UnboundedReceiver<WorkerCommand>,
+    /// Where replies are sent.
+    pub replies: Sender<WorkerReply>,
+}
+
+/// What the clients of a step are built with.
+struct StepResources<'a> {
     files: &'a DataFiles,
     book: &'a Book,
-    /// Schedules of open-loop tasks, by position of the task.
-    open: BTreeMap<u32, Rc<OpenLoop>>,
+    spin_wait: &'a Rc<SpinWait>,
+    /// The schedules of open-loop tasks, by position of the task in the plan.
+    open_loops: BTreeMap<u32, Rc<OpenLoop>>,
 }
 
-/// A client with what it keeps from step to step.
+/// The state of one client during a step.
 #[derive(Debug)]
-struct Seat {
-    slot: ClientAllocation,
+struct ClientState {
+    /// Row of the allocation matrix.
+    row: u32,
     links: Rc<Links>,
-    alarm: Alarm,
-    shares: Vec<Share>,
+    timer: Timer,
+    /// What it does in the step, one after another.
+    tasks: Vec<ClientTask>,
 }
+
+/// What a client does in one task of a step.
+#[derive(Debug)]
+struct ClientTask {
+    id: ClientId,
+    /// When the client starts, nanoseconds after the beginning of the task: later than 0 only during ramp-up.
+    start_ns: u64,
+    schedule: Schedule,
+    source: Source,
+    /// The handle through which the client talks to Python, if Python takes part in the task.
+    hand: Option<Hand>,
+}
+
+/// The connections of each client, by its row of the allocation matrix; they are kept from step to step.
+type Connections = BTreeMap<u32, Rc<Links>>;
 
 impl Worker {
-    /// Works until told to quit. Tells what it used.
-    pub async fn run(mut self) -> Usage {
-        let mut kept = BTreeMap::new();
-        let mut usage = Usage::default();
-        while let Some(order) = self.orders.recv().await {
-            let Order::Prepare(step, files) = order else { break };
-            let book = Book::new(self.outgoing.clone(), Arc::clone(&self.shared));
-            let watch = Rc::new(Watch::new(Duration::from_micros(self.plan.driver.spin_us.into())));
-            let making = Making { files: &files, book: &book, open: self.open_loops(&step) };
-            let seats = self.prepare(&step, &making, &watch, &mut kept).await;
-            let (seats, answer) = match seats {
-                Ok(seats) => (seats, Ok(())),
+    /// Executes commands until [`WorkerCommand::Quit`]. Returns the highest load of the thread.
+    pub async fn run(mut self) -> PeakLoad {
+        let mut connections = Connections::new();
+        let mut peak_load = PeakLoad::default();
+        while let Some(command) = self.commands.recv().await {
+            let WorkerCommand::Prepare(step, files) = command else { break };
+            let plan = &self.context.plan;
+            let book = Book::new(self.context.outgoing.clone(), Arc::clone(&self.context.race));
+            let spin_wait = Rc::new(SpinWait::new(Duration::from_micros(plan.driver.spin_us.into())));
+            let resources = StepResources {
+                files: &files,
+                book: &book,
+                spin_wait: &spin_wait,
+                open_loops: self.open_loops(&step),
+            };
+            let (clients, prepared) = match self.prepare(&step, &resources, &mut connections).await {
+                Ok(clients) => (clients, Ok(())),
                 Err(error) => (Vec::new(), Err(error)),
             };
-            let failed = answer.is_err();
-            let _ = self.reports.send(Report::Ready(answer));
-            if failed || !matches!(self.orders.recv().await, Some(Order::Start)) {
+            let failed = prepared.is_err();
+            let _ = self.replies.send(WorkerReply::Ready(prepared));
+            if failed || !matches!(self.commands.recv().await, Some(WorkerCommand::Start)) {
                 break;
             }
-            let meter = Meter::start();
-            let served = self.run_step(&step, book, seats, &mut kept).await;
-            usage.add(&step.step().name, meter.read(watch.idle_ns()), &served, |task| {
-                self.plan.tasks[task as usize].name.clone()
+            let meter = CpuMeter::start();
+            let totals = self.run_step(&step, book, clients, &mut connections).await;
+            peak_load.add(&step.step().name, meter.read(spin_wait.idle_ns()), &totals, |task| {
+                self.context.plan.tasks[task as usize].name.clone()
             });
-            let _ = self.reports.send(Report::Done);
+            let _ = self.replies.send(WorkerReply::Done);
         }
-        usage
+        peak_load
     }
 
     async fn prepare(
         &self,
         step: &Arc<StepRun>,
-        making: &Making<'_>,
-        watch: &Rc<Watch>,
-        kept: &mut BTreeMap<u32, Rc<Links>>,
-    ) -> Result<Vec<Seat>, DriveError> {
-        let mut seats = Vec::new();
-        for slot in step.clients_of(self.place.0, self.place.1) {
-            let host = slot.client as usize % self.plan.target.hosts.len();
-            let links = kept.remove(&slot.client);
-            let links =
-                links.unwrap_or_else(|| Rc::new(Links::of_client(&self.routes, slot.client as usize)));
-            let alarm = Alarm::new(Rc::clone(watch));
-            let shares = self.shares(slot, host, making)?;
-            seats.push(Seat { slot: slot.clone(), links, alarm, shares });
+        resources: &StepResources<'_>,
+        connections: &mut Connections,
+    ) -> Result<Vec<ClientState>, DriveError> {
+        let mut clients = Vec::new();
+        for slot in step.clients_of(self.index) {
+            let links = connections.remove(&slot.client);
+            let links = links
+                .unwrap_or_else(|| Rc::new(Links::of_client(&self.context.routes, slot.client as usize)));
+            let timer = Timer::new(Rc::clone(resources.spin_wait));
+            let tasks = self.client_tasks(slot, resources)?;
+            clients.push(ClientState { row: slot.client, links, timer, tasks });
         }
-        self.connect(seats).await
+        self.connect(clients).await
     }
 
     /// The schedule of one client of a task.
-    fn pacer(&self, task: u32, client: u32) -> Pacer {
-        let seed = self.plan.seed.wrapping_add(u64::from(task).wrapping_mul(0x9e37_79b9));
-        Pacer::new(&self.plan.tasks[task as usize], client, seed)
+    fn pacer(&self, client: ClientId) -> Pacer {
+        let plan = &self.context.plan;
+        let seed = plan.seed.wrapping_add(u64::from(client.task).wrapping_mul(0x9e37_79b9));
+        Pacer::new(&plan.tasks[client.task as usize], client.client, seed)
     }
 
-    /// The schedules that clients of this thread share in a step.
+    /// The schedules that clients of this worker share in a step.
     fn open_loops(&self, step: &StepRun) -> BTreeMap<u32, Rc<OpenLoop>> {
+        let plan = &self.context.plan;
         let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
-        for share in step.clients_of(self.place.0, self.place.1).flat_map(|slot| &slot.allocations) {
-            if self.plan.tasks[share.task as usize].open_loop {
-                pacers.entry(share.task).or_default().push(self.pacer(share.task, share.client));
+        for client in step.clients_of(self.index).flat_map(|slot| &slot.allocations).map(client_id) {
+            if plan.tasks[client.task as usize].open_loop {
+                pacers.entry(client.task).or_default().push(self.pacer(client));
             }
         }
-        let open =
-            |(task, pacers)| (task, Rc::new(OpenLoop::new(self.plan.tasks[task as usize].bound, pacers)));
-        pacers.into_iter().map(open).collect()
+        let open_loop =
+            |(task, pacers)| (task, Rc::new(OpenLoop::new(plan.tasks[task as usize].bound, pacers)));
+        pacers.into_iter().map(open_loop).collect()
     }
 
-    fn shares(
+    /// What a client does in a step.
+    fn client_tasks(
         &self,
         slot: &ClientAllocation,
-        host: usize,
-        making: &Making<'_>,
-    ) -> Result<Vec<Share>, DriveError> {
-        let share = |allocation: &pacenote_plan::TaskAllocation| {
-            let (index, client) = (allocation.task, allocation.client);
-            let task = &self.plan.tasks[index as usize];
-            making.book.expect_client(index, task)?;
-            let hand = self.lane.as_ref().and_then(|lane| lane.hand((index, client)));
-            let site = Site { host, files: making.files, hand: hand.as_ref() };
-            let source = Source::new(&self.plan, task, client, site)?;
-            let schedule = match making.open.get(&index) {
-                Some(open) => Schedule::Shared(Rc::clone(open)),
-                None => Schedule::Own(self.pacer(index, client), Gate::new(task.bound, 1)),
+        resources: &StepResources<'_>,
+    ) -> Result<Vec<ClientTask>, DriveError> {
+        let WorkerContext { plan, lane, .. } = &self.context;
+        let host = slot.client as usize % plan.target.hosts.len();
+        let client_task = |allocation: &TaskAllocation| {
+            let id = client_id(allocation);
+            let task = &plan.tasks[id.task as usize];
+            resources.book.expect_client(id.task, task)?;
+            let hand = lane.as_ref().and_then(|lane| lane.hand((id.task, id.client)));
+            let site = Site { host, files: resources.files, hand: hand.as_ref() };
+            let source = Source::new(plan, task, id.client, site)?;
+            let schedule = match resources.open_loops.get(&id.task) {
+                Some(open_loop) => Schedule::OpenLoop(Rc::clone(open_loop)),
+                None => Schedule::ClosedLoop(self.pacer(id), Limiter::new(task.bound, 1)),
             };
-            let start_ns = Pacer::client_starts_ns(task, client);
-            Ok(Share { task: index, client, start_ns, schedule, source, hand })
+            let start_ns = Pacer::client_start_ns(task, id.client);
+            Ok(ClientTask { id, start_ns, schedule, source, hand })
         };
-        slot.allocations.iter().map(share).collect()
+        slot.allocations.iter().map(client_task).collect()
     }
 
-    /// Opens all connections at once, before any clock starts.
-    async fn connect(&self, seats: Vec<Seat>) -> Result<Vec<Seat>, DriveError> {
-        let deadline = Instant::now() + Duration::from_millis(self.plan.target.timeout_ms);
-        let must = self.plan.driver.on_error != OnError::ContinueOnNetwork;
-        let mut opening = JoinSet::new();
-        for seat in seats {
-            opening.spawn_local(async move {
-                let result = seat.links.connect(deadline).await;
-                (seat, result)
+    /// Opens the connections of all clients concurrently, before the clock of the step starts.
+    async fn connect(&self, clients: Vec<ClientState>) -> Result<Vec<ClientState>, DriveError> {
+        let WorkerContext { plan, race, .. } = &self.context;
+        let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
+        let required = plan.driver.on_error != OnError::ContinueOnNetwork;
+        let mut connecting = JoinSet::new();
+        for client in clients {
+            connecting.spawn_local(async move {
+                let result = client.links.connect(deadline).await;
+                (client, result)
             });
         }
         let mut ready = Vec::new();
-        let waker = self.shared.waker(self.place.0);
+        let waker = race.waker(self.index.index);
         loop {
             let mut next = None;
-            let stopped = || self.shared.stop_level() != StopLevel::Run;
-            let opened = async { next = opening.join_next().await };
-            // A race that is stopped while it connects has no use for the clients that are missing.
-            if unless_stopped(opened, &waker, stopped).await.is_none() {
+            let stopped = || race.stop_level() != StopLevel::Run;
+            let joined = async { next = connecting.join_next().await };
+            // A race that is stopped while it connects does not need the remaining clients.
+            if until_cancelled(joined, &waker, stopped).await.is_none() {
                 break;
             }
             let Some(joined) = next else { break };
-            let (seat, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
+            let (client, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
             match result {
-                Err(source) if must => {
-                    return Err(DriveError::Connect { host: seat.links.host_name().to_owned(), source });
+                Err(source) if required => {
+                    return Err(DriveError::Connect { host: client.links.host_name().to_owned(), source });
                 }
-                _ => ready.push(seat),
+                _ => ready.push(client),
             }
         }
-        ready.sort_by_key(|seat| seat.slot.client);
+        ready.sort_by_key(|client| client.row);
         Ok(ready)
     }
 
@@ -219,89 +255,102 @@ impl Worker {
         &self,
         step: &Arc<StepRun>,
         book: Book,
-        seats: Vec<Seat>,
-        kept: &mut BTreeMap<u32, Rc<Links>>,
-    ) -> Vec<Served> {
+        clients: Vec<ClientState>,
+        connections: &mut Connections,
+    ) -> Vec<ServiceTotals> {
+        let race = &self.context.race;
         let book = Rc::new(book);
-        let waker = self.shared.waker(self.place.0);
-        let mut clients = JoinSet::new();
-        let mut reopening = JoinSet::new();
-        let links: Vec<Rc<Links>> = seats.iter().map(|seat| Rc::clone(&seat.links)).collect();
-        for mut seat in seats {
-            let (step, shared) = (Arc::clone(step), Arc::clone(&self.shared));
+        let waker = race.waker(self.index.index);
+        let mut running = JoinSet::new();
+        let mut reconnecting = JoinSet::new();
+        let links: Vec<Rc<Links>> = clients.iter().map(|client| Rc::clone(&client.links)).collect();
+        for mut client in clients {
+            let (step, race) = (Arc::clone(step), Arc::clone(race));
             let (book, waker) = (Rc::clone(&book), Arc::clone(&waker));
-            clients.spawn_local(async move {
-                let desk = Desk { step: &step, shared: &shared, waker: &waker };
-                work(&mut seat, &book, desk).await;
-                (seat.slot.client, seat.links)
+            running.spawn_local(async move {
+                let cancellation = Cancellation { step: &step, race: &race, waker: &waker };
+                run_client(&mut client, &book, cancellation).await;
+                (client.row, client.links)
             });
         }
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
-        let mut looks = tokio::time::interval(LOOK_AFTER);
+        let mut idle_checks = tokio::time::interval(IDLE_CHECK);
         loop {
             let woken = waker.notified();
             tokio::select! {
                 biased;
-                joined = clients.join_next() => match joined {
+                joined = running.join_next() => match joined {
                     None => break,
-                    Some(Ok((client, links))) => drop(kept.insert(client, links)),
-                    Some(Err(error)) => self.shared.abort(format!("a client of the driver died: {error}")),
+                    Some(Ok((row, links))) => drop(connections.insert(row, links)),
+                    Some(Err(error)) => race.abort(format!("a client of the driver died: {error}")),
                 },
                 _ = seconds.tick() => book.tick(),
-                _ = looks.tick() => self.look_after(&links, step, &mut reopening),
+                _ = idle_checks.tick() => self.reconnect_idle(&links, step, &mut reconnecting),
                 () = woken => {}
             }
-            if self.shared.stop_level() == StopLevel::Abandon {
+            if race.stop_level() == StopLevel::Abandon {
                 break;
             }
         }
-        // Clients still at work are dropped with their requests, which stay unanswered.
-        drop(clients);
-        book.close(step, &self.shared);
-        book.served()
+        // Clients that still run are dropped with their requests, which stay unanswered.
+        drop(running);
+        book.close(step, race);
+        book.service_totals()
     }
-}
 
-impl Worker {
-    /// An engine that dies while no request is under way closes connections and refuses new ones. Nothing is sent to find
-    /// out: what was cut is opened again, as the next request would.
-    fn look_after(&self, links: &[Rc<Links>], step: &Arc<StepRun>, reopening: &mut JoinSet<()>) {
-        while reopening.try_join_next().is_some() {}
-        if self.plan.driver.on_error == OnError::ContinueOnNetwork {
+    /// Reopens idle connections that the server has closed, as the next request would; no request is sent for that. An
+    /// engine that dies while no request is under way closes its connections and refuses new ones: that aborts the race.
+    fn reconnect_idle(&self, links: &[Rc<Links>], step: &Arc<StepRun>, reconnecting: &mut JoinSet<()>) {
+        while reconnecting.try_join_next().is_some() {}
+        let WorkerContext { plan, race, .. } = &self.context;
+        if plan.driver.on_error == OnError::ContinueOnNetwork {
             return;
         }
-        let deadline = Instant::now() + Duration::from_millis(self.plan.target.timeout_ms);
+        let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
         for links in links.iter().filter(|links| links.is_cut_off()) {
-            let (links, step, shared) = (Rc::clone(links), Arc::clone(step), Arc::clone(&self.shared));
-            reopening.spawn_local(async move {
+            let (links, step, race) = (Rc::clone(links), Arc::clone(step), Arc::clone(race));
+            reconnecting.spawn_local(async move {
                 let Err(error) = links.reopen(deadline).await else { return };
                 if matches!(&error, DialError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
-                    // Nobody refused; a request would wait as long, and say so.
+                    // The host did not refuse. A request would wait as long and report the time-out.
                     return;
                 }
                 let (host, name) = (links.host_name(), &step.step().name);
-                shared.abort(format!("{host} has closed its connections in step {name}: {error}"));
+                race.abort(format!("{host} has closed its connections in step {name}: {error}"));
             });
         }
     }
 }
 
-/// A client's work in a step: its shares one after another.
-async fn work(seat: &mut Seat, book: &Book, desk: Desk<'_>) {
-    let mut over = None;
-    for (place, share) in seat.shares.iter_mut().enumerate() {
-        let Some((run, task)) = desk.step.task(share.task) else { continue };
-        let by = if let Some(by) = over {
-            by
+/// The client that an allocation is for.
+fn client_id(allocation: &TaskAllocation) -> ClientId {
+    ClientId { task: allocation.task, client: allocation.client }
+}
+
+/// Runs the tasks of a client in a step, one after another.
+async fn run_client(client: &mut ClientState, book: &Book, cancellation: Cancellation<'_>) {
+    let mut stopped = None;
+    for (position, client_task) in client.tasks.iter_mut().enumerate() {
+        let ClientTask { id, start_ns, schedule, source, hand } = client_task;
+        let Some((run, task)) = cancellation.step.task(id.task) else { continue };
+        let ended_by = if let Some(reason) = stopped {
+            reason
         } else {
-            let mut client = Client { links: &seat.links, alarm: &mut seat.alarm, book, desk };
-            client.drive(share, run, task, place > 0).await
+            let origin = run.origin(client.timer.now());
+            let mut client_loop = ClientLoop {
+                clock: &mut client.timer,
+                operations: PooledOperations { source, links: &client.links },
+                client: TaskClient { id: *id, task, run, origin, hand: hand.as_ref() },
+                book,
+                cancellation,
+            };
+            client_loop.run(schedule, Entry { start_ns: *start_ns, is_late: position > 0 }).await
         };
-        over = desk.stopped();
-        if let Some(hand) = &share.hand {
+        stopped = cancellation.stop_reason();
+        if let Some(hand) = hand {
             hand.end();
         }
-        desk.step.client_ended(run);
-        book.end_client(run, by, share.schedule.planned());
+        cancellation.step.client_ended(run);
+        book.end_client(run, ended_by, schedule.take_planned());
     }
 }

@@ -9,7 +9,7 @@ pub mod server;
 use std::path::Path;
 use std::time::Duration;
 
-use pacenote_driver::{Event, Race, Summary};
+use pacenote_driver::{Race, RaceEvent, RaceSummary};
 use pacenote_plan::Plan;
 use pacenote_record::TaskResult;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value
 /// Everything a race came to.
 pub struct Finished {
     pub tasks: Vec<TaskResult>,
-    pub summary: Summary,
+    pub summary: RaceSummary,
     /// What is in `samples.parquet`, in its order.
     pub samples: Vec<Sample>,
 }
@@ -104,8 +104,8 @@ pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
     for _ in 0..600 {
         for event in race.wait(Duration::from_millis(100)) {
             match event {
-                Event::TaskFinished(result) => tasks.push(*result),
-                Event::Finished(summary) => {
+                RaceEvent::TaskFinished(result) => tasks.push(*result),
+                RaceEvent::Finished(summary) => {
                     let samples = samples::read(folder.path());
                     assert_eq!(summary.contradictions, [] as [String; 0], "the driver's counts");
                     return Finished { tasks, summary: *summary, samples };

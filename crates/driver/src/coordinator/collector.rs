@@ -1,0 +1,137 @@
+//! The collector: the thread that merges what the workers record, writes the race folder and publishes results and
+//! progress. Between deliveries it reads the clocks and the counters of the host.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{Plan, SampleRetention, TaskBound, TaskPacing, TaskWork};
+use pacenote_record::{Collector, Delivery, Keep, RecordError, Spare, TaskEnd, TaskInfo, on_disk};
+
+use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
+use crate::health::host::{CpuTicks, HostUsage};
+use crate::operation::bulk::planned_bulks;
+use crate::race_state::{RaceEvent, RaceState};
+use crate::units::seconds_to_nanos;
+
+/// How often progress is updated and the clocks are read.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What the collector knows at the end of a race.
+#[derive(Debug, Default)]
+pub struct CollectorSummary {
+    /// SampleRetention on disk.
+    pub samples: u64,
+    /// Counts of the driver that do not add up, one sentence each.
+    pub contradictions: Vec<String>,
+    /// The clocks during the race.
+    pub clock: ClockHealth,
+    /// The host during the race; `None` where the system does not report it.
+    pub host: Option<HostUsage>,
+    /// Why the race folder could not be written.
+    pub failure: Option<RecordError>,
+}
+
+/// Collects until all recorders are dropped. If the race folder cannot be written, the race is aborted, and later
+/// deliveries are summed up but not written.
+pub fn collect(
+    mut collector: Collector,
+    deliveries: &Receiver<Delivery>,
+    buffers: &Spare,
+    race: &Arc<RaceState>,
+) -> CollectorSummary {
+    let (mut clocks, ticks) = (ClockMonitor::start(), CpuTicks::read());
+    let mut updated = Instant::now();
+    let mut failure = None;
+    loop {
+        match deliveries.recv_timeout(UPDATE_INTERVAL) {
+            Ok(delivery) => {
+                let ended = collector.receive(delivery, buffers).unwrap_or_else(|error| {
+                    // The race cannot go on, but the results of its tasks are still complete.
+                    race.abort(error.to_string());
+                    collector.stop_writing();
+                    failure.get_or_insert(error);
+                    None
+                });
+                if let Some(end) = ended {
+                    publish(end, race);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if updated.elapsed() >= UPDATE_INTERVAL {
+            updated = Instant::now();
+            clocks.record(ClockReading::read());
+            race.progress().tasks = collector.progress(race.elapsed_ns(updated));
+        }
+    }
+    let mut orphans = 0;
+    while let Some(orphan) = collector.finish_orphan() {
+        orphans += 1;
+        publish(orphan, race);
+    }
+    race.progress().tasks.clear();
+    let (mut contradictions, kept) = (collector.contradictions().to_vec(), collector.kept());
+    let closed = collector.close().map_err(|error| failure.get_or_insert(error));
+    let samples = closed.unwrap_or_default();
+    // SampleRetention that a thread had not delivered when it died are lost; the summary reports the thread's death.
+    if failure.is_none() && orphans == 0 {
+        contradictions.extend(on_disk(kept, samples));
+    }
+    let host = CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then));
+    CollectorSummary { samples, contradictions, clock: clocks.end(), host, failure }
+}
+
+/// Publishes the result of a task that has ended.
+fn publish(end: TaskEnd, race: &RaceState) {
+    race.progress().tasks.retain(|running| running.task != end.result.task);
+    race.publish(RaceEvent::TaskFinished(Box::new(end.result)));
+}
+
+/// Which samples the recorders keep.
+pub fn keep(samples: SampleRetention) -> Keep {
+    match samples {
+        SampleRetention::All => Keep::All,
+        SampleRetention::None => Keep::None,
+        SampleRetention::Auto => Keep::Auto,
+    }
+}
+
+/// What the collector needs to know about the tasks of a plan.
+pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
+    let info = |task: &pacenote_plan::PlannedTask| {
+        let clients = u64::from(task.clients);
+        let (warmup_ns, end_ns, counted) = match task.bound {
+            TaskBound::Iterations { warmup, measured } => {
+                (None, None, Some(warmup.saturating_add(measured).saturating_mul(clients)))
+            }
+            TaskBound::TimePeriod { warmup_s, measured_s } => (
+                Some(seconds_to_nanos(warmup_s)),
+                measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s)),
+                None,
+            ),
+        };
+        let operations = counted.or_else(|| match &task.work {
+            TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
+            _ => None,
+        });
+        TaskInfo {
+            task: task.name.clone(),
+            operation: task.operation.clone(),
+            operation_type: task.operation_type.clone(),
+            unit: task.unit.clone(),
+            clients: task.clients,
+            paced: !matches!(task.pace, TaskPacing::Unpaced {}),
+            open_loop: task.open_loop,
+            warmup_ns,
+            end_ns,
+            interval_ns: match task.pace {
+                TaskPacing::Deterministic { interval_s } => Some(seconds_to_nanos(interval_s)),
+                _ => None,
+            },
+            operations,
+        }
+    };
+    plan.tasks.iter().map(info).collect()
+}

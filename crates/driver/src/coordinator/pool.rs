@@ -1,0 +1,134 @@
+//! The workers of a race, and the thread of the bridge to Python.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::coordinator::threads::{DriverThread, join, run_thread, spawn};
+use crate::error::DriveError;
+use crate::python::Lane;
+use crate::python::requests::{Command, serve};
+use crate::race_state::RaceState;
+use crate::step::{StepRun, WorkerIndex};
+use crate::summary::ThreadSummary;
+use crate::worker::thread::{Worker, WorkerCommand, WorkerContext, WorkerReply};
+
+/// How long to wait for a reply before checking whether all threads are alive.
+const LIVENESS_CHECK: Duration = Duration::from_millis(500);
+
+/// The workers of a race as the coordinator sees them.
+#[derive(Debug)]
+pub struct WorkerPool {
+    /// A channel to each worker.
+    pub commands: Vec<UnboundedSender<WorkerCommand>>,
+    /// The workers' replies.
+    pub replies: Receiver<WorkerReply>,
+    /// The threads of the workers, and that of the bridge to Python. None ends before the race does.
+    pub threads: Vec<DriverThread>,
+}
+
+impl WorkerPool {
+    /// Starts `workers` workers.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread.
+    pub fn spawn_workers(context: &WorkerContext, workers: usize) -> Result<Self, DriveError> {
+        let (reply_sender, replies) = channel();
+        let (mut commands, mut threads) = (Vec::new(), Vec::new());
+        for index in 0..workers {
+            let (sender, receiver) = unbounded_channel();
+            commands.push(sender);
+            let worker = Worker {
+                index: WorkerIndex { index, workers },
+                context: context.clone(),
+                commands: receiver,
+                replies: reply_sender.clone(),
+            };
+            let name = format!("drive-{index}");
+            threads.push(spawn(&name.clone(), move || run_thread(&name, worker.run()))?);
+        }
+        Ok(Self { commands, replies, threads })
+    }
+
+    /// Starts the thread that sends the requests of runners in Python.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread.
+    pub fn spawn_bridge(
+        &mut self,
+        lane: Arc<Lane>,
+        race: Arc<RaceState>,
+        commands: UnboundedReceiver<Command>,
+    ) -> Result<(), DriveError> {
+        self.threads.push(spawn("lane", move || run_thread("lane", serve(lane, race, commands)))?);
+        Ok(())
+    }
+
+    /// How many workers run clients of a task, given by its position in the plan.
+    pub fn workers_of(&self, step: &StepRun, task: u32) -> u32 {
+        let workers = self.commands.len();
+        let runs_task = |index: &usize| {
+            step.clients_of(WorkerIndex { index: *index, workers })
+                .any(|client| client.allocations.iter().any(|allocation| allocation.task == task))
+        };
+        u32::try_from((0..workers).filter(runs_task).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Sends a command to every worker.
+    ///
+    /// # Errors
+    ///
+    /// When a worker has ended.
+    pub fn broadcast(&self, command: impl Fn() -> WorkerCommand) -> Result<(), DriveError> {
+        for worker in &self.commands {
+            let ended = |_| DriveError::ThreadDied("a worker does not accept commands".into());
+            worker.send(command()).map_err(ended)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one reply of each worker.
+    ///
+    /// # Errors
+    ///
+    /// The first error of a reply, after all replies have come; or when a thread has ended before.
+    pub fn wait_all(&self) -> Result<(), DriveError> {
+        let mut result = Ok(());
+        let mut missing = self.commands.len();
+        while missing > 0 {
+            match self.replies.recv_timeout(LIVENESS_CHECK) {
+                Ok(reply) => {
+                    missing -= 1;
+                    result = result.and(match reply {
+                        WorkerReply::Ready(prepared) => prepared,
+                        WorkerReply::Done => Ok(()),
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) if !self.threads.iter().any(JoinHandle::is_finished) => {}
+                Err(_) => return result.and(Err(DriveError::ThreadDied("a worker did not reply".into()))),
+            }
+        }
+        result
+    }
+
+    /// Ends all threads. Returns what those that ended in order used, and why the first of the others died.
+    pub fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
+        for worker in &self.commands {
+            // A worker that died is found when its thread is joined.
+            let _ = worker.send(WorkerCommand::Quit);
+        }
+        let (mut summaries, mut died) = (Vec::new(), None);
+        for thread in self.threads {
+            match join(thread).flatten() {
+                Ok(summary) => summaries.push(summary),
+                Err(error) => drop(died.get_or_insert(error)),
+            }
+        }
+        (summaries, died)
+    }
+}

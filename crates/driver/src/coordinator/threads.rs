@@ -1,0 +1,61 @@
+//! Starting the threads of a race, and joining them.
+
+use std::num::NonZeroU64;
+use std::thread::{Builder, JoinHandle};
+use std::time::Instant;
+
+use tokio::runtime;
+use tokio::task::LocalSet;
+
+use crate::error::DriveError;
+use crate::health::cpu::PeakLoad;
+use crate::summary::ThreadSummary;
+
+/// Prefix of the names of all threads.
+const NAME_PREFIX: &str = "pacenote-";
+
+/// A thread that ends with what it used.
+pub type DriverThread = JoinHandle<Result<ThreadSummary, DriveError>>;
+
+/// Starts a thread; its name gets the prefix of the program.
+///
+/// # Errors
+///
+/// When the system refuses a thread.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, DriveError> {
+    let builder = Builder::new().name(format!("{NAME_PREFIX}{name}"));
+    builder.spawn(body).map_err(|source| DriveError::System { what: "a thread", source })
+}
+
+/// Runs `work` to its end on a runtime of the calling thread.
+///
+/// # Errors
+///
+/// When the system refuses a runtime.
+pub fn run_thread(name: &str, work: impl Future<Output = PeakLoad>) -> Result<ThreadSummary, DriveError> {
+    let started = Instant::now();
+    // The kernel may delay timers by the thread's slack, 50 µs by default. A refusal only costs precision.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|source| DriveError::System { what: "a runtime", source })?;
+    let peak_load = LocalSet::new().block_on(&runtime, work);
+    Ok(ThreadSummary::of_current_thread(name, started, peak_load))
+}
+
+/// Waits for a thread to end.
+///
+/// # Errors
+///
+/// With the message of its panic, if it panicked.
+pub fn join<T>(thread: JoinHandle<T>) -> Result<T, DriveError> {
+    let name =
+        thread.thread().name().map_or("a thread", |name| name.trim_start_matches(NAME_PREFIX)).to_owned();
+    thread.join().map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        DriveError::ThreadDied(format!("{name} panicked: {}", text.unwrap_or("without a message")))
+    })
+}

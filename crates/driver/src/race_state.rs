@@ -1,0 +1,157 @@
+//! The state that all threads of a race share. An operation only reads [`RaceState::stop_level`], one relaxed load.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pacenote_record::{TaskProgress, TaskResult};
+use tokio::sync::Notify;
+
+use crate::summary::RaceSummary;
+use crate::units::nanos_since;
+
+/// How urgently the race is to end.
+///
+/// | level | new operations | operations under way |
+/// | --- | --- | --- |
+/// | run | begin | run to their end |
+/// | finish | do not begin | run to their end; a runner in Python gets the time-out of a request |
+/// | abandon | do not begin | are dropped and counted as unanswered |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StopLevel {
+    /// The race goes on.
+    Run = 0,
+    /// Operations under way may end.
+    Finish = 1,
+    /// Everything ends now.
+    Abandon = 2,
+}
+
+/// An event of a race for its caller.
+#[derive(Debug)]
+pub enum RaceEvent {
+    /// A task has ended.
+    TaskFinished(Box<TaskResult>),
+    /// The race has ended; no event follows.
+    Finished(Box<RaceSummary>),
+}
+
+/// Progress of the current step.
+#[derive(Debug, Clone, Default)]
+pub struct StepProgress {
+    /// Steps that have ended.
+    pub completed: usize,
+    /// Number of steps in the plan.
+    pub steps: usize,
+    /// The running tasks of the step.
+    pub tasks: Vec<TaskProgress>,
+}
+
+/// The state that all threads of a race share.
+#[derive(Debug)]
+pub struct RaceState {
+    level: AtomicU8,
+    /// The first error that ended the race.
+    aborted: Mutex<Option<String>>,
+    /// One per worker and one for the bridge to Python: wakes clients that wait for something other than time.
+    wakers: Vec<Arc<Notify>>,
+    events: Mutex<VecDeque<RaceEvent>>,
+    event_published: Condvar,
+    progress: Mutex<StepProgress>,
+    /// When the first step began; all times of the race count from here.
+    started: Mutex<Option<Instant>>,
+}
+
+impl RaceState {
+    /// The state of a race that has not begun, for `workers` workers and `steps` steps.
+    pub fn new(workers: usize, steps: usize) -> Self {
+        Self {
+            level: AtomicU8::new(StopLevel::Run as u8),
+            aborted: Mutex::default(),
+            wakers: (0..=workers).map(|_| Arc::default()).collect(),
+            events: Mutex::default(),
+            event_published: Condvar::new(),
+            progress: Mutex::new(StepProgress { steps, ..StepProgress::default() }),
+            started: Mutex::default(),
+        }
+    }
+
+    /// How urgently the race is to end.
+    pub fn stop_level(&self) -> StopLevel {
+        match self.level.load(Ordering::Relaxed) {
+            0 => StopLevel::Run,
+            1 => StopLevel::Finish,
+            _ => StopLevel::Abandon,
+        }
+    }
+
+    /// Ends the race with at least this urgency.
+    pub fn stop(&self, level: StopLevel) {
+        self.level.fetch_max(level as u8, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    /// Ends the race because of an error.
+    pub fn abort(&self, reason: String) {
+        lock(&self.aborted).get_or_insert(reason);
+        self.stop(StopLevel::Finish);
+    }
+
+    /// The error that ended the race.
+    pub fn aborted(&self) -> Option<String> {
+        lock(&self.aborted).clone()
+    }
+
+    /// Wakes all clients that wait, so that they check whether to go on.
+    pub fn wake_all(&self) {
+        for waker in &self.wakers {
+            waker.notify_waiters();
+        }
+    }
+
+    /// What wakes the operations that the driver executes for Python.
+    pub fn bridge_waker(&self) -> Arc<Notify> {
+        Arc::clone(&self.wakers[self.wakers.len() - 1])
+    }
+
+    /// What wakes the clients of a worker.
+    pub fn waker(&self, worker: usize) -> Arc<Notify> {
+        Arc::clone(&self.wakers[worker])
+    }
+
+    /// Queues an event for the caller.
+    pub fn publish(&self, event: RaceEvent) {
+        lock(&self.events).push_back(event);
+        self.event_published.notify_all();
+    }
+
+    /// Waits for events for at most `timeout` and takes all that are queued.
+    pub fn wait_for_events(&self, timeout: Duration) -> Vec<RaceEvent> {
+        let waited =
+            self.event_published.wait_timeout_while(lock(&self.events), timeout, |events| events.is_empty());
+        let (mut events, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        events.drain(..).collect()
+    }
+
+    /// The progress, to read or to update.
+    pub fn progress(&self) -> MutexGuard<'_, StepProgress> {
+        lock(&self.progress)
+    }
+
+    /// Starts the race's clock, unless it runs already.
+    pub fn start_clock(&self, now: Instant) {
+        lock(&self.started).get_or_insert(now);
+    }
+
+    /// Nanoseconds since the first step began; 0 before.
+    pub fn elapsed_ns(&self, now: Instant) -> u64 {
+        let started = *lock(&self.started);
+        started.map_or(0, |started| nanos_since(started, now))
+    }
+}
+
+/// Locks a mutex. Data of a thread that panicked is consistent, since every change is a single step.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

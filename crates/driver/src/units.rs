@@ -1,0 +1,18 @@
+//! Durations as whole nanoseconds, the unit in which the driver schedules and records.
+
+use std::time::{Duration, Instant};
+
+/// A duration in nanoseconds; one of more than 584 years is cut to that.
+pub fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Nanoseconds from `origin` to `instant`; 0 if `instant` is earlier.
+pub fn nanos_since(origin: Instant, instant: Instant) -> u64 {
+    nanos(instant.saturating_duration_since(origin))
+}
+
+/// Seconds as nanoseconds. Validation of the plan makes sure that its durations fit.
+pub fn seconds_to_nanos(seconds: f64) -> u64 {
+    nanos(Duration::from_secs_f64(seconds))
+}

@@ -1,0 +1,447 @@
+//! The measured loop of one client.
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{OnError, PlannedTask};
+use pacenote_record::{EndedBy, ErrorClass, Sample, SampleType};
+
+use crate::cancel::Cancellation;
+use crate::client_id::ClientId;
+use crate::operation::outcome::{Outcome, SubOperation};
+use crate::python::Hand;
+use crate::response::outcome::ReplyOutcome;
+use crate::schedule::clock::Clock;
+use crate::schedule::limiter::Limiter;
+use crate::schedule::open_loop::{Exhausted, OpenLoop};
+use crate::schedule::pacer::Pacer;
+use crate::step::TaskRun;
+use crate::units::nanos_since;
+use crate::worker::book::Book;
+use crate::worker::operations::Operations;
+
+/// Pause after a request without a connection in a task without a schedule, which would otherwise fail millions of times.
+const PAUSE_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
+
+/// The schedule of a client.
+#[derive(Debug)]
+pub enum Schedule {
+    /// Closed loop: the client has a schedule of its own.
+    ClosedLoop(Pacer, Limiter),
+    /// Open loop: all clients of the task on this worker share a schedule.
+    OpenLoop(Rc<OpenLoop>),
+}
+
+impl Schedule {
+    /// Operations that the schedule has admitted since the last call.
+    pub fn take_planned(&self) -> u64 {
+        match self {
+            Self::ClosedLoop(_, limiter) => limiter.admitted(),
+            Self::OpenLoop(open_loop) => open_loop.take_admitted(),
+        }
+    }
+}
+
+/// One client of a running task.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskClient<'a> {
+    /// Which client of which task.
+    pub id: ClientId,
+    /// The task in the plan.
+    pub task: &'a PlannedTask,
+    /// The state of the task.
+    pub run: &'a TaskRun,
+    /// When the task began; all its times count from here.
+    pub origin: Instant,
+    /// The handle through which the client talks to Python, if Python takes part in the task.
+    pub hand: Option<&'a Hand>,
+}
+
+/// When a client enters a task.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Nanoseconds after the beginning of the task; later than 0 only during ramp-up.
+    pub start_ns: u64,
+    /// The client comes from another task of the step.
+    pub is_late: bool,
+}
+
+/// The measured loop of one client in one task. It is generic over everything that takes time, so that tests replace the
+/// clock and the operations at no cost for the real ones.
+#[derive(Debug)]
+pub struct ClientLoop<'a, C, O> {
+    /// Tells the time and sleeps until operations are due.
+    pub clock: &'a mut C,
+    /// Prepares and executes operations.
+    pub operations: O,
+    /// The client.
+    pub client: TaskClient<'a>,
+    /// Records samples and counts.
+    pub book: &'a Book,
+    /// Whether to go on.
+    pub cancellation: Cancellation<'a>,
+}
+
+impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
+    /// Executes operations until the client ends; returns why it has ended.
+    pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
+        // A client that joins late does not catch up on the schedule it missed.
+        let late_ns = entry.is_late.then(|| self.elapsed_ns(self.clock.now()));
+        match (&mut *schedule, late_ns) {
+            (Schedule::ClosedLoop(pacer, _), Some(now_ns)) => pacer.skip_to(now_ns),
+            (Schedule::ClosedLoop(..), None) => {}
+            (Schedule::OpenLoop(open_loop), _) => open_loop.start(late_ns),
+        }
+        let mut free_ns = entry.start_ns.max(late_ns.unwrap_or(0));
+        if !self.wait_until(entry.start_ns).await {
+            return self.stop_reason();
+        }
+        loop {
+            if let Some(reason) = self.cancellation.stop_reason() {
+                return reason;
+            }
+            let next = match schedule {
+                Schedule::ClosedLoop(pacer, limiter) => self.next_of_closed_loop(pacer, limiter).await,
+                Schedule::OpenLoop(open_loop) => self.next_of_open_loop(open_loop).await,
+            };
+            let NextOperation { due_ns, ready, sample_type } = match next {
+                Ok(next) => next,
+                Err(ended_by) => return ended_by,
+            };
+            self.operations.compress().await;
+            if let Some(due_ns) = due_ns
+                && !self.wait_until(due_ns).await
+            {
+                self.book.recall(self.client.id.task);
+                return self.stop_reason();
+            }
+            self.book.begin_operation(self.client.id.task);
+            self.clock.mark_active();
+            let started = if due_ns.is_some() { self.clock.now() } else { ready };
+            let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
+                return self.execution_cancelled(schedule, due_ns);
+            };
+            self.clock.mark_active();
+            let times = OperationTimes { due_ns, free_ns, started, ended: self.operations.ended() };
+            free_ns = self.elapsed_ns(outcome.free);
+            let was_last = self.client.hand.is_some() && self.notify_python(&outcome);
+            let class = outcome.result.class;
+            self.apply_failure_policy(&outcome.result);
+            self.record(sample_type, &times, outcome);
+            if was_last {
+                return EndedBy::Source;
+            }
+            if class.is_unreachable() && due_ns.is_none() {
+                self.cancellation.until_cancelled(self.clock.pause(PAUSE_AFTER_UNREACHABLE)).await;
+            }
+        }
+    }
+
+    /// Prepares the next operation of a client with a schedule of its own.
+    async fn next_of_closed_loop(
+        &mut self,
+        pacer: &mut Pacer,
+        limiter: &mut Limiter,
+    ) -> Result<NextOperation, EndedBy> {
+        let scheduler = self.client.hand.filter(|hand| hand.seat().is_scheduled());
+        let due_ns = match scheduler {
+            None => pacer.next_due_ns(),
+            Some(hand) => match self.request_due_time(hand, limiter).await? {
+                Some(due_ns) => Some(due_ns),
+                None => return Err(self.source_exhausted()),
+            },
+        };
+        let (ready, sample_type) = loop {
+            let ready = self.clock.now();
+            let now_ns = self.elapsed_ns(ready);
+            match limiter.admit(due_ns.unwrap_or(now_ns), now_ns) {
+                Ok(sample_type) if !self.operations.is_starved() => break (ready, sample_type),
+                Ok(_) => limiter.undo(),
+                Err(ended_by) => {
+                    let end_ns = limiter.end_ns().unwrap_or(0);
+                    if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
+                        self.book.leave_unsent(self.client.id.task, 1 + pacer.due_before(end_ns));
+                    }
+                    return Err(ended_by);
+                }
+            }
+            let delivered = self.wait_for_delivery(limiter.end_ns()).await;
+            self.record_underrun(self.instant(due_ns.unwrap_or(0)).max(ready));
+            delivered?;
+        };
+        if self.operations.prepare() {
+            Ok(NextOperation { due_ns, ready, sample_type })
+        } else {
+            limiter.undo();
+            Err(self.source_exhausted())
+        }
+    }
+
+    /// Prepares the operation that is due next in an open loop, before it is known which one that is: a client whose source
+    /// is exhausted must not take an operation from the others.
+    async fn next_of_open_loop(&mut self, open_loop: &OpenLoop) -> Result<NextOperation, EndedBy> {
+        let ready = self.clock.now();
+        let mut now_ns = self.elapsed_ns(ready);
+        if self.operations.is_starved() && open_loop.exhausted(now_ns).is_none() {
+            let delivered = self.wait_for_delivery(open_loop.end_ns()).await;
+            if let Some(due_ns) = open_loop.next_due_ns() {
+                self.record_underrun(self.instant(due_ns).max(ready));
+            }
+            delivered?;
+            now_ns = self.elapsed_ns(self.clock.now());
+        }
+        if let Some(exhausted) = open_loop.exhausted(now_ns) {
+            return Err(self.schedule_exhausted(exhausted));
+        }
+        if !self.operations.prepare() {
+            return Err(self.source_exhausted());
+        }
+        let (due_ns, sample_type) = open_loop.take(now_ns).map_err(|end| self.schedule_exhausted(end))?;
+        Ok(NextOperation { due_ns: Some(due_ns), ready, sample_type })
+    }
+
+    /// Ends the client because its open loop has no more operations.
+    fn schedule_exhausted(&self, exhausted: Exhausted) -> EndedBy {
+        self.book.leave_unsent(self.client.id.task, exhausted.unsent);
+        exhausted.by
+    }
+
+    /// Requests the next due time from a scheduler in Python; `None` if there is none. A scheduler is not asked for more
+    /// operations than the task has.
+    async fn request_due_time(&self, hand: &Hand, limiter: &Limiter) -> Result<Option<u64>, EndedBy> {
+        if let Some(ended_by) = limiter.ended(self.elapsed_ns(self.clock.now())) {
+            return Err(ended_by);
+        }
+        let due_ns = self.cancellation.until_cancelled(hand.next_due_ns()).await;
+        let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
+        // An offset of 0 means that the operation is due now, so it cannot be late.
+        Ok(due_ns.map(|due_ns| if due_ns == 0 { self.elapsed_ns(self.clock.now()) } else { due_ns }))
+    }
+
+    /// Waits until Python has delivered the next operation, its source has ended, or the time of the task has passed.
+    async fn wait_for_delivery(&mut self, end_ns: Option<u64>) -> Result<(), EndedBy> {
+        let end = end_ns.map(|end_ns| self.instant(end_ns));
+        let Self { clock, operations, cancellation, .. } = self;
+        let time_has_passed = async {
+            match end {
+                Some(end) => drop(sleep_until(*clock, cancellation, end).await),
+                None => std::future::pending().await,
+            }
+        };
+        let either = async {
+            tokio::select! {
+                biased;
+                () = operations.delivery() => {}
+                () = time_has_passed => {}
+            }
+        };
+        let waited = cancellation.until_cancelled(either).await;
+        waited.ok_or_else(|| self.stop_reason())
+    }
+
+    /// Records how long an operation that was needed at `needed` has waited for its source. A wait for nothing but the end
+    /// of the source does not count.
+    fn record_underrun(&self, needed: Instant) {
+        let waited = self.clock.now().saturating_duration_since(needed);
+        if !waited.is_zero() && !self.operations.has_ended() {
+            self.book.underrun(self.client.id.task, waited);
+        }
+    }
+
+    /// Why the client stops, where it is known that it does.
+    fn stop_reason(&self) -> EndedBy {
+        self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
+    }
+
+    /// Sends the outcome of an operation to Python's scheduler, and takes what a runner in Python has said; `true` when the
+    /// operation was the last.
+    fn notify_python(&mut self, outcome: &Outcome) -> bool {
+        let TaskClient { id, task, run, hand, .. } = self.client;
+        if let Some(hand) = hand {
+            hand.tell(&outcome.result, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
+        }
+        if let Some(unit) = self.operations.take_unit()
+            && run.set_unit(&unit)
+            && unit != task.unit
+        {
+            self.book.unit(id.task, unit);
+        }
+        self.operations.was_last()
+    }
+
+    /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python had
+    /// no operation left.
+    fn execution_cancelled(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
+        let runner = self.client.hand.filter(|hand| hand.seat().is_run_by_python());
+        if !runner.is_some_and(|hand| hand.seat().is_over()) {
+            return self.stop_reason();
+        }
+        self.book.withdraw_operation(self.client.id.task);
+        if let (Schedule::OpenLoop(open_loop), Some(due_ns)) = (schedule, due_ns) {
+            open_loop.put_back(due_ns);
+        }
+        self.source_exhausted()
+    }
+
+    /// Ends the client because its source has no more operations. If something failed in Python, that is recorded as the
+    /// failure of one operation.
+    fn source_exhausted(&self) -> EndedBy {
+        let Some(reason) = self.client.hand.and_then(Hand::failure) else { return EndedBy::Source };
+        let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
+        self.book.begin_failure(self.client.id.task);
+        let now = self.clock.now();
+        let outcome =
+            Outcome { first_sent: now, sent: now, done: now, free: now, result, ..Outcome::nothing() };
+        let times =
+            OperationTimes { due_ns: None, free_ns: self.elapsed_ns(now), started: now, ended: Some(now) };
+        self.apply_failure_policy(&outcome.result);
+        self.record(SampleType::Normal, &times, outcome);
+        EndedBy::Source
+    }
+
+    /// Sleeps until `at_ns` nanoseconds after the beginning of the task; `false` if the race or the step ends first.
+    fn wait_until(&mut self, at_ns: u64) -> impl Future<Output = bool> {
+        let instant = self.instant(at_ns);
+        sleep_until(self.clock, &self.cancellation, instant)
+    }
+
+    fn record(&self, sample_type: SampleType, times: &OperationTimes, mut outcome: Outcome) {
+        if !outcome.sub_operations.is_empty() {
+            self.record_sub_operations(sample_type, std::mem::take(&mut outcome.sub_operations));
+        }
+        let ClientId { task, client } = self.client.id;
+        let sent_ns = self.elapsed_ns(outcome.sent);
+        let result = outcome.result;
+        let success = result.is_success();
+        let ended = times.ended.unwrap_or_else(|| self.clock.now());
+        self.book.note(Sample {
+            task,
+            part: 0,
+            client,
+            sample_type,
+            paced: times.due_ns.is_some(),
+            due_ns: times.due_ns.unwrap_or(sent_ns),
+            free_ns: times.free_ns,
+            first_sent_ns: self.elapsed_ns(outcome.first_sent),
+            sent_ns,
+            done_ns: self.elapsed_ns(outcome.done),
+            processing_ns: nanos_since(times.started, ended),
+            weight: result.accepted,
+            failed_weight: result.rejected,
+            requests: outcome.traffic.requests,
+            retries: outcome.retries,
+            success,
+            status: outcome.status,
+            error_class: result.class,
+            took_ms: result.took_ms,
+            bytes_out: outcome.traffic.bytes_out,
+            bytes_in: outcome.traffic.bytes_in,
+            content_out: outcome.traffic.content_out,
+            content_in: outcome.traffic.content_in,
+            reconnects: outcome.traffic.reconnects,
+        });
+        for note in result.notes(self.elapsed_ns(outcome.done)) {
+            self.book.error(task, note);
+        }
+    }
+
+    /// Records the operations within an operation. The sample of the whole operation holds its weight and its lateness.
+    fn record_sub_operations(&self, sample_type: SampleType, sub_operations: Vec<SubOperation>) {
+        let ClientId { task, client } = self.client.id;
+        self.book.record_sub_operations(sub_operations, self.client.origin, |outcome| {
+            let (sent_ns, done_ns) = (self.elapsed_ns(outcome.sent), self.elapsed_ns(outcome.done));
+            let first_sent_ns = self.elapsed_ns(outcome.first_sent);
+            Sample {
+                task,
+                part: 0,
+                client,
+                sample_type,
+                paced: false,
+                due_ns: sent_ns,
+                free_ns: first_sent_ns,
+                first_sent_ns,
+                sent_ns,
+                done_ns,
+                processing_ns: done_ns.saturating_sub(first_sent_ns),
+                weight: 0,
+                failed_weight: 0,
+                requests: outcome.traffic.requests,
+                retries: outcome.retries,
+                success: outcome.result.is_success(),
+                status: outcome.status,
+                error_class: outcome.result.class,
+                took_ms: outcome.result.took_ms,
+                bytes_out: outcome.traffic.bytes_out,
+                bytes_in: outcome.traffic.bytes_in,
+                content_out: outcome.traffic.content_out,
+                content_in: outcome.traffic.content_in,
+                reconnects: outcome.traffic.reconnects,
+            }
+        });
+    }
+
+    /// Aborts the race after a failure, where the plan asks for it.
+    fn apply_failure_policy(&self, result: &ReplyOutcome) {
+        let TaskClient { task, .. } = self.client;
+        let (class, race) = (result.class, self.cancellation.race);
+        match self.cancellation.step.plan().driver.on_error {
+            _ if result.is_success() => {}
+            // The track declares that the race is worthless if an assertion fails.
+            _ if class == ErrorClass::Assertion => {
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
+                race.abort(format!("task {}: {reason}", task.name));
+            }
+            OnError::Continue if class.is_unreachable() => {
+                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
+                let host = self.operations.host_name();
+                race.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
+            }
+            OnError::Abort if !task.tolerates_errors => {
+                race.abort(format!("task {} failed ({})", task.name, class.name()));
+            }
+            _ => {}
+        }
+    }
+
+    /// The instant `at_ns` nanoseconds after the beginning of the task.
+    fn instant(&self, at_ns: u64) -> Instant {
+        self.client.origin + Duration::from_nanos(at_ns)
+    }
+
+    /// Nanoseconds from the beginning of the task to `instant`.
+    fn elapsed_ns(&self, instant: Instant) -> u64 {
+        nanos_since(self.client.origin, instant)
+    }
+}
+
+/// Sleeps until `instant`; `false` if the race or the step ends first.
+async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, instant: Instant) -> bool {
+    if clock.now() >= instant {
+        return true;
+    }
+    let slept = cancellation.until_cancelled(clock.sleep_until(instant)).await;
+    if let Some(Err(error)) = &slept {
+        // Without its timer the client would send too early and record that as its schedule.
+        cancellation.race.abort(format!("the system refused a timer: {error}"));
+    }
+    matches!(slept, Some(Ok(())))
+}
+
+/// An operation that is about to begin.
+struct NextOperation {
+    /// When it is due, nanoseconds since the task began; `None`: as soon as the client is free.
+    due_ns: Option<u64>,
+    /// When the client was ready for it.
+    ready: Instant,
+    sample_type: SampleType,
+}
+
+/// The times of an operation that its outcome does not contain.
+struct OperationTimes {
+    due_ns: Option<u64>,
+    /// When the client was free for it, nanoseconds since the task began.
+    free_ns: u64,
+    started: Instant,
+    /// When the operation ended as a whole; `None`: when it is recorded.
+    ended: Option<Instant>,
+}

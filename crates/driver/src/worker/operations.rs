@@ -1,0 +1,99 @@
+//! What the measured loop needs to send: the seam between the loop and everything that takes time to execute.
+
+use std::time::Instant;
+
+use pacenote_record::SampleType;
+
+use crate::cancel::Cancellation;
+use crate::operation::outcome::Outcome;
+use crate::transport::pool::Links;
+use crate::worker::source::Source;
+
+/// The operations of one client in one task.
+pub trait Operations {
+    /// Prepares the next operation off the clock; `false` if there is none.
+    fn prepare(&mut self) -> bool;
+
+    /// Compresses the prepared operation, if it is sent compressed.
+    async fn compress(&mut self);
+
+    /// Executes the prepared operation; `None` if the race or the step ends first, or its runner had none.
+    async fn execute(&mut self, cancellation: &Cancellation<'_>, sample_type: SampleType) -> Option<Outcome>;
+
+    /// When the last operation ended as a whole; `None` if that is when [`Operations::execute`] returned.
+    fn ended(&self) -> Option<Instant>;
+
+    /// Whether the next operation has not been delivered, but may come.
+    fn is_starved(&self) -> bool;
+
+    /// Waits until the operations are not starved.
+    async fn delivery(&self);
+
+    /// Whether no operation is left or will come.
+    fn has_ended(&self) -> bool;
+
+    /// Takes the unit of the last success, where a runner in Python names it.
+    fn take_unit(&mut self) -> Option<String>;
+
+    /// Whether a runner in Python has declared the last operation to be the last of all.
+    fn was_last(&self) -> bool;
+
+    /// Host and port of the server, for messages.
+    fn host_name(&self) -> &str;
+}
+
+/// A source and the connections over which it sends.
+#[derive(Debug)]
+pub struct PooledOperations<'a> {
+    /// Makes the operations.
+    pub source: &'a mut Source,
+    /// The connections of the client.
+    pub links: &'a Links,
+}
+
+impl Operations for PooledOperations<'_> {
+    fn prepare(&mut self) -> bool {
+        self.source.prepare()
+    }
+
+    async fn compress(&mut self) {
+        self.source.pack().await;
+    }
+
+    async fn execute(&mut self, cancellation: &Cancellation<'_>, sample_type: SampleType) -> Option<Outcome> {
+        self.source.execute(self.links, cancellation, sample_type).await
+    }
+
+    fn ended(&self) -> Option<Instant> {
+        self.source.ended()
+    }
+
+    fn is_starved(&self) -> bool {
+        self.source.is_dry()
+    }
+
+    async fn delivery(&self) {
+        if let Source::Supplied(supplied) = &self.source {
+            supplied.arrival().await;
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(&self.source, Source::Supplied(supplied) if !supplied.has_some() && !supplied.is_dry())
+    }
+
+    fn take_unit(&mut self) -> Option<String> {
+        match &mut self.source {
+            Source::Lane(lane) => lane.take_unit(),
+            _ => None,
+        }
+    }
+
+    fn was_last(&self) -> bool {
+        matches!(&self.source, Source::Lane(lane) if lane.was_last())
+    }
+
+    fn host_name(&self) -> &str {
+        self.links.host_name()
+    }
+}
