@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from pacenote.capture.raw_documents import line_of
+from pacenote.capture.raw_documents import ndjson_line
 from pacenote.capture.readers import Expired, Hit, Position, Reading
 from pacenote.capture.sources import Source
 from pacenote.errors import EngineError, StoreError
@@ -193,7 +193,7 @@ def _write(source: Source, hits: Sequence[Hit], out: IO[bytes]) -> int:
                 f"'{source.name}' does not keep its documents (_source is off), so they cannot be taken over",
                 hint="leave it out of --indices",
             )
-        written += out.write(line_of(hit.source))
+        written += out.write(ndjson_line(hit.source))
     return written
 
 

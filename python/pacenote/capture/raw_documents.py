@@ -1,60 +1,80 @@
-"""Documents as the engine sent them. Parsed and written again, numbers would change: 1.10, 1e400."""
+"""The documents of a search response, byte for byte: parsed and written again, numbers such as 1.10 or 1e400
+would change.
+
+`msgspec.Raw` does the same but rejects lone surrogates (`\\ud800`), which engines store and return; the scanner
+of the standard library accepts them.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-_decode = json.JSONDecoder().raw_decode
-_SPACE = re.compile(r"[ \t\r\n]*")
+_scan_value = json.JSONDecoder().raw_decode
+_WHITESPACE = re.compile(r"[ \t\r\n]*")
+
+
+class _Member(NamedTuple):
+    """A member of an object: its key, and where the text of its value starts and ends."""
+
+    key: str
+    start: int
+    end: int
 
 
 def raw_sources(text: str) -> list[str | None]:
-    """The text of `_source` of every hit in the reply to a search (None: it has none).
+    """Returns the text of `_source` of every hit in a search response; None for a hit without one.
 
-    `text` must be JSON that was parsed already, with an object `hits` that holds a list `hits`.
+    `text` must be valid JSON with an object `hits` that holds a list `hits`.
     """
-    at = _after(text, _start(text, _start(text, _after(text, 0), "hits"), "hits") + 1)
-    found: list[str | None] = []
-    while text[at] == "{":
-        source, end = None, at + 1
-        for key, start, stop in _members(text, at):
-            source, end = text[start:stop] if key == "_source" else source, stop
-        found.append(source)
-        # Over the brace, and the comma if there is one.
-        at = _after(text, _after(text, end) + 1)
-        at = _after(text, at + 1) if text[at] == "," else at
-    return found
+    hits = _value_start(text, _value_start(text, _skip_whitespace(text, 0), "hits"), "hits")
+    position = _skip_whitespace(text, hits + 1)
+    sources: list[str | None] = []
+    while text[position] == "{":
+        source, end = None, position + 1
+        for member in _members(text, position):
+            source = text[member.start : member.end] if member.key == "_source" else source
+            end = member.end
+        sources.append(source)
+        closing_brace = _skip_whitespace(text, end)
+        position = _skip_comma(text, closing_brace + 1)
+    return sources
 
 
-def line_of(source: str) -> bytes:
-    """A document as a line of a data file."""
-    # Line breaks of its own are but space between its values: in strings they are escaped.
+def ndjson_line(source: str) -> bytes:
+    """Returns a document as one line of a data file, with its line break."""
+    # Line breaks can only stand between values: within strings they are escaped.
     line = source.replace("\r", " ").replace("\n", " ")
     return f"{line}\n".encode("utf-8", "surrogatepass")
 
 
-def _start(text: str, at: int, wanted: str) -> int:
-    """Where the value of a key starts, in the object at `at`."""
-    return next(start for key, start, _ in _members(text, at, wanted) if key == wanted)
+def _value_start(text: str, position: int, key: str) -> int:
+    """Where the value of a key starts, in the object at `position`."""
+    return next(member.start for member in _members(text, position, key) if member.key == key)
 
 
-def _members(text: str, at: int, last: str | None = None) -> Iterator[tuple[str, int, int]]:
-    """Keys of the object at `at`, with start and end of their values; that of `last` is not looked at."""
-    at = _after(text, at + 1)
-    while text[at] != "}":
-        key, at = _decode(text, at)
-        start = _after(text, _after(text, at) + 1)
+def _members(text: str, position: int, last: str | None = None) -> Iterator[_Member]:
+    """The members of the object at `position`, up to the key `last`, whose value is not scanned."""
+    position = _skip_whitespace(text, position + 1)
+    while text[position] != "}":
+        key, position = _scan_value(text, position)
+        colon = _skip_whitespace(text, position)
+        start = _skip_whitespace(text, colon + 1)
         if key == last:
-            yield key, start, start
+            yield _Member(key, start, start)
             return
-        _, end = _decode(text, start)
-        yield key, start, end
-        at = _after(text, end)
-        at = _after(text, at + 1) if text[at] == "," else at
+        _, end = _scan_value(text, start)
+        yield _Member(key, start, end)
+        position = _skip_comma(text, end)
 
 
-def _after(text: str, at: int) -> int:
-    """Past the space."""
-    return _SPACE.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+def _skip_comma(text: str, position: int) -> int:
+    """The position of what follows whitespace, and a comma if there is one."""
+    position = _skip_whitespace(text, position)
+    return _skip_whitespace(text, position + 1) if text[position] == "," else position
+
+
+def _skip_whitespace(text: str, position: int) -> int:
+    return _WHITESPACE.match(text, position).end()  # type: ignore[union-attr]  # it also matches nothing
