@@ -40,7 +40,7 @@ def test_a_bad_field_is_named(change, message):
 
 
 def test_ended_by_is_closed():
-    with pytest.raises(PacenoteError, match=r"ended_by must be 'iterations' or .* not 'bored'"):
+    with pytest.raises(PacenoteError, match=r"ended_by has the unknown value 'bored'"):
         TaskResult.from_document(bulk().to_document() | {"ended_by": "bored"})
 
 

@@ -1,113 +1,114 @@
-"""Frozen dataclasses to JSON documents and back, strictly.
+"""Converts frozen dataclasses to JSON documents and back, strictly, with msgspec.
 
-A document that crosses a door (driver to Python, disk to Python) is either exactly what the types say or an
-error that names the place: unknown fields, missing fields and wrong types are refused. Understood types:
-`str`, `int`, `float`, `bool`, `T | None`, `Literal`, `tuple[T, ...]`, `Mapping[str, T]`, `object` (taken as
-it is) and frozen dataclasses of these. A field with a default may be missing.
+A document from the driver or from disk is either exactly what the types say, or an error that names the bad
+field. A field with a default may be missing; `object` accepts any JSON value. Three rules are added, because
+msgspec does not offer them for dataclasses: unknown fields are errors, numbers are finite, and messages read
+like those about tracks.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-import types
-from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pacenote.errors import PacenoteError
 
+if TYPE_CHECKING:
+    from msgspec import ValidationError
+
 T = TypeVar("T")
+
+_NEWER = "it was probably written by a newer Pacenote"
+_MAX_SHOWN = 60
+_EXPECTED = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "an object",
+    "str": "text",
+}
+"""What messages call the types of msgspec."""
 
 
 def encode(value: object) -> Any:
-    """The JSON-ready form of a dataclass, or of a container of them."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): encode(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [encode(item) for item in value]
-    return value
+    """Returns the JSON-ready form of a dataclass, or of a container of dataclasses."""
+    import msgspec  # Slow to import, and not needed for `--help`.
+
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain_mapping)
 
 
-def decode(kind: type[T], document: object, place: str) -> T:
-    """Reads a document as dataclass `kind`; `place` is how an error calls it.
+def decode(kind: type[T], document: object, path: str) -> T:
+    """Reads a document as `kind`, a dataclass or any type of its fields; errors call the document `path`.
 
     Raises PacenoteError naming the first field that is unknown, missing or of the wrong type.
     """
-    if not isinstance(document, Mapping):
-        raise _wrong(place, "an object", document)
-    fields = dataclasses.fields(cast(Any, kind))
-    unknown = sorted(str(key) for key in document if key not in {field.name for field in fields})
-    if unknown:
-        raise PacenoteError(
-            f"{place} has the unknown field '{unknown[0]}'",
-            hint="it was probably written by a newer Pacenote",
-        )
-    types_of = hints(cast(Any, kind))
-    values: dict[str, Any] = {}
-    for field in fields:
-        if field.name in document:
-            values[field.name] = decode_value(
-                types_of[field.name], document[field.name], f"{place}.{field.name}"
-            )
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise PacenoteError(f"{place} lacks the field '{field.name}'")
-    return kind(**values)
+    import msgspec  # As in `encode`.
+
+    try:
+        value = msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise _invalid(error, document, path) from error
+    for problem in _problems(value, document, path):
+        raise problem
+    return value
 
 
-def decode_value(hint: Any, value: object, place: str) -> Any:
-    """Reads one value as the type `hint`; see `decode`."""
-    if hint is object:
-        return value
-    if dataclasses.is_dataclass(hint):
-        return decode(cast(type[Any], hint), value, place)
-    origin = get_origin(hint)
-    if origin is None:
-        return _scalar(hint, value, place)
-    return _generic(origin, get_args(hint), value, place)
+def _plain_mapping(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
-@functools.cache
-def hints(kind: type[Any]) -> dict[str, Any]:
-    """The resolved type of every field; kept, because resolving strings is slow."""
-    return get_type_hints(kind)
+def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError]:
+    """What msgspec accepts in `document`, which became `value`, and this module does not."""
+    if dataclasses.is_dataclass(value):
+        names = {field.name for field in dataclasses.fields(value)}
+        for key in sorted(str(key) for key in document if key not in names):
+            yield PacenoteError(f"{path} has the unknown field '{key}'", hint=_NEWER)
+        for name in names & set(document):
+            yield from _problems(getattr(value, name), document[name], f"{path}.{name}")
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _problems(item, document[index], f"{path}[{index}]")
+    elif isinstance(value, Mapping):
+        # Other values are of type `object`, or cannot be wrong.
+        for key in (key for key, item in value.items() if dataclasses.is_dataclass(item)):
+            yield from _problems(value[key], document[key], f"{path}.{key}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield _wrong(path, "a finite number", document)
 
 
-def _generic(origin: Any, arguments: tuple[Any, ...], value: object, place: str) -> Any:
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in arguments:
-            return None
-        return decode_value(next(hint for hint in arguments if hint is not type(None)), value, place)
-    if origin is Literal:
-        if value not in arguments:
-            raise _wrong(place, " or ".join(repr(choice) for choice in arguments), value)
-        return value
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise _wrong(place, "a list", value)
-        return tuple(decode_value(arguments[0], item, f"{place}[{at}]") for at, item in enumerate(value))
-    if not isinstance(value, Mapping):
-        raise _wrong(place, "an object", value)
-    return {str(key): decode_value(arguments[1], item, f"{place}.{key}") for key, item in value.items()}
+def _invalid(error: ValidationError, document: Any, path: str) -> PacenoteError:
+    """Translates an error such as "Expected `int`, got `str` - at `$.tasks[0].clients`"."""
+    text, _, at = str(error).partition(" - at `$")
+    at = at.rstrip("`")
+    where = f"{path}{at}"
+    if match := re.fullmatch(r"Object missing required field `(\w+)`", text):
+        return PacenoteError(f"{where} lacks the field '{match[1]}'")
+    if text.startswith("Invalid enum value"):
+        return PacenoteError(f"{where} has the unknown value {_shown(_value_at(document, at))}", hint=_NEWER)
+    if match := re.match(r"Expected `(\w+)", text):
+        return _wrong(where, _EXPECTED.get(match[1], match[1]), _value_at(document, at))
+    return PacenoteError(f"{where} cannot be read: {text}")
 
 
-def _scalar(hint: Any, value: object, place: str) -> Any:
-    # JSON has one number type and `bool` is an `int` in Python: both need a word said explicitly.
-    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value):
-            raise _wrong(place, "a finite number", value)
-        return float(value)
-    if hint is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if hint in (str, bool) and isinstance(value, hint):
-        return value
-    raise _wrong(
-        place, {float: "a number", int: "a whole number", str: "text", bool: "true or false"}[hint], value
-    )
+def _value_at(document: Any, at: str) -> object:
+    """The value at a path of msgspec's, such as `.tasks[0].clients`."""
+    for key, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", at):
+        if index == "...":  # msgspec does not say which value of a mapping it is
+            return document
+        document = document[key or int(index)]
+    return document
 
 
-def _wrong(place: str, expected: str, value: object) -> PacenoteError:
-    shown = repr(value)
-    return PacenoteError(f"{place} must be {expected}, not {shown[:60] + '…' if len(shown) > 60 else shown}")
+def _wrong(path: str, expected: str, value: object) -> PacenoteError:
+    return PacenoteError(f"{path} must be {expected}, not {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text[:_MAX_SHOWN]}…" if len(text) > _MAX_SHOWN else text

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 from pacenote.errors import PacenoteError
-from pacenote.model.codec import decode_value, encode, hints
+from pacenote.model.codec import decode, encode
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.rally_results import op_metrics, unmeasured_results
 from pacenote.model.result import TaskResult
@@ -235,10 +235,10 @@ class RaceRecord:
                 f"race has format {document.get('format')!r}, this Pacenote reads format {FORMAT_VERSION}",
                 hint="read it with the Pacenote that wrote it, or a newer one",
             )
-        values: dict[str, Any] = {}
+        types, values = get_type_hints(RaceRecord), dict[str, Any]()
         for key, name in _OURS:
             if key in document:
-                values[name] = decode_value(hints(RaceRecord)[name], document[key], f"race.{key}")
+                values[name] = decode(types[name], document[key], f"race.{key}")
         values["timestamp"] = _timestamp(document.get("race-timestamp"))
         values["track"] = _track(document)
         values["cluster"] = _cluster(document)
@@ -289,26 +289,26 @@ def _timestamp(value: object) -> datetime:
 
 def _track(document: Mapping[str, object]) -> RecordedTrack:
     keys = {"name": "track", "revision": "track-revision", "params": "track-params"}
-    found: RecordedTrack = decode_value(
+    found: RecordedTrack = decode(
         RecordedTrack, {name: document[key] for name, key in keys.items() if key in document}, "race.track"
     )
     return found
 
 
 def _cluster(document: Mapping[str, object]) -> RecordedCluster:
-    stored = decode_value(Mapping[str, object], document.get("cluster", {}), "race.cluster")
+    stored = decode(dict[str, object], document.get("cluster", {}), "race.cluster")
     renamed = {"distribution-version": "version", "distribution-flavor": "flavor", "revision": "build_hash"}
     known = {
         renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
     }  # Rally's teams do not exist here; the key is written for its readers.
-    found: RecordedCluster = decode_value(RecordedCluster, known, "race.cluster")
+    found: RecordedCluster = decode(RecordedCluster, known, "race.cluster")
     return found
 
 
 def _system(document: Mapping[str, object]) -> SystemMetrics:
-    results = decode_value(Mapping[str, object], document.get("results", {}), "race.results")
+    results = decode(dict[str, object], document.get("results", {}), "race.results")
     derived = {"op_metrics", *unmeasured_results()}
-    found: SystemMetrics = decode_value(
+    found: SystemMetrics = decode(
         SystemMetrics, {key: value for key, value in results.items() if key not in derived}, "race.results"
     )
     return found
