@@ -1,8 +1,8 @@
 """The documents of a search response, byte for byte: parsed and written again, numbers such as 1.10 or 1e400
 would change.
 
-`msgspec.Raw` does the same but rejects lone surrogates (`\\ud800`), which engines store and return; the scanner
-of the standard library accepts them.
+`msgspec.Raw` does the same but rejects lone surrogates (`\\ud800`), which engines store and return; the
+scanner of the standard library accepts them.
 """
 
 from __future__ import annotations
