@@ -64,7 +64,7 @@ def test_a_home_that_is_no_folder(run, home, place):
     (home / place).touch()
     code, out, err = run("list", "races")
     assert (code, out) == (64, "")
-    assert err.startswith(f"error: races cannot be looked for in {home / place}: Not a directory\n")
+    assert err.startswith(f"error: cannot read races from {home / place}: Not a directory\n")
 
 
 @pytest.mark.parametrize(

@@ -34,4 +34,4 @@ def test_a_report_of_nothing(run, races):
     assert run("report", "nope")[0] == 64
     code, _, err = run("report", "abc")
     assert code == 64
-    assert err.startswith("error: 'abc' is the beginning of 2 races: abc-1, abc-2\nhint: give more of the id")
+    assert err.startswith("error: 'abc' matches 2 races: abc-1, abc-2\nhint: use more characters of the id")

@@ -1,4 +1,4 @@
-"""Finding, unpacking, counting and generating the data of a race, with real files."""
+"""Finding, downloading, unpacking, counting and generating the data of a race, with real files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ import pytest
 
 from pacenote.errors import CorpusError
 from pacenote.model.race_request import CorpusChoice, RaceRequest
-from pacenote.model.track import Corpus, CorpusGenerator, Documents
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
-from pacenote.race.corpus_selection import generated_document_counts
-from pacenote.race.data_folder import path_inside
 from pacenote.race.generated_corpora import generate
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
+from support.corpora import in_test_mode
 from support.file_server import FileServer, file_server
 
 
@@ -61,7 +59,7 @@ class Folder:
             file.write_text(text)
         loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
         if test_mode:
-            loaded = dataclasses.replace(loaded, corpora=tuple(map(small, loaded.corpora)))
+            loaded = dataclasses.replace(loaded, corpora=tuple(map(in_test_mode, loaded.corpora)))
         request = RaceRequest(
             race_id="r",
             home=self.home,
@@ -75,23 +73,6 @@ class Folder:
             self.said.append(label)
 
         return prepare_corpora(loaded, loaded.challenge(None), request, progress)
-
-
-def small(corpus: Corpus) -> Corpus:
-    """What test mode makes of a corpus."""
-    return dataclasses.replace(
-        corpus,
-        documents=tuple(
-            dataclasses.replace(
-                each,
-                source_file=each.source_file.replace(".json", "-1k.json"),
-                document_count=1_000,
-                compressed_bytes=None,
-                uncompressed_bytes=None,
-            )
-            for each in corpus.documents
-        ),
-    )
 
 
 @pytest.fixture
@@ -282,12 +263,6 @@ def test_test_mode_downloads_the_small_file_or_finds_another_way(folder: Folder,
     assert only(folder.prepare(wanted, test_mode=True))[0] == "generated"
 
 
-def test_names_that_lead_out_of_the_data_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="would be written outside"):
-        path_inside(tmp_path, "a/../../b", "notes")
-    assert path_inside(tmp_path, "elastic/logs", "notes") == tmp_path / "elastic" / "logs"
-
-
 @pytest.mark.parametrize(("ending", "packed"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
 def test_test_mode_takes_the_beginning_of_the_full_file(folder: Folder, ending: str, packed) -> None:
     (folder.data / f"notes.json{ending}").write_bytes(packed(lines(1_500)))
@@ -320,24 +295,6 @@ def test_test_mode_reports_a_broken_full_file(folder: Folder) -> None:
         folder.prepare({"source-file": "notes.json.gz", "document-count": 1_500}, test_mode=True)
 
 
-def test_document_counts_keep_the_declared_proportions() -> None:
-    files = (Documents("a.json.bz2", 3_000_000), Documents("b.json", 1_000_000), Documents("c.json.gz", 5))
-    corpus = Corpus("notes", files)
-    assert generated_document_counts(corpus, files, None) == {
-        "a.json": 749_999,
-        "b.json": 250_000,
-        "c.json": 1,
-    }
-    assert generated_document_counts(corpus, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
-    assert generated_document_counts(corpus, files[2:], 40) == {"c.json": 5}
-    assert generated_document_counts(corpus, files, 2) == {"a.json": 1, "b.json": 1, "c.json": 1}
-    excerpts = small(Corpus("notes", (Documents("a.json", 3_000_000, params={"source-file": "a.json"}),)))
-    assert generated_document_counts(excerpts, excerpts.documents, None) == {"a.json": 1_000}
-    own = dataclasses.replace(corpus, generator=CorpusGenerator("http_logs", 400))
-    assert generated_document_counts(own, files[1:], None) == {"b.json": 100, "c.json": 1}
-    assert generated_document_counts(own, files, 40) == {"a.json": 29, "b.json": 10, "c.json": 1}
-
-
 def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(50))
     wanted = {"source-file": "notes.json", "document-count": 25, "includes-action-and-meta-data": True}
@@ -361,39 +318,8 @@ def test_a_broken_archive_is_named_and_leaves_no_files(folder: Folder, broken: b
     assert left == ["notes.json.gz"]
 
 
-def test_a_corpus_is_generated_once_and_again_if_it_is_damaged(tmp_path: Path) -> None:
-    said: list[str] = []
-
-    def progress(label: str, done: int, total: int) -> None:
-        said.append(label)
-
-    generate("http_logs", 700, 1, tmp_path, progress)
-    first = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
-    assert sum(text.count(b"\n") for name, text in first.items() if name != "generated.json") == 700
-    assert set(said) == {"generating 700 documents of http_logs"}
-    said.clear()
-    generate("http_logs", 700, 1, tmp_path, progress)
-    assert said == []
-    (tmp_path / "documents-241998.json").write_bytes(b"")
-    (tmp_path / "documents-241998.json.Ab12Cd.partial").write_bytes(b"")
-    (tmp_path / "thesis.partial").write_bytes(b"")
-    generate("http_logs", 700, 1, tmp_path, progress)
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == first
-    # It is the user's folder: only what is ours is removed.
-    assert [path.name for path in tmp_path.glob("*.partial")] == ["thesis.partial"]
-
-
 def test_a_corpus_without_a_generator_is_refused(tmp_path: Path, folder: Folder) -> None:
     with pytest.raises(CorpusError, match="no generator for 'poems'"):
         generate("poems", 5, 1, tmp_path, lambda *_: None)
     with pytest.raises(CorpusError, match="corpus 'notes' cannot be generated"):
         folder.prepare({"source-file": "notes.json"}, "generated")
-
-
-def test_a_progress_callback_that_raises_ends_the_generation(tmp_path: Path) -> None:
-    def stop(label: str, done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        generate("http_logs", 3_000_000, 1, tmp_path, stop)
-    assert not list(tmp_path.glob("*.json"))

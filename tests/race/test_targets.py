@@ -1,4 +1,4 @@
-"""Where requests go, with what, and what the record keeps of it: whole races against real servers."""
+"""Where requests are sent and with which headers, in whole races against real servers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.model.client_options import AdditionalCluster, ClientOptions, TlsOptions
+from pacenote.model.client_options import AdditionalCluster, ClientOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
 from pacenote.net.http_pool import basic_header
-from pacenote.plan.document import Target, TargetHost, TargetProxy
-from pacenote.race.record import recorded_client
 from pacenote.race.run import race
 from support.secure import engine
 
@@ -32,6 +30,7 @@ class Everywhere:
 def register(registry):
     registry.register_runner("everywhere", Everywhere(), async_runner=True)
 """
+
 
 ME = basic_header("me", "hunter2hunter2")
 
@@ -140,25 +139,3 @@ def test_an_untrusted_certificate_prevents_the_race(tmp_path: Path) -> None:
         raced(tmp_path, ClientOptions(), f"https://{secure.address}")
     assert "ca_certs:FILE" in caught.value.hint
     assert not (tmp_path / "home" / "races").exists()
-
-
-def test_tls_and_proxies_are_recorded() -> None:
-    through = TargetProxy("http", "proxy.example", 3128, ME)
-    target = Target(
-        hosts=(TargetHost("https", "es.example", 9200, "/x", through), TargetHost("https", "::1", 9200)),
-        headers=(("authorization", "ApiKey abc"),),
-        timeout_ms=60_000,
-        compress=True,
-        tls=TlsOptions(client_cert="/c.pem", verify_host=False),
-    )
-    assert recorded_client(target) == RecordedClient(
-        hosts=("https://es.example:9200/x", "https://[::1]:9200"),
-        proxies={"es.example:9200": "http://proxy.example:3128"},
-        tls=True,
-        certificates_verified=True,
-        host_names_verified=False,
-        client_certificate=True,
-        authentication="api-key",
-        compress=True,
-        timeout_s=60.0,
-    )

@@ -1,4 +1,4 @@
-"""The index: always what the folders say, whoever else looks at it and whatever happened to it."""
+"""The race index agrees with the folders, even if it is damaged or several processes use it."""
 
 import multiprocessing
 import shutil
@@ -17,8 +17,8 @@ def store(tmp_path):
     return RaceStore(tmp_path)
 
 
-def ids(store, **wanted):
-    return [race.race_id for race in store.list(RaceFilter(**wanted))]
+def ids(store, **criteria):
+    return [race.race_id for race in store.list(RaceFilter(**criteria))]
 
 
 def fill(store, *names):
@@ -33,7 +33,7 @@ def test_races_are_listed_newest_first_up_to_a_limit(store):
     assert ids(store, limit=0) == []
 
 
-def test_a_summary_says_what_a_race_was(store):
+def test_a_summary_describes_a_race(store):
     fill(store, "a")
     (found,) = store.list(RaceFilter())
     assert (found.track, found.challenge, found.car) == ("http_logs", "append-no-conflicts", "defaults")
@@ -42,7 +42,7 @@ def test_a_summary_says_what_a_race_was(store):
     assert found.timestamp == "20260301T123015Z"
 
 
-def test_filters(store):
+def test_races_are_filtered(store):
     fill(store, "a", "b", "c")
     store.create(record("d", challenge=None, user_tags={"name": "nightly", "disk": "ssd"}))
     assert ids(store, track="geonames") == []
@@ -54,14 +54,14 @@ def test_filters(store):
     assert ids(store, benchmark_name="nightly") == ["d"]
 
 
-def test_a_limit_counts_matches_only(store):
+def test_the_limit_counts_only_matches(store):
     store.create(record("old", user_tags={"disk": "ssd"}))
     for number in range(3):
         store.create(record(f"new-{number}", timestamp=record().timestamp.replace(year=2027)))
     assert ids(store, user_tags={"disk": "ssd"}, limit=1) == ["old"]
 
 
-def test_folders_that_come_and_go_are_noticed(store, tmp_path):
+def test_added_and_deleted_folders_are_noticed(store, tmp_path):
     fill(store, "a", "b")
     assert ids(store) == ["b", "a"]
     shutil.copytree(store.races / "a", store.races / "copied")
@@ -78,9 +78,7 @@ def test_a_damaged_record_is_listed_as_unreadable(store):
     ]
 
 
-@pytest.mark.parametrize(
-    "damage", [b"this is no database" * 100, b"", b"SQLite format 3\x00" + b"\xff" * 4000]
-)
+@pytest.mark.parametrize("damage", [b"not a database" * 100, b"", b"SQLite format 3\x00" + b"\xff" * 4000])
 def test_a_damaged_index_is_rebuilt(store, damage):
     fill(store, "a", "b")
     assert ids(store) == ["b", "a"]
@@ -101,7 +99,7 @@ def test_an_index_of_another_version_is_rebuilt(store):
     assert ids(store) == ["a"]
 
 
-def test_an_index_that_cannot_be_written_does_no_harm(store):
+def test_an_index_that_cannot_be_written_is_built_in_memory(store):
     fill(store, "a")
     (store.races / "index.sqlite").mkdir()
     assert ids(store) == ["a"]
@@ -122,7 +120,7 @@ def _write_and_list(home, number, barrier, results):
     results.put(len(store.list(RaceFilter(limit=100))))
 
 
-def test_many_processes_may_write_at_once(tmp_path):
+def test_several_processes_may_use_the_index(tmp_path):
     context = multiprocessing.get_context("fork")
     barrier, results = context.Barrier(4), context.Queue()
     workers = [

@@ -1,4 +1,4 @@
-"""Writing files so that a crash, a kill or a full disk never leaves half of one behind."""
+"""Writing files so that a crash, a kill or a full disk leaves the old content or the new one, never half."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from pathlib import Path
 from pacenote.errors import StoreError
 
 PRIVATE_FOLDER = 0o700
+"""Mode of folders that only their owner may read."""
+
 PRIVATE_FILE = 0o600
+"""Mode of files that only their owner may read."""
 
 
 def store_error(action: str, path: Path, error: OSError) -> StoreError:
-    """The error for a failed file operation, in one line and with what to do about it."""
+    """The error for a failed file operation: `action` is a verb such as `write`."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(
             f"cannot {action} {path}: the disk is full", hint="free some space or set PACENOTE_HOME"
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StoreError(
-            f"cannot {action} {path}: permission denied", hint="make it writable for you or set PACENOTE_HOME"
+            f"cannot {action} {path}: permission denied", hint="make it writable or set PACENOTE_HOME"
         )
     return StoreError(f"cannot {action} {path}: {error.strerror or error}")
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replaces a file by new content: readers see the old or the new one, also after a power cut.
+    """Replaces the content of a file: readers see the old or the new content, even after a power failure.
 
-    Raises StoreError; the old content is then still there.
+    Raises StoreError and leaves the old content.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -47,19 +50,19 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Appends one line that is on disk when this returns.
+    """Appends one line, which is on disk when this returns.
 
-    Raises StoreError; the file is then as before, so that a later line can still be read.
+    Raises StoreError and truncates the file to its old length, so that later lines can be read.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
         with os.fdopen(descriptor, "ab", buffering=0) as file:
-            before = os.fstat(descriptor).st_size
+            old_size = os.fstat(descriptor).st_size
             try:
                 _write_all(descriptor, line + b"\n")
                 os.fsync(file.fileno())
             except OSError:
-                os.ftruncate(descriptor, before)
+                os.ftruncate(descriptor, old_size)
                 raise
     except OSError as error:
         raise store_error("write", path, error) from error
@@ -71,7 +74,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A rename is durable only once the folder is; file systems that cannot do this are left in peace."""
+    """Makes a rename durable, on file systems that can sync a folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):

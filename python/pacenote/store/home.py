@@ -1,4 +1,4 @@
-"""The folder that Pacenote keeps everything in."""
+"""The home folder of Pacenote: races, engines, corpora and caches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def default_home() -> Path:
-    """`PACENOTE_HOME`, or `~/.pacenote`."""
+    """The folder named by `PACENOTE_HOME`, or `~/.pacenote`."""
     chosen = os.environ.get("PACENOTE_HOME")
     return Path(chosen).expanduser() if chosen else Path.home() / ".pacenote"

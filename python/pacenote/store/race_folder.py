@@ -3,14 +3,14 @@
     <race-id>/
     ├── race.json          the record; `complete` says whether the race ran to its end
     ├── tasks.jsonl        results of finished tasks, one per line, until race.json holds them
-    ├── plan.json          what the driver was given
+    ├── plan.json          the plan as it was driven, without secrets
     ├── samples.parquet    written by the Rust core, as is series.parquet; only their names are defined here
     ├── series.parquet
     ├── telemetry.parquet  reserved; no file of this name is written yet
     └── artifacts/         engine logs, recordings, reports
 
 A race that was killed is readable up to its last finished task: its `race.json` is the record it started
-with, and `tasks.jsonl` has the results since. A line torn by the kill is left out.
+with, and `tasks.jsonl` has the results since. A line that is incomplete because of the kill is left out.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from pacenote.store.files import append_line, store_error, write_atomically
 
 
 class RaceFolder:
-    """The files of one race. Only the race itself writes here; anyone may read at any time."""
+    """The files of one race. Only the race itself writes to them; they can be read at any time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @property
     def race_json(self) -> Path:
-        """The record."""
+        """The race record."""
         return self.path / "race.json"
 
     @property
@@ -45,7 +45,7 @@ class RaceFolder:
 
     @property
     def plan_json(self) -> Path:
-        """The plan that is driven."""
+        """The plan as it is driven, without secrets."""
         return self.path / "plan.json"
 
     @property
@@ -59,30 +59,23 @@ class RaceFolder:
         return self.path / "series.parquet"
 
     @property
-    def telemetry(self) -> Path:
-        """Sampled values of the engine and the hosts; nobody writes them yet."""
-        return self.path / "telemetry.parquet"
-
-    @property
     def artifacts(self) -> Path:
-        """Logs, recordings and reports."""
+        """Folder for logs, recordings and reports."""
         return self.path / "artifacts"
 
     def write(self, record: RaceRecord) -> None:
-        """Stores the record in place of the one before. Raises StoreError; the one before is then still
-        there.
-        """
+        """Replaces the stored record. Raises StoreError and leaves the old one."""
         text = json.dumps(record.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
         write_atomically(self.race_json, text.encode())
 
     def append(self, result: TaskResult) -> None:
-        """Stores the result of a finished task, durably. Raises StoreError."""
+        """Adds the result of a finished task to the journal, durably. Raises StoreError."""
         append_line(
             self.journal, json.dumps(result.to_document(), ensure_ascii=False, allow_nan=False).encode()
         )
 
     def finish(self, record: RaceRecord) -> None:
-        """Stores the final record, which holds all results, and drops the journal. Raises StoreError."""
+        """Stores the final record, which holds all results, and deletes the journal. Raises StoreError."""
         self.write(record)
         try:
             self.journal.unlink(missing_ok=True)
@@ -94,13 +87,13 @@ class RaceFolder:
         write_atomically(self.plan_json, text.encode())
 
     def read(self) -> RaceRecord:
-        """The record; of a race that runs or was killed with every task that finished. Raises StoreError."""
+        """The record, with all finished tasks if the race is running or was killed. Raises StoreError."""
         try:
             record = RaceRecord.from_document(json.loads(self.race_json.read_bytes()))
         except FileNotFoundError:
             raise StoreError(
                 f"no race.json in {self.path}",
-                hint="the race was killed before it began, or the folder is not a race",
+                hint="the race was killed before it began, or the folder does not belong to a race",
             ) from None
         except OSError as error:
             raise store_error("read", self.race_json, error) from error
@@ -113,21 +106,21 @@ class RaceFolder:
         return record if record.complete else self._with_journal(record)
 
     def _with_journal(self, record: RaceRecord) -> RaceRecord:
-        known = {task.task for task in record.tasks}
-        since = tuple(task for task in self._journalled() if task.task not in known)
-        if not since:
+        stored = {task.task for task in record.tasks}
+        added = tuple(task for task in self._read_journal() if task.task not in stored)
+        if not added:
             return record
-        record = dataclasses.replace(record, tasks=record.tasks + since)
+        record = dataclasses.replace(record, tasks=record.tasks + added)
         return dataclasses.replace(record, verdict=determine_verdict(record))
 
-    def _journalled(self) -> Iterator[TaskResult]:
+    def _read_journal(self) -> Iterator[TaskResult]:
         try:
             lines = self.journal.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
         except OSError as error:
             raise store_error("read", self.journal, error) from error
-        # A complete line ends in a newline, so what follows the last newline is empty or torn.
+        # Each complete line ends in a newline, so that what follows the last newline is empty or incomplete.
         for number, line in enumerate(lines[:-1], start=1):
             try:
                 yield TaskResult.from_document(json.loads(line))

@@ -1,10 +1,9 @@
-"""The index of all races: a cache in SQLite over the race folders, which alone are the truth.
+"""The index of all races: a cache in SQLite of the race folders, which alone are authoritative.
 
-Every look first brings the index up to date: folders that are new or changed (by time and size of
-`race.json`) are read, rows without a folder are dropped. So nothing has to write here when a race ends, a
-folder may be copied in or deleted by hand, and a damaged or missing index is simply built again. Several
-processes may do this at once (WAL and a busy timeout). Where nothing can be written, the index lives in
-memory.
+Every query first updates the index: folders that are new or changed (by time, size and inode of `race.json`)
+are read, rows without a folder are deleted. So a race writes nothing here when it ends, folders may be copied
+and deleted by hand, and a damaged or missing index is rebuilt. Several processes may query at the same time
+(WAL and a busy timeout). If the index cannot be written, it is built in memory.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord
 from pacenote.store.files import PRIVATE_FILE
 
 RaceState = Literal["complete", "interrupted", "aborted", "unfinished", "unreadable"]
-"""`unfinished` runs or was killed; `unreadable` has a damaged `race.json`."""
+"""`unfinished`: is running or was killed; `unreadable`: its `race.json` is damaged."""
 
 _SCHEMA_VERSION = 1
-_BUSY_SECONDS = 10.0
+_BUSY_TIMEOUT_S = 10.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _COLUMNS = (
     "id, timestamp, track, track_revision, challenge, car, distribution, version, revision, user_tags, "
@@ -38,60 +37,93 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RaceSummary:
-    """One row of `pacenote list races`; everything but id and state is empty when the race is unreadable."""
+    """One row of `pacenote list races`. An unreadable race has an id and a state; all else is empty."""
 
     race_id: str
+    """Id, which is the name of the folder."""
+
     timestamp: str
+    """Start in Rally's form, such as `20260301T123015Z`."""
+
     track: str
+    """Name of the track."""
+
     track_revision: str
+    """Git revision of the track; empty if it has none."""
+
     challenge: str
+    """Name of the challenge; empty for a bare schedule."""
+
     car: str
+    """Names of the cars, joined by `+`."""
+
     distribution: str
+    """`opensearch` or `elasticsearch`."""
+
     version: str
+    """Version of the engine."""
+
     revision: str
+    """Build hash of the engine."""
+
     user_tags: Mapping[str, str]
+    """Tags of `--user-tags`."""
+
     verdict: str
+    """State of the verdict: `valid`, `suspect` or `void`."""
+
     state: RaceState
+    """How far the race came."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaceFilter:
-    """Which races to list; dates are inclusive, `user_tags` must all match.
-
-    `benchmark_name` matches the user tag `name` or `benchmark-name`, as in Rally.
-    """
+    """Which races to list. A condition that is None or empty matches all races."""
 
     limit: int = 10
+    """Number of races at most."""
+
     track: str | None = None
+    """Name of the track."""
+
     challenge: str | None = None
+    """Name of the challenge."""
+
     benchmark_name: str | None = None
+    """Value of the user tag `name` or `benchmark-name`, as in Rally."""
+
     from_date: date | None = None
+    """First day, in UTC."""
+
     to_date: date | None = None
+    """Last day, in UTC."""
+
     user_tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags that a race must have, all of them."""
 
 
 class RaceIndex:
-    """Looks up races below the folder `races`; every method sees what is on disk now."""
+    """Finds races below the folder `races`; every method sees what is on disk now."""
 
     def __init__(self, races: Path) -> None:
         self._races = races
         self._file = races / "index.sqlite"
 
-    def find(self, wanted: RaceFilter) -> list[RaceSummary]:
+    def find(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Races that match, newest first."""
-        query, values = _query(wanted)
-        with self._fresh() as database:
+        query, values = _query(criteria)
+        with self._updated() as database:
             races = map(_summary, database.execute(query, values))
-            matching = (race for race in races if _tags_match(race.user_tags, wanted))
-            return list(itertools.islice(matching, wanted.limit))
+            matching = (race for race in races if _tags_match(race.user_tags, criteria))
+            return list(itertools.islice(matching, criteria.limit))
 
-    def ids_beginning_with(self, prefix: str) -> list[str]:
-        """Ids that begin with `prefix`, sorted; the folders are asked, since they are as quick."""
-        return sorted(name for name in _stamps(self._races) if prefix and name.startswith(prefix))
+    def ids_with_prefix(self, prefix: str) -> list[str]:
+        """Ids that begin with `prefix`, sorted. Reads the folders, which is as fast as a query."""
+        return sorted(name for name in _fingerprints(self._races) if prefix and name.startswith(prefix))
 
     @contextlib.contextmanager
-    def _fresh(self) -> Generator[sqlite3.Connection, None, None]:
-        """An index that is up to date: the file if possible, built anew if damaged, else one in memory."""
+    def _updated(self) -> Generator[sqlite3.Connection, None, None]:
+        """An up-to-date index: the file, rebuilt if it is damaged, or one in memory."""
         database = self._open()
         try:
             yield database
@@ -101,38 +133,36 @@ class RaceIndex:
     def _open(self) -> sqlite3.Connection:
         for _ in range(2):
             try:
-                return self._synchronised(str(self._file))
+                return self._open_updated(str(self._file))
             except sqlite3.Error as error:
                 if getattr(error, "sqlite_errorcode", None) not in _DAMAGED:
                     break
                 self._remove()
-        return self._synchronised(":memory:")
+        return self._open_updated(":memory:")
 
-    def _synchronised(self, place: str) -> sqlite3.Connection:
-        database = _connect(place)
+    def _open_updated(self, path: str) -> sqlite3.Connection:
+        database = _connect(path)
         try:
-            _synchronise(database, self._races)
+            _update(database, self._races)
         except BaseException:
             database.close()
             raise
         return database
 
     def _remove(self) -> None:
-        """Drops a damaged index. A process that still has it open goes on with its own copy, which does no
-        harm.
-        """
+        """Deletes a damaged index. A process that has it open continues with its own copy."""
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 Path(f"{self._file}{suffix}").unlink()
 
 
-def _connect(place: str) -> sqlite3.Connection:
-    if place != ":memory:":
+def _connect(path: str) -> sqlite3.Connection:
+    if path != ":memory:":
         with contextlib.suppress(OSError):
-            os.close(os.open(place, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
-    database = sqlite3.connect(place, timeout=_BUSY_SECONDS, isolation_level=None)
-    # Two processes may switch to WAL at the same moment; SQLite then refuses one of them at once, which is as
-    # good.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+    database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+    # When two processes switch to WAL at the same moment, SQLite refuses one of them immediately; the other
+    # has switched for both.
     try:
         database.execute("PRAGMA journal_mode=WAL")
     except sqlite3.OperationalError as error:
@@ -146,24 +176,23 @@ def _connect(place: str) -> sqlite3.Connection:
     return database
 
 
-def _synchronise(database: sqlite3.Connection, races: Path) -> None:
+def _update(database: sqlite3.Connection, races: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version == _SCHEMA_VERSION and _known(database) == _stamps(races):
+    if version == _SCHEMA_VERSION and _indexed(database) == _fingerprints(races):
         return
-    # Immediately, so that of two processes only one reads the folders while the other waits and then finds it
-    # done.
+    # Takes the write lock first, so that of two processes one reads the folders and the other finds it done.
     database.execute("BEGIN IMMEDIATE")
     try:
         _prepare_table(database)
-        known, present = _known(database), _stamps(races)
+        indexed, present = _indexed(database), _fingerprints(races)
         database.executemany(
-            "DELETE FROM races WHERE id = ?", [(name,) for name in known.keys() - present.keys()]
+            "DELETE FROM races WHERE id = ?", [(name,) for name in indexed.keys() - present.keys()]
         )
-        for name, stamp in present.items():
-            if known.get(name) != stamp:
+        for name, fingerprint in present.items():
+            if indexed.get(name) != fingerprint:
                 database.execute(
                     f"INSERT OR REPLACE INTO races ({_COLUMNS}, stamp) VALUES ({', '.join('?' * 13)})",
-                    (*_row(races / name), stamp),
+                    (*_row(races / name), fingerprint),
                 )
         database.execute("COMMIT")
     except BaseException:
@@ -183,22 +212,24 @@ def _prepare_table(database: sqlite3.Connection) -> None:
     database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 
-def _known(database: sqlite3.Connection) -> dict[str, str]:
+def _indexed(database: sqlite3.Connection) -> dict[str, str]:
+    """The fingerprints of the races in the index, by id."""
     return dict(database.execute("SELECT id, stamp FROM races"))
 
 
-def _stamps(races: Path) -> dict[str, str]:
-    """Every race folder with what changes whenever its `race.json` is replaced."""
-    stamps: dict[str, str] = {}
+def _fingerprints(races: Path) -> dict[str, str]:
+    """A text for each race folder that changes whenever its `race.json` is replaced, by id."""
+    fingerprints: dict[str, str] = {}
     with contextlib.suppress(OSError), os.scandir(races) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
                 status = Path(entry.path, "race.json").stat()
-                stamps[entry.name] = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
-    return stamps
+                fingerprints[entry.name] = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
+    return fingerprints
 
 
 def _row(folder: Path) -> tuple[str, ...]:
+    """The values of `_COLUMNS`."""
     try:
         record = RaceRecord.from_document(json.loads((folder / "race.json").read_bytes()))
     except (OSError, ValueError, RecursionError, PacenoteError):
@@ -228,14 +259,15 @@ def _state(record: RaceRecord) -> RaceState:
     return "aborted" if record.aborted else "unfinished"
 
 
-def _query(wanted: RaceFilter) -> tuple[str, list[str]]:
+def _query(criteria: RaceFilter) -> tuple[str, list[str]]:
+    """The SQL statement and the values of its parameters."""
     conditions: list[str] = []
     values: list[str] = []
     for condition, value in (
-        ("track = ?", wanted.track),
-        ("challenge = ?", wanted.challenge),
-        ("substr(timestamp, 1, 8) >= ?", _day(wanted.from_date)),
-        ("substr(timestamp, 1, 8) <= ?", _day(wanted.to_date)),
+        ("track = ?", criteria.track),
+        ("challenge = ?", criteria.challenge),
+        ("substr(timestamp, 1, 8) >= ?", _day(criteria.from_date)),
+        ("substr(timestamp, 1, 8) <= ?", _day(criteria.to_date)),
     ):
         if value is not None:
             conditions.append(condition)
@@ -253,7 +285,10 @@ def _summary(row: tuple[str, ...]) -> RaceSummary:
     return RaceSummary(**fields | {"user_tags": json.loads(row[9])})
 
 
-def _tags_match(tags: Mapping[str, str], wanted: RaceFilter) -> bool:
-    if wanted.benchmark_name and wanted.benchmark_name not in (tags.get("name"), tags.get("benchmark-name")):
+def _tags_match(tags: Mapping[str, str], criteria: RaceFilter) -> bool:
+    if criteria.benchmark_name and criteria.benchmark_name not in (
+        tags.get("name"),
+        tags.get("benchmark-name"),
+    ):
         return False
-    return all(tags.get(name) == value for name, value in wanted.user_tags.items())
+    return all(tags.get(name) == value for name, value in criteria.user_tags.items())

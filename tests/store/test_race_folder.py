@@ -1,0 +1,103 @@
+"""Race folders: atomic, and readable even if the race was killed or the disk was full."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from pacenote.errors import StoreError
+from pacenote.store import files
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_store import RaceStore
+from support.records import bulk, paced, record, task
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RaceStore(tmp_path / "home")
+
+
+def unfinished(**changes):
+    return record(tasks=(), complete=False, **changes)
+
+
+def test_a_killed_race_is_readable_up_to_its_last_task(store):
+    folder = store.create(unfinished())
+    folder.append(bulk())
+    folder.append(paced())
+    with folder.journal.open("ab") as file:
+        file.write(json.dumps(task().to_document()).encode()[:100])
+    found = store.load("race-1")
+    assert found.tasks == (bulk(), paced())
+    assert not found.complete
+    assert found.verdict.state == "void"
+    assert "the race has not finished" in found.verdict.reasons
+
+
+def test_a_task_in_both_record_and_journal_counts_once(store):
+    folder = store.create(unfinished())
+    folder.append(bulk())
+    folder.append(paced())
+    folder.write(record(tasks=(bulk(),), complete=False, interrupted=True))
+    found = store.load("race-1")
+    assert found.tasks == (bulk(), paced())
+    assert found.interrupted
+
+
+def test_a_damaged_line_in_the_middle_is_an_error(store):
+    folder = store.create(unfinished())
+    folder.journal.write_bytes(b"{nonsense\n")
+    folder.append(bulk())
+    with pytest.raises(StoreError, match=r"tasks\.jsonl, line 1 is not readable JSON"):
+        store.load("race-1")
+
+
+def test_a_complete_race_ignores_a_left_over_journal(store):
+    folder = store.create(unfinished())
+    folder.write(record())
+    folder.journal.write_bytes(b"{nonsense\n")
+    assert store.load("race-1") == record()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is not readable JSON"),
+        (b"\xff\xfe\x00", "is not readable JSON"),
+        (b"[" * 100_000, "is not readable JSON"),
+        (b"[]", "a race must be a JSON object"),
+        (b"{}", "race has format None"),
+        (b'{"format": 99}', "race has format 99"),
+    ],
+)
+def test_a_damaged_record_is_an_error_that_names_the_file(store, content, message):
+    store.create(unfinished()).race_json.write_bytes(content)
+    with pytest.raises(StoreError, match=message) as caught:
+        store.load("race-1")
+    assert "race.json" in caught.value.message
+
+
+def test_a_folder_without_a_record_is_an_error(tmp_path):
+    with pytest.raises(StoreError, match=r"no race\.json in"):
+        RaceFolder(tmp_path).read()
+
+
+def test_a_full_disk_keeps_the_stored_results(store, monkeypatch):
+    folder = store.create(unfinished())
+    folder.append(bulk())
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "fsync", full)
+        with pytest.raises(StoreError, match="the disk is full"):
+            folder.append(paced())
+        with pytest.raises(StoreError, match="the disk is full") as caught:
+            folder.finish(record())
+    assert caught.value.hint == "free some space or set PACENOTE_HOME"
+    assert store.load("race-1").tasks == (bulk(),)
+    folder.append(task())
+    assert store.load("race-1").tasks == (bulk(), task())
+    assert [path.name for path in folder.path.iterdir() if path.suffix == ".tmp"] == []

@@ -1,0 +1,24 @@
+"""Corpora as tests need them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pacenote.model.track import Corpus
+
+
+def in_test_mode(corpus: Corpus) -> Corpus:
+    """A corpus as test mode changes it: small files of 1,000 documents."""
+    return dataclasses.replace(
+        corpus,
+        documents=tuple(
+            dataclasses.replace(
+                each,
+                source_file=each.source_file.replace(".json", "-1k.json"),
+                document_count=1_000,
+                compressed_bytes=None,
+                uncompressed_bytes=None,
+            )
+            for each in corpus.documents
+        ),
+    )
