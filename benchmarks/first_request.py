@@ -8,8 +8,8 @@ from machine import cores, staying_on, temporary_folder
 from outcome import Figure, Options, Outcome, Target
 from watched import Watched, watch, write_track
 
-from pacenote.cluster.cluster import embedded_cluster
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.cluster.cluster import start_cluster
+from pacenote.provision.engine import EngineRequest
 
 _LIMIT_MS = 1000.0
 _TASKS = 3
@@ -40,8 +40,8 @@ def _races(options: Options) -> int:
 def _against_engine(options: Options, track: Path, folder: Path) -> list[Watched]:
     """The same races; the server hands every request on to an engine on its own core."""
     with staying_on(cores()[0]):
-        request = EmbeddedRequest(home=options.engines, artifacts=folder)
-        with embedded_cluster(request) as cluster:
+        request = EngineRequest(home=options.engines, artifacts=folder)
+        with start_cluster(request) as cluster:
             port = cluster.hosts[0].port
             return [watch(track, folder / "home", port) for _ in range(_races(options))]
 

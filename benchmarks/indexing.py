@@ -14,11 +14,11 @@ import posted_bulks
 from machine import PACENOTE, run, shares_since, temporary_folder, ticks
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
-from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.model.work import Request
 from pacenote.net.rest import RestClient
 from pacenote.plan.document import Plan
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.engine import EngineRequest
 
 _SETTLE_S = 3.0
 """Rest before an engine starts, so that what the one before left to be written is written, and before it is
@@ -72,8 +72,8 @@ def _in_new_engine(setting: Setting, run_arm: Callable[[Setting, EmbeddedCluster
     time.sleep(_SETTLE_S)
     artifacts = setting.folder / "artifacts"
     artifacts.mkdir(exist_ok=True)
-    request = EmbeddedRequest(home=setting.engines, artifacts=artifacts)
-    with embedded_cluster(request) as cluster:
+    request = EngineRequest(home=setting.engines, artifacts=artifacts)
+    with start_cluster(request) as cluster:
         time.sleep(_SETTLE_S)
         arm = run_arm(setting, cluster)
         _check_count(cluster.rest(), setting.documents)

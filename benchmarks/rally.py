@@ -19,9 +19,9 @@ import peers
 from machine import temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
-from pacenote.cluster.cluster import embedded_cluster
+from pacenote.cluster.cluster import start_cluster
 from pacenote.net.rest import RestClient
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.engine import EngineRequest
 
 _CLIENTS = 4
 _SETTLE_S = 3.0
@@ -85,7 +85,7 @@ def _in_new_engine(options: Options, folder: Path, expected: int, run_arm: Calla
     time.sleep(_SETTLE_S)
     artifacts = folder / "artifacts"
     artifacts.mkdir(exist_ok=True)
-    with embedded_cluster(EmbeddedRequest(home=options.engines, artifacts=artifacts)) as cluster:
+    with start_cluster(EngineRequest(home=options.engines, artifacts=artifacts)) as cluster:
         time.sleep(_SETTLE_S)
         rest = cluster.rest()
         made = rest.exchange("PUT", "/logs", json.dumps(_MAPPING))

@@ -4,6 +4,8 @@
     ├── UsageError            2  the command line or the configuration is wrong
     ├── TrackError           64  the track cannot be read, rendered or understood
     ├── CorpusError          64  the data of a track is missing or wrong
+    ├── DownloadError        64  a file cannot be downloaded
+    ├── DiskError            64  a file cannot be written, or the disk has no room for it
     ├── EngineError          64  the engine cannot be provisioned, started or reached
     ├── DriverError          64  the load driver could not run the plan
     ├── StoreError           64  a race folder cannot be written or read
@@ -46,6 +48,14 @@ class TrackError(PacenoteError):
 
 class CorpusError(PacenoteError):
     """The data of a track is missing, incomplete or not what the track declares."""
+
+
+class DownloadError(PacenoteError):
+    """A file cannot be downloaded."""
+
+
+class DiskError(PacenoteError):
+    """A file cannot be written, or the disk has no room for it."""
 
 
 class EngineError(PacenoteError):

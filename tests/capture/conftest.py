@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.net.hosts import Host
+from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
 
 NAME = "notes"
@@ -45,7 +45,7 @@ class FakeCluster:
     port: int = 0
 
     def rest(self) -> RestClient:
-        return RestClient([Host("http", "127.0.0.1", self.port)])
+        return RestClient([HttpHost("http", "127.0.0.1", self.port)])
 
     def answer(self, method: str, path: str, query: str, body: dict[str, Any]) -> tuple[int, object]:
         if path == "/":

@@ -16,9 +16,9 @@ import pytest
 from pacenote.capture.create import TrackWanted, create_track
 from pacenote.capture.dump import JOURNAL, Journal
 from pacenote.capture.sources import indices
-from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.engine import EngineRequest
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
@@ -31,8 +31,8 @@ CAR = compose_car([], {"heap_size": "512m"})
 
 @pytest.fixture(scope="module")
 def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    request = EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=CAR)
-    with embedded_cluster(request) as running:
+    request = EngineRequest(home, tmp_path_factory.mktemp("artifacts"), car=CAR)
+    with start_cluster(request) as running:
         fill(running)
         yield running
 
@@ -153,8 +153,8 @@ def test_a_data_stream(cluster: EmbeddedCluster, tmp_path: Path) -> None:
 
 
 def test_an_engine_without_points_in_time_is_scrolled(home: Path, tmp_path: Path) -> None:
-    request = EmbeddedRequest(home, tmp_path / "artifacts", distribution="elasticsearch", car=CAR)
-    with embedded_cluster(request) as running:
+    request = EngineRequest(home, tmp_path / "artifacts", distribution="elasticsearch", car=CAR)
+    with start_cluster(request) as running:
         fill(running)
         wanted = TrackWanted("mine", tmp_path / "mine", indices=("notes",), batch=400)
         with pytest.raises(Cut):

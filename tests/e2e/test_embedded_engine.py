@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EmbeddedRequest, install_engine
+from pacenote.provision.engine import EngineRequest, install_engine
 from pacenote.provision.layout import find_place
 from pacenote.provision.process import identify
 from pacenote.provision.registry import sweep
@@ -25,8 +25,8 @@ HEAP = {"heap_size": "512m"}
 
 @pytest.fixture(scope="module")
 def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
-    request = EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=compose_car([], HEAP))
-    with embedded_cluster(request) as running:
+    request = EngineRequest(home, tmp_path_factory.mktemp("artifacts"), car=compose_car([], HEAP))
+    with start_cluster(request) as running:
         yield running
 
 
@@ -102,7 +102,7 @@ def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Pat
 
 def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
     # A mirror that nobody serves: any download would fail.
-    request = EmbeddedRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1", offline=True)
+    request = EngineRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1", offline=True)
     before = {folder: folder.stat().st_ino for folder in find_place(home).installs.iterdir()}
     install = install_engine(request)
     assert (install.folder / "lib").is_dir()
@@ -113,10 +113,10 @@ _OWNER = """
 import sys, time
 from pathlib import Path
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EmbeddedRequest
-from pacenote.cluster.cluster import embedded_cluster
+from pacenote.provision.engine import EngineRequest
+from pacenote.cluster.cluster import start_cluster
 car = compose_car([], {"heap_size": "512m"})
-cluster = embedded_cluster(EmbeddedRequest(Path(sys.argv[1]), Path(sys.argv[2]), car=car))
+cluster = start_cluster(EngineRequest(Path(sys.argv[1]), Path(sys.argv[2]), car=car))
 sys.stdout.write(str(cluster.node.pid)); sys.stdout.flush()
 time.sleep(300)
 """

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from operations.serving import Served
-from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import Car
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.engine import EngineRequest
 
 pytestmark = pytest.mark.engine
 
@@ -42,7 +42,7 @@ def cluster(
     home: Path, repository: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EmbeddedCluster]:
     car = Car(heap_size="512m", settings={"path.repo": str(repository)})
-    with embedded_cluster(EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
+    with start_cluster(EngineRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
         yield running
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from pacenote.cluster.cluster import EmbeddedCluster, embedded_cluster
+from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.engine import EngineRequest
 from pacenote.provision.layout import find_place
 from pacenote.provision.process import identify
 
@@ -67,7 +67,7 @@ def pacenote(home: Path) -> Pacenote:
 @pytest.fixture(scope="module")
 def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluster]:
     car = compose_car([], {"heap_size": "512m"})
-    with embedded_cluster(EmbeddedRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
+    with start_cluster(EngineRequest(home, tmp_path_factory.mktemp("artifacts"), car=car)) as running:
         yield running
 
 
@@ -235,7 +235,7 @@ def test_a_cluster_of_somebody_else_that_dies_between_two_requests_is_missed(
     schedule = [{"operation": request, "name": "before", "iterations": 3}, seldom]
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
     car = compose_car([], {"heap_size": "512m"})
-    with embedded_cluster(EmbeddedRequest(pacenote.home, tmp_path / "artifacts", car=car)) as doomed:
+    with start_cluster(EngineRequest(pacenote.home, tmp_path / "artifacts", car=car)) as doomed:
         host = doomed.hosts[0].address
         process = pacenote.start(
             "race", f"--track-path={tmp_path}", "--race-id=orphaned", f"--target-hosts={host}"

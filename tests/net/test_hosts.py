@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.net.hosts import Host, parse_hosts
+from pacenote.net.hosts import HttpHost, parse_hosts
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,14 @@ from pacenote.net.hosts import Host, parse_hosts
     ],
 )
 def test_forms(text: str, urls: list[str]) -> None:
-    assert [str(host) for host in parse_hosts(text)[0]] == urls
+    assert [str(host) for host in parse_hosts(text).hosts] == urls
 
 
 def test_a_list_and_tls() -> None:
-    assert parse_hosts(["a:1", "https://b"], tls=True)[0] == (Host("https", "a", 1), Host("https", "b", 443))
+    assert parse_hosts(["a:1", "https://b"], tls=True).hosts == (
+        HttpHost("https", "a", 1),
+        HttpHost("https", "b", 443),
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_wrong_ones_are_named(text: str) -> None:
 
 
 def test_credentials_move_out_of_sight() -> None:
-    hosts, access = parse_hosts("https://bob:s%40cret@a:1")
-    assert str(hosts[0]) == "https://a:1"
-    assert dict(access.headers) == {"authorization": "Basic Ym9iOnNAY3JldA=="}
-    assert "Basic" not in repr(access)
+    parsed = parse_hosts("https://bob:s%40cret@a:1")
+    assert str(parsed.hosts[0]) == "https://a:1"
+    assert parsed.authorization == "Basic Ym9iOnNAY3JldA=="
+    assert "Basic" not in repr(parsed)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.cluster import existing_cluster, known_cluster
+from pacenote.cluster.cluster import existing_cluster
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
-from pacenote.net.http_pool import Proxy, basic_header, proxy_for
+from pacenote.net.url import basic_auth_header
 from support.secure import CA, CERTIFICATES, Running, engine, proxy
 
 TRUSTED = TlsOptions(ca_file=str(CA))
 CLIENT, KEY = str(CERTIFICATES / "client.pem"), str(CERTIFICATES / "client.key")
-ME = basic_header("me", "s3cret")
+ME = basic_auth_header("me", "s3cret")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_port_that_does_not_speak_tls() -> None:
 )
 def test_files_are_looked_at_before_anything_is_asked(tls: TlsOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        known_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
+        existing_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
 
 
 @pytest.mark.parametrize(
@@ -147,22 +147,7 @@ def test_keys_that_cannot_be_used(tmp_path: Path, label: str, body: str, message
     key.write_text(f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
     tls = TlsOptions(client_cert=CLIENT, client_key=str(key))
     with pytest.raises(UsageError, match=f"client_key of --client-options cannot be used: {key}: {message}"):
-        known_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
-
-
-def test_credentials_are_asked_for_or_wrong_and_never_shown(secure: Running) -> None:
-    with engine(authorization=ME) as guarded:
-        hosts = f"https://{guarded.address}"
-        assert version(hosts, authorization=ME) == "3.3.0"
-        assert version(f"https://me:s3cret@{guarded.address}") == "3.3.0"
-        with pytest.raises(EngineError, match="status 401") as caught:
-            version(hosts)
-        assert "PACENOTE_CLIENT_OPTIONS" in caught.value.hint
-        with pytest.raises(EngineError, match="status 401: wrong: <hidden>") as caught:
-            version(hosts, authorization="ApiKey hunter2hunter2")
-        assert "wrong, expired or not allowed" in caught.value.hint
-    with pytest.raises(UsageError, match="credentials in --target-hosts and in --client-options"):
-        version(f"https://me:s3cret@{secure.address}", authorization=ME)
+        existing_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -170,10 +155,10 @@ def test_a_far_host_is_talked_to_through_the_proxy(scheme: str, monkeypatch: pyt
     certificate = "server.pem" if scheme == "https" else None
     with engine(certificate) as far, proxy(far, authorization=ME) as between:
         monkeypatch.setenv(f"{scheme}_proxy", f"http://me:s3cret@{between.address}")
-        cluster = known_cluster(f"{scheme}://engine.example:9200", ClientOptions(tls=TRUSTED))
+        cluster = existing_cluster(f"{scheme}://engine.example:9200", ClientOptions(tls=TRUSTED))
         assert cluster.info().version == "3.3.0"
         through = f"engine.example:9200 go through the proxy http://{between.address} of the environment"
-        assert [through in caution for caution in cluster.cautions()][-1]
+        assert [through in caution for caution in cluster.warnings()][-1]
         line = "CONNECT engine.example:9200" if scheme == "https" else "GET http://engine.example:9200/"
         assert between.seen[0][0] == line
         assert all("proxy-authorization" not in headers for _, headers in far.seen)
@@ -186,36 +171,7 @@ def test_a_far_host_is_talked_to_through_the_proxy(scheme: str, monkeypatch: pyt
 def test_loopback_never_goes_through_a_proxy(secure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     assert version(f"https://{secure.address}") == "3.3.0"
-    assert known_cluster(f"https://{secure.address}", ClientOptions(tls=TRUSTED)).cautions() == ()
-
-
-@pytest.mark.parametrize(
-    ("no_proxy", "host", "expected"),
-    [
-        ("", "es.example", True),
-        ("*", "es.example", False),
-        ("example", "es.example", False),
-        ("other.example", "es.example", True),
-        ("es.example:9200", "es.example", False),
-        ("es.example:9201", "es.example", True),
-        ("a, 10.0.0.0/8", "10.1.2.3", False),
-        ("10.0.0.0/8", "11.1.2.3", True),
-        ("fd00::/8", "fd00::1", False),
-        ("fd00::1", "fd00::1", False),
-    ],
-)
-def test_no_proxy(no_proxy: str, host: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
-    monkeypatch.setenv("NO_PROXY", no_proxy)
-    assert proxy_for("https", host, 9200) == (Proxy("http", "proxy.example", 3128) if expected else None)
-    assert proxy_for("http", host, 9200) is None
-
-
-def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("all_proxy", "socks5://me:s3cret@proxy.example:1080")
-    with pytest.raises(UsageError, match="https_proxy or all_proxy in the environment is not") as caught:
-        proxy_for("https", "es.example")
-    assert "s3cret" not in caught.value.message + caught.value.hint
+    assert existing_cluster(f"https://{secure.address}", ClientOptions(tls=TRUSTED)).warnings() == ()
 
 
 def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,18 +182,6 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
             EngineError, match=r"engine.example:9200 through the proxy http://127\.0\.0\.1:\d+: "
         ):
             version("engine.example")
-
-
-def test_cautions() -> None:
-    def said(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
-        return known_cluster(hosts, ClientOptions(tls=tls)).cautions()
-
-    assert said("https://127.0.0.1", TlsOptions(verify=False, verify_host=False)) == (
-        "the TLS certificate of 127.0.0.1:443 is not verified (verify_certs:false)",
-    )
-    assert "ssl_assert_hostname:false" in said("https://127.0.0.1", TlsOptions(verify_host=False))[0]
-    assert "no host is https" in said("127.0.0.1", TRUSTED)[0]
-    assert said("127.0.0.1", TlsOptions()) == ()
 
 
 def test_a_proxy_is_verified_whatever_is_held_of_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:

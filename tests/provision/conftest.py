@@ -18,7 +18,7 @@ from pacenote.provision.distribution import ModuleRecipe, NodePaths, Root
 from pacenote.provision.engine_lock import Module
 from pacenote.provision.java import Java
 from pacenote.provision.layout import Place, find_place
-from pacenote.provision.maven import Artifact
+from pacenote.provision.maven import MavenArtifact
 from pacenote.provision.node import Install, NodeSpec
 from support.http_server import Server, http_server
 
@@ -29,9 +29,9 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def jar(name: str, content: bytes) -> Artifact:
+def jar(name: str, content: bytes) -> MavenArtifact:
     """An artifact whose lock entry fits `content`."""
-    return Artifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
+    return MavenArtifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
 
 
 # What the stand-in for Java does depends on its last argument.

@@ -11,36 +11,36 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.cluster import embedded_cluster
+from pacenote.cluster.cluster import start_cluster
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.provision import engine as engine_module
 from pacenote.provision.cars import Car
 from pacenote.provision.cleanup import MAX_AGE_SECONDS, remove_leftovers
-from pacenote.provision.engine import EmbeddedRequest, check_request, install_engine
+from pacenote.provision.engine import EngineRequest, check_engine_request, install_engine
 from pacenote.provision.engine_lock import Lock, save_lock
 from pacenote.provision.layout import Place, find_place, planned_place
-from pacenote.provision.maven import Artifact
+from pacenote.provision.maven import MavenArtifact
 
 from .conftest import jar
 
 
 @pytest.fixture
-def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EmbeddedRequest:
+def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRequest:
     def no_download(*_: object, **__: object) -> None:
         pytest.fail("something was looked up or downloaded")
 
-    monkeypatch.setattr("pacenote.provision.maven.Repository", no_download)
+    monkeypatch.setattr("pacenote.provision.maven.MavenRepository", no_download)
     monkeypatch.setattr(engine_module, "make_lock", no_download)
     # As an ordinary user, so that also root leaves nothing outside of the test's own folder.
     monkeypatch.setattr(engine_module, "find_place", partial(find_place, root=False))
     monkeypatch.setattr(engine_module, "planned_place", partial(planned_place, root=False))
     car = Car(heap_size="128m")
-    return EmbeddedRequest(tmp_path / "home", tmp_path / "artifacts", car=car, runtime_jdk="bundled")
+    return EngineRequest(tmp_path / "home", tmp_path / "artifacts", car=car, runtime_jdk="bundled")
 
 
-def test_a_possible_request_passes_and_creates_nothing(request_: EmbeddedRequest, tmp_path: Path) -> None:
-    check_request(request_)
-    check_request(replace(request_, version="3.99.0"))
+def test_a_possible_request_passes_and_creates_nothing(request_: EngineRequest, tmp_path: Path) -> None:
+    check_engine_request(request_)
+    check_engine_request(replace(request_, version="3.99.0"))
     assert not list(tmp_path.iterdir())
 
 
@@ -58,36 +58,36 @@ def test_a_possible_request_passes_and_creates_nothing(request_: EmbeddedRequest
     ],
 )
 def test_an_impossible_one_is_refused_before_any_folder(
-    request_: EmbeddedRequest, tmp_path: Path, change: dict[str, object], words: str
+    request_: EngineRequest, tmp_path: Path, change: dict[str, object], words: str
 ) -> None:
     with pytest.raises(PacenoteError, match=words) as caught:
-        check_request(replace(request_, **change))  # type: ignore[arg-type]  # one field of any kind
+        check_engine_request(replace(request_, **change))  # type: ignore[arg-type]  # one field of any kind
     assert not list(tmp_path.iterdir())
     if "offline" in change:
         assert caught.value.hint == "run once without --offline"
 
 
 @pytest.mark.parametrize("version", ["", "3.99.0"])
-def test_offline_starts_and_installs_download_nothing(request_: EmbeddedRequest, version: str) -> None:
+def test_offline_starts_and_installs_download_nothing(request_: EngineRequest, version: str) -> None:
     offline = replace(request_, offline=True, version=version)
-    for action in (embedded_cluster, install_engine):
+    for action in (start_cluster, install_engine):
         with pytest.raises(EngineError, match="--offline"):
             action(offline)
 
 
-def test_offline_takes_what_is_here(request_: EmbeddedRequest) -> None:
+def test_offline_takes_what_is_here(request_: EngineRequest) -> None:
     place = find_place(request_.home, root=False)
     artifact = jar("core", b"core")
-    artifact.cached(place.jars).parent.mkdir()
-    artifact.cached(place.jars).write_bytes(b"core")
+    artifact.path_in(place.jars).parent.mkdir()
+    artifact.path_in(place.jars).write_bytes(b"core")
     save_lock(Lock("opensearch", "3.99.0", (artifact,), ()), place.locks)
     offline = replace(request_, offline=True, version="3.99.0")
-    check_request(offline)
+    check_engine_request(offline)
     assert (install_engine(offline).folder / "lib" / "core-1.0.jar").exists()
-    other = Artifact("org.example", "other", "2.0", hashlib.sha256(b"x").hexdigest(), 1)
+    other = MavenArtifact("org.example", "other", "2.0", hashlib.sha256(b"x").hexdigest(), 1)
     save_lock(Lock("opensearch", "3.99.0", (artifact, other), ()), place.locks)
     with pytest.raises(EngineError, match=r"1 of the 2 jars .*: other-2\.0\.jar$"):
-        check_request(offline)
+        check_engine_request(offline)
 
 
 @pytest.mark.parametrize("root", [True, False])
@@ -117,7 +117,7 @@ def test_old_leftovers_go_and_fresh_ones_stay(place: Place) -> None:
     assert gone == [each for each in made if "old" in each.name and each.name.startswith(".")]
 
 
-def test_a_start_removes_leftovers(request_: EmbeddedRequest) -> None:
+def test_a_start_removes_leftovers(request_: EngineRequest) -> None:
     build = find_place(request_.home, root=False).installs / ".build-old"
     build.mkdir()
     os.utime(build, (1, 1))

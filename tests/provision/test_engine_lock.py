@@ -15,7 +15,7 @@ from pacenote.provision.distributions import find_distribution, implied_distribu
 from pacenote.provision.elasticsearch import Elasticsearch
 from pacenote.provision.engine import absent_modules
 from pacenote.provision.engine_lock import Lock, dump_lock, find_lock, parse_lock, save_lock
-from pacenote.provision.maven import Artifact
+from pacenote.provision.maven import MavenArtifact
 from pacenote.provision.update_lock import Source, make_lock, plugin_class
 from support.http_server import Server
 
@@ -153,7 +153,7 @@ def test_a_version_that_does_not_exist_is_named(server: Server, tmp_path: Path) 
 
 
 def test_the_coordinate_is_the_path() -> None:
-    assert Artifact("a.b", "c", "1").repository_path == "a/b/c/1/c-1.jar"
+    assert MavenArtifact("a.b", "c", "1").repository_path == "a/b/c/1/c-1.jar"
 
 
 def test_what_cannot_be_started_is_said_with_a_way_out() -> None:

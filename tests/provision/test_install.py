@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.errors import EngineError
+from pacenote.errors import DiskError, EngineError
 from pacenote.provision.distribution import NodePaths
 from pacenote.provision.distributions import find_distribution
 from pacenote.provision.engine_lock import Lock, Module
@@ -24,8 +24,8 @@ from .conftest import FakeEngine, jar
 def lock(tmp_path: Path) -> Lock:
     core, own = jar("core", b"core"), jar("own", b"own")
     for each in (core, own):
-        each.cached(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
-        each.cached(tmp_path / "jars").write_bytes(each.name.encode())
+        each.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
+        each.path_in(tmp_path / "jars").write_bytes(each.name.encode())
     (tmp_path / "installs").mkdir()
     return Lock("fake", "1.0", (core,), (Module("m", "a.M", (), (own,)),))
 
@@ -66,8 +66,8 @@ def test_copies_where_links_do_not_work(lock: Lock, tmp_path: Path, monkeypatch:
 
 
 def test_a_missing_jar_leaves_nothing_behind(lock: Lock, tmp_path: Path) -> None:
-    lock.lib[0].cached(tmp_path / "jars").unlink()
-    with pytest.raises(EngineError):
+    lock.lib[0].path_in(tmp_path / "jars").unlink()
+    with pytest.raises(DiskError):
         build(lock, tmp_path)
     assert not list((tmp_path / "installs").iterdir())
 
@@ -98,10 +98,10 @@ def test_locale_jars_serve_word_boundaries_only(lock: Lock, tmp_path: Path) -> N
         for name in (services + "BreakIteratorProvider", services + "DateFormatProvider", "a/B.class"):
             archive.writestr(name, b"x")
     spi = jar("spi", out.getvalue())
-    spi.cached(tmp_path / "jars").write_bytes(out.getvalue())
+    spi.path_in(tmp_path / "jars").write_bytes(out.getvalue())
     folder = build(dataclasses.replace(lock, locale=(spi,)), tmp_path)
     with zipfile.ZipFile(folder / "locale" / "spi-1.0.jar") as archive:
         assert archive.namelist() == [services + "BreakIteratorProvider", "a/B.class"]
-    spi.cached(tmp_path / "jars").write_bytes(b"no zip")
+    spi.path_in(tmp_path / "jars").write_bytes(b"no zip")
     with pytest.raises(EngineError, match="is damaged"):
         build(dataclasses.replace(lock, version="2.0", locale=(spi,)), tmp_path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.errors import CorpusError
+from pacenote.errors import CorpusError, DiskError
 from pacenote.model.race_request import CorpusChoice, RaceRequest
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.generated_corpora import generate
@@ -168,7 +168,7 @@ def test_unpacking_stops_at_the_declared_size(folder: Folder) -> None:
 
 def test_a_full_disk_is_reported_before_unpacking(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
-    with pytest.raises(CorpusError, match=r"no room for notes\.json: it needs 909494\.7 TiB"):
+    with pytest.raises(DiskError, match=r"no room for notes\.json: it needs 909494\.7 TiB"):
         folder.prepare({"source-file": "notes.json.gz", "uncompressed-bytes": 10**18})
 
 

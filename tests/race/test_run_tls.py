@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from pacenote.cli.main import main
-from pacenote.net.http_pool import basic_header
+from pacenote.net.url import basic_auth_header
 from support.secure import CA, CERTIFICATES, Running, engine, proxy
 
-ME = basic_header("me", "hunter2hunter2")
+ME = basic_auth_header("me", "hunter2hunter2")
 CREDENTIALS = "basic_auth_user:me,basic_auth_password:hunter2hunter2"
 
 Raced = tuple[int, str, dict[str, Any]]

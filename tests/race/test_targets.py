@@ -14,7 +14,7 @@ from pacenote.errors import EngineError
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.race_request import RaceRequest
-from pacenote.net.http_pool import basic_header
+from pacenote.net.url import basic_auth_header
 from pacenote.race.run import race
 from support.secure import engine
 
@@ -32,7 +32,7 @@ def register(registry):
 """
 
 
-ME = basic_header("me", "hunter2hunter2")
+ME = basic_auth_header("me", "hunter2hunter2")
 
 
 def _speaks_ipv6() -> bool:

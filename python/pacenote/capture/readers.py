@@ -14,7 +14,7 @@ from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import Source, path_of
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
-from pacenote.net.rest import Reply, RestClient
+from pacenote.net.rest import RestClient, RestResponse
 
 KEEP_ALIVE = "15m"
 """How long the engine waits for the next page: how soon a cut run has to be taken up again."""
@@ -140,7 +140,7 @@ class PointsInTime:
         # The engine may give it another name from page to page.
         return hits, str(reply.body.get("pit_id", point))
 
-    def _patiently(self, body: Mapping[str, Any]) -> Reply:
+    def _patiently(self, body: Mapping[str, Any]) -> RestResponse:
         """A page asks for the same again, however often it is sent."""
         for tried in range(1, _TRIES + 1):
             try:
@@ -153,13 +153,13 @@ class PointsInTime:
             time.sleep(_PAUSE_S * 2 ** (tried - 1))
         raise AssertionError
 
-    def _open(self, stretch: Stretch) -> Reply:
+    def _open(self, stretch: Stretch) -> RestResponse:
         name = "_search/point_in_time" if self._opensearch else "_pit"
         preference = {"preference": stretch.preference} if stretch.preference else {}
         where = f"/{path_of(stretch.index)}/{name}"
         return self._rest.exchange("POST", where, None, {"keep_alive": KEEP_ALIVE, **preference})
 
-    def _id(self, reply: Reply) -> str:
+    def _id(self, reply: RestResponse) -> str:
         return str(reply.body["pit_id" if self._opensearch else "id"])
 
     def _close(self, point: str) -> None:
@@ -207,7 +207,7 @@ class Scroll:
                 )
 
 
-def _hits(index: str, reply: Reply) -> Sequence[Hit]:
+def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
     """The hits of a page. Raises EngineError when it is not whole."""
     if not reply.ok or not isinstance(reply.body, dict):
         raise _failed(f"the documents of {index}", reply)
@@ -222,7 +222,7 @@ def _hits(index: str, reply: Reply) -> Sequence[Hit]:
     return [Hit(source, tuple(hit.get("sort", ()))) for source, hit in zip(sources, hits, strict=True)]
 
 
-def _expired(reply: Reply) -> bool:
+def _expired(reply: RestResponse) -> bool:
     """Whether the engine says so, in its error or of some shards. Documents may speak of such things, too."""
     if not isinstance(reply.body, dict):
         return False
@@ -230,7 +230,7 @@ def _expired(reply: Reply) -> bool:
     return "search_context_missing" in str(said)
 
 
-def _failed(what: str, reply: Reply) -> EngineError:
+def _failed(what: str, reply: RestResponse) -> EngineError:
     error = reply.body.get("error", {}) if isinstance(reply.body, dict) else "the reply is not JSON"
     reason = error.get("reason") if isinstance(error, dict) else error
     return EngineError(f"{what} cannot be read: HTTP status {reply.status}: {reason or 'no reason given'}")

@@ -83,13 +83,13 @@ def _names(text: str | None, option: str) -> tuple[str, ...]:
 
 
 def _client(options: argparse.Namespace, console: Console) -> object:
-    from pacenote.cluster.cluster import known_cluster
+    from pacenote.cluster.cluster import existing_cluster
 
     if len(options.target_hosts) > 1:
         raise UsageError("--target-hosts must be one cluster", hint="a track is made from the indices of one")
     client = options.client_options.of(options.target_hosts)[values.DEFAULT_CLUSTER]
     hosts = options.target_hosts[values.DEFAULT_CLUSTER]
-    cluster = known_cluster(hosts, client, client.timeout_s)
-    for text in (*client.remarks, *cluster.cautions()):
+    cluster = existing_cluster(hosts, client, client.timeout_s)
+    for text in (*client.remarks, *cluster.warnings()):
         console.warning(text)
     return cluster.rest()

@@ -1,47 +1,45 @@
-"""The door to `cluster/`: a cluster to race against, either found running or started here."""
+"""The cluster under test: an existing one, or one that Pacenote starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
 from pacenote.cluster.info import ClusterInfo, read_info
-from pacenote.errors import EngineError, UsageError
+from pacenote.errors import UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.net.hosts import Host, parse_hosts
-from pacenote.net.http_pool import Access, proxy_for
+from pacenote.net.hosts import HttpHost, parse_hosts
+from pacenote.net.http_pool import ClientConfig
+from pacenote.net.proxy import proxy_for
 from pacenote.net.rest import RestClient
 from pacenote.net.tls import tls_context
-from pacenote.provision.engine import EmbeddedRequest, start_engine
+from pacenote.provision.engine import EngineRequest, start_engine
 from pacenote.provision.node import Node
 
 
 class Cluster(Protocol):
-    """What a race needs to know of a cluster. A context manager that stops it on leaving."""
+    """A cluster as a race uses it: a context manager that calls `stop` at the end."""
 
     @property
-    def hosts(self) -> tuple[Host, ...]:
-        """Where its nodes answer."""
+    def hosts(self) -> tuple[HttpHost, ...]:
+        """The hosts that requests are sent to."""
 
     @property
-    def access(self) -> Access:
-        """How to be let in."""
+    def client_config(self) -> ClientConfig:
+        """Headers and TLS settings of requests."""
 
     def info(self) -> ClusterInfo:
-        """What it says of itself. Raises EngineError when it does not answer."""
+        """What the cluster reports about itself. Raises EngineError when it does not answer."""
 
     def rest(self) -> RestClient:
         """A client for control traffic."""
 
-    def alive(self) -> str | None:
-        """None while it can serve, else why it cannot, in one line."""
-
     def stop(self) -> None:
-        """End it if we started it; leave it alone if not. May be called again."""
+        """Stops the cluster if Pacenote started it, else only closes connections. May be called again."""
 
-    def __enter__(self) -> Cluster: ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -49,26 +47,26 @@ class Cluster(Protocol):
 
 
 class ExistingCluster:
-    """A cluster somebody else runs (`--pipeline=benchmark-only`). Made by `known_cluster`."""
+    """A cluster that runs already (`--pipeline=benchmark-only`). Made by `existing_cluster`."""
 
-    def __init__(self, hosts: tuple[Host, ...], access: Access, timeout: float) -> None:
+    def __init__(self, hosts: tuple[HttpHost, ...], client_config: ClientConfig, timeout_s: float) -> None:
         self.hosts = hosts
-        self.access = access
-        self._rest = RestClient(hosts, timeout, access)
+        self.client_config = client_config
+        self._rest = RestClient(hosts, timeout_s, client_config)
 
-    def cautions(self) -> tuple[str, ...]:
-        """What the user should know of the way to it, a sentence each: no trust, proxies."""
-        tls, found = self.access.tls, list[str]()
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know about the connections, one sentence each: TLS options and proxies."""
+        tls, found = self.client_config.tls, list[str]()
         if tls != TlsOptions() and all(host.scheme == "http" for host in self.hosts):
             found.append(
-                "TLS options have no effect: no host is https, say so in its address or by use_ssl:true"
+                "TLS options have no effect: no host is https; write https:// in its address, or use_ssl:true"
             )
         for host in self.hosts:
             if host.scheme == "https" and not tls.verify:
                 found.append(f"the TLS certificate of {host.address} is not verified (verify_certs:false)")
             elif host.scheme == "https" and not tls.verify_host:
                 found.append(
-                    f"that the TLS certificate of {host.address} is for that name is not verified "
+                    f"the host name in the TLS certificate of {host.address} is not verified "
                     "(ssl_assert_hostname:false)"
                 )
             if proxy := proxy_for(host.scheme, host.host, host.port):
@@ -76,26 +74,18 @@ class ExistingCluster:
         return tuple(found)
 
     def info(self) -> ClusterInfo:
-        """See `Cluster`."""
+        """What the cluster reports about itself. Raises EngineError when it does not answer."""
         return read_info(self._rest)
 
     def rest(self) -> RestClient:
-        """See `Cluster`."""
+        """A client for control traffic."""
         return self._rest
 
-    def alive(self) -> str | None:
-        """See `Cluster`. Asks over the network: not for use while something is measured."""
-        try:
-            self._rest.exchange("HEAD", "/")
-        except EngineError as failure:
-            return failure.message
-        return None
-
     def stop(self) -> None:
-        """Close our connections; the cluster is not ours to stop."""
+        """Closes the connections of the REST client; the cluster keeps running."""
         self._rest.close()
 
-    def __enter__(self) -> ExistingCluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -105,32 +95,28 @@ class ExistingCluster:
 
 
 class EmbeddedCluster:
-    """A cluster of one node that we started. Made by `embedded_cluster`."""
+    """A cluster of one node that Pacenote started. Made by `start_cluster`."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.hosts = (node.host,)
-        self.access = Access()
+        self.client_config = ClientConfig()
         self._rest = RestClient(self.hosts)
 
     def info(self) -> ClusterInfo:
-        """See `Cluster`."""
+        """What the cluster reports about itself. Raises EngineError when it does not answer."""
         return read_info(self._rest)
 
     def rest(self) -> RestClient:
-        """See `Cluster`."""
+        """A client for control traffic."""
         return self._rest
 
-    def alive(self) -> str | None:
-        """See `Cluster`. Looks at the process only, so it costs the engine nothing."""
-        return self.node.exit_reason()
-
     def stop(self) -> None:
-        """Stop the node; its logs stay in the artifacts folder."""
+        """Stops the node; its logs stay in the artifacts folder. May be called again."""
         self._rest.close()
         self.node.stop()
 
-    def __enter__(self) -> EmbeddedCluster:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -139,41 +125,27 @@ class EmbeddedCluster:
         self.stop()
 
 
-def known_cluster(
-    target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout: float = 10.0
-) -> ExistingCluster:
-    """A cluster that runs already, which is not asked yet. `timeout` in seconds for control traffic.
-
-    Raises UsageError for what is no host, for credentials said twice, and for files of certificates that
-    cannot be used.
-    """
-    hosts, own = parse_hosts(target_hosts, tls=client.use_ssl)
-    headers = client.headers
-    if client.authorization:
-        if own.authorized:
-            raise UsageError(
-                "there are credentials in --target-hosts and in --client-options",
-                hint="leave one of them out",
-            )
-        headers = (("authorization", client.authorization), *headers)
-    access = Access(own.headers + headers, client.tls)
-    if any(host.scheme == "https" for host in hosts):
-        tls_context(client.tls)
-    return ExistingCluster(hosts, access, timeout)
-
-
 def existing_cluster(
-    target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout: float = 10.0
+    target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout_s: float = 10.0
 ) -> ExistingCluster:
-    """A cluster that runs already. Asks it once, so that a wrong address shows now and not in the race.
+    """A cluster that runs already; no request is sent yet. `timeout_s` is that of control traffic.
 
-    Raises as `known_cluster`, and EngineError naming the addresses when nobody answers, or refuses us.
+    Raises UsageError for an address that is not a host, for credentials that are given twice, and for
+    certificate files that cannot be used.
     """
-    cluster = known_cluster(target_hosts, client, timeout)
-    cluster.info()
-    return cluster
+    parsed = parse_hosts(target_hosts, tls=client.use_ssl)
+    if parsed.authorization and client.authorization:
+        raise UsageError(
+            "there are credentials in --target-hosts and in --client-options",
+            hint="leave one of them out",
+        )
+    authorization = parsed.authorization or client.authorization
+    headers = (("authorization", authorization), *client.headers) if authorization else client.headers
+    if any(host.scheme == "https" for host in parsed.hosts):
+        tls_context(client.tls)
+    return ExistingCluster(parsed.hosts, ClientConfig(headers, client.tls), timeout_s)
 
 
-def embedded_cluster(request: EmbeddedRequest, progress: ProgressCallback = no_progress) -> EmbeddedCluster:
-    """Start an engine for a race; see `start_engine`. The caller must stop it, best with `with`."""
+def start_cluster(request: EngineRequest, progress: ProgressCallback = no_progress) -> EmbeddedCluster:
+    """Starts an engine for a race. The caller must stop it, best with `with`. Raises as `start_engine`."""
     return EmbeddedCluster(start_engine(request, progress))

@@ -1,141 +1,219 @@
-"""Downloading one file from the first address that has it, whole and verified."""
+"""Downloads: each file from the first source that has it, whole and verified before it gets its name."""
 
 from __future__ import annotations
 
-import errno
 import hashlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.errors import CorpusError
-from pacenote.fetch.address import Address, NoCredentials, signed
-from pacenote.fetch.partial import Partial
-from pacenote.fetch.server import Again, Refused, Server, Version
-from pacenote.fetch.space import check_space
-from pacenote.fetch.transfer import Meter, Transfer, Tuning, WrongSize
+from pacenote.errors import DownloadError
+from pacenote.fetch.cancellation import Cancellation
+from pacenote.fetch.disk import check_free_space, disk_error
+from pacenote.fetch.http_file import Digest, FileVersion, HttpFile, RequestRejected, TransientError
+from pacenote.fetch.options import DownloadOptions
+from pacenote.fetch.partial_file import PartialFile
+from pacenote.fetch.progress import BatchProgress, ByteCallback, FileProgress, ProgressMeter
+from pacenote.fetch.remote_file import MissingCredentials, RemoteFile, presign
+from pacenote.fetch.transfer import Transfer
 from pacenote.model.progress import ProgressCallback
+from pacenote.net.http_pool import ConnectionPools
 
-_CHUNK = 1 << 20
+_HASH_CHUNK_BYTES = 1 << 20
+_REPORT_HASH_BYTES = 64 << 20
 _DENIED = (401, 403)
 
 
-class NotAvailable(CorpusError):
-    """No address has the file, or none answers."""
+class ContentMismatch(Exception):
+    """The bytes that arrived are not those of the expected file."""
 
 
-class WrongContent(Exception):
-    """What came is not what the server says the file is."""
+class ChecksumMismatch(ContentMismatch):
+    """The bytes that arrived have another checksum than the expected one."""
+
+
+SourceError = TransientError | RequestRejected | ContentMismatch | MissingCredentials
+"""Why a source does not have a file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A file to download to `target`: the addresses to try in order, and its bytes (None: not known).
-
-    `crc32c` computes that checksum of a file; without it such a checksum is not looked at.
-    """
+class Download:
+    """A file to download."""
 
     target: Path
-    addresses: tuple[Address, ...]
+    """Where the file is written; missing folders are created."""
+    sources: tuple[RemoteFile, ...]
+    """Where it can be downloaded from, in the order to try."""
     size: int | None = None
+    """Its expected size in bytes; None where it is not known."""
+    digest: Digest | None = None
+    """Its expected checksum; a checksum that the server declares is verified as well."""
     crc32c: Callable[[Path], int] | None = None
+    """Computes the CRC-32C of a file; without it, a declared CRC-32C is not verified."""
+    public: bool = False
+    """Whether every user may read the file, whatever the umask."""
+    hint: str = "check the network"
+    """What an error suggests when no source answers."""
 
 
-def download(wanted: Wanted, progress: ProgressCallback, tuning: Tuning = Tuning()) -> Address:
-    """Downloads a file and returns the address it came from.
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """Why a file could not be downloaded from one source."""
 
-    What an earlier download left is continued if it still is the same version. The file gets its name when it
-    has the wanted size and the checksum that the server declares, if it declares one, and is on the disk.
-    Raises NotAvailable with what every address answered, CorpusError when the disk is full.
+    source: RemoteFile
+    """The source."""
+    error: SourceError
+    """What went wrong there."""
+
+
+class NotAvailable(DownloadError):
+    """No source has the file, or none answers."""
+
+    def __init__(self, download: Download, failures: Sequence[SourceFailure]) -> None:
+        reasons = "; ".join(f"{each.source.display_url}: {each.error}" for each in failures)
+        super().__init__(
+            f"{download.target.name} cannot be downloaded: {reasons or 'no address is known'}",
+            hint=_hint(download, failures),
+        )
+        self.download = download
+        self.failures = tuple(failures)
+
+
+def download_file(
+    download: Download, progress: ProgressCallback, options: DownloadOptions = DownloadOptions()
+) -> RemoteFile:
+    """Downloads a file and returns the source it came from.
+
+    An interrupted download of the same version is continued. The file gets its name when size and checksum
+    are verified and it is synced to disk. Raises NotAvailable with the answer of every source, DiskError when
+    the file cannot be written.
     """
-    failures: list[str] = []
-    for address in wanted.addresses:
-        try:
-            _from(address, wanted, progress, tuning)
-        except (Again, Refused, WrongSize, WrongContent, NoCredentials) as failure:
-            failures.append(f"{address.shown}: {failure}")
-        except OSError as failure:
-            raise _not_written(wanted.target, failure) from failure
-        else:
-            return address
-    raise NotAvailable(
-        f"{wanted.target.name} cannot be downloaded: {'; '.join(failures) or 'no address is known'}",
-        hint=_hint(wanted.addresses, failures),
-    )
-
-
-def _from(address: Address, wanted: Wanted, progress: ProgressCallback, tuning: Tuning) -> None:
+    job = _Job(ConnectionPools(options.connections), Cancellation(), options)
     try:
-        _transferred(address, wanted, progress, tuning)
-    except Refused as failure:
-        # What is public needs no credentials, not even where some are configured.
-        if failure.status not in _DENIED or not address.bucket:
-            raise
-        _transferred(signed(address), wanted, progress, tuning)
-
-
-def _transferred(address: Address, wanted: Wanted, progress: ProgressCallback, tuning: Tuning) -> None:
-    target = wanted.target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    label = f"downloading {target.name}"
-    partial = Partial(target, address.shown)
-    server = Server(address, tuning.connections)
-    try:
-        transfer = Transfer(server, partial, Meter(lambda done, total: progress(label, done, total)), tuning)
-        version = transfer.run(wanted.size, lambda more: check_space(target.parent, more, target.name))
-        try:
-            _verify(partial.file, wanted, version, lambda at: progress(f"verifying {target.name}", *at))
-        except WrongContent:
-            partial.discard()
-            raise
-        partial.finish(target)
-        progress(label, target.stat().st_size, target.stat().st_size)
+        return job.run(download, FileProgress.labelled(download.target.name, progress))
     finally:
-        partial.close()
-        server.close()
+        job.pools.close()
 
 
-def _verify(file: Path, wanted: Wanted, version: Version, tell: Callable[[tuple[int, int]], None]) -> None:
-    found = file.stat().st_size
-    if wanted.size is not None and found != wanted.size:
-        raise WrongContent(f"{found:,} bytes came, the track declares {wanted.size:,}")
-    name, declared = version.digest
-    if not name or (name == "crc32c" and wanted.crc32c is None):
-        return
-    if name == "crc32c" and wanted.crc32c is not None:
-        digest = wanted.crc32c(file).to_bytes(4, "big")
-    else:
-        digest = _hash(file, name, lambda read: tell((read, found)))
-    if digest != declared:
-        raise WrongContent(f"wrong checksum: {name} {digest.hex()} instead of {declared.hex()}")
+def download_files(
+    downloads: Sequence[Download],
+    label: str,
+    progress: ProgressCallback,
+    options: DownloadOptions = DownloadOptions(),
+) -> None:
+    """Downloads several files in parallel, reporting their bytes together under `label`.
+
+    Raises as `download_file`, for the first file that fails; the others are cancelled.
+    """
+    sizes = [download.size for download in downloads]
+    # A total is only right when every size is known.
+    total = sum(size for size in sizes if size) if all(sizes) else 0
+    batch = BatchProgress(label, total, progress)
+    job = _Job(ConnectionPools(options.parallel_files), Cancellation(), options)
+    pool = ThreadPoolExecutor(options.parallel_files, thread_name_prefix="pacenote-download")
+    try:
+        futures = [pool.submit(job.run, download, batch.file()) for download in downloads]
+        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+    finally:
+        # After a failure and on Ctrl-C, neither servers nor queued downloads are waited for.
+        job.cancellation.cancel()
+        pool.shutdown(wait=True, cancel_futures=True)
+        job.pools.close()
 
 
-def _hash(file: Path, name: str, tell: Callable[[int], None]) -> bytes:
-    digest, read = hashlib.new(name, usedforsecurity=False), 0
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the downloads of one call have in common."""
+
+    pools: ConnectionPools
+    cancellation: Cancellation
+    options: DownloadOptions
+
+    def run(self, download: Download, progress: FileProgress) -> RemoteFile:
+        failures: list[SourceFailure] = []
+        for source in download.sources:
+            try:
+                self._from_source(source, download, progress)
+            except (TransientError, RequestRejected, ContentMismatch, MissingCredentials) as error:
+                failures.append(SourceFailure(source, error))
+            except OSError as failure:
+                raise disk_error(failure, download.target) from failure
+            else:
+                return source
+        raise NotAvailable(download, failures)
+
+    def _from_source(self, source: RemoteFile, download: Download, progress: FileProgress) -> None:
+        try:
+            self._transfer(source, download, progress)
+        except RequestRejected as failure:
+            # A public object is read without credentials, even where some are configured.
+            if failure.status not in _DENIED or not source.bucket:
+                raise
+            self._transfer(presign(source), download, progress)
+
+    def _transfer(self, source: RemoteFile, download: Download, progress: FileProgress) -> None:
+        target = download.target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = PartialFile(target, source.display_url)
+        try:
+            meter = ProgressMeter(progress.transferred)
+            transfer = Transfer(HttpFile(source, self.pools), partial, meter, self.options)
+            version = transfer.run(
+                download.size,
+                lambda needed: check_free_space(target.parent, needed, target.name),
+                self.cancellation,
+            )
+            try:
+                _verify(partial.path, download, version, progress.verified)
+            except ContentMismatch:
+                partial.discard()
+                raise
+            if download.public:
+                partial.make_public()
+            partial.commit(target)
+            size = target.stat().st_size
+            progress.transferred(size, size)
+        finally:
+            partial.close()
+
+
+def _verify(file: Path, download: Download, version: FileVersion, progress: ByteCallback) -> None:
+    size = file.stat().st_size
+    if download.size is not None and size != download.size:
+        raise ContentMismatch(f"got {size:,} bytes, expected {download.size:,}")
+    for expected in filter(None, dict.fromkeys((download.digest, version.digest))):
+        if expected.algorithm != "crc32c":
+            found = _hash(file, expected.algorithm, lambda done: progress(done, size))
+        elif download.crc32c is not None:
+            found = download.crc32c(file).to_bytes(4, "big")
+        else:
+            continue
+        if found != expected.value:
+            raise ChecksumMismatch(
+                f"wrong checksum: {expected.algorithm} {found.hex()} instead of {expected.value.hex()}"
+            )
+
+
+def _hash(file: Path, algorithm: str, progress: Callable[[int], None]) -> bytes:
+    digest, done = hashlib.new(algorithm, usedforsecurity=False), 0
     with file.open("rb") as source:
-        while chunk := source.read(_CHUNK):
+        while chunk := source.read(_HASH_CHUNK_BYTES):
             digest.update(chunk)
-            read += len(chunk)
-            if read % (_CHUNK << 6) == 0:
-                tell(read)
+            done += len(chunk)
+            if done % _REPORT_HASH_BYTES == 0:
+                progress(done)
     return digest.digest()
 
 
-def _not_written(target: Path, failure: OSError) -> CorpusError:
-    if failure.errno in (errno.ENOSPC, errno.EDQUOT):
-        reason = "no space left on the disk"
-    else:
-        reason = failure.strerror or str(failure)
-    return CorpusError(
-        f"cannot write {target}: {reason}",
-        hint="free some space, or set PACENOTE_HOME to a folder that can be written; what is here is kept",
-    )
-
-
-def _hint(addresses: Sequence[Address], failures: Sequence[str]) -> str:
-    if any(": needs credentials" in failure for failure in failures):
+def _hint(download: Download, failures: Sequence[SourceFailure]) -> str:
+    if any(isinstance(each.error, MissingCredentials) for each in failures):
         return "pip install boto3, and set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-    denied = any(f"HTTP status {status}" in failure for status in _DENIED for failure in failures)
-    if denied and any(address.shown.startswith("gs://") for address in addresses):
+    denied = any(
+        isinstance(each.error, RequestRejected) and each.error.status in _DENIED for each in failures
+    )
+    if denied and any(source.display_url.startswith("gs://") for source in download.sources):
         return "set GOOGLE_AUTH_TOKEN to the token of an account that may read it"
-    return "check the network, or name a mirror with --corpus-mirror"
+    return download.hint

@@ -1,219 +1,177 @@
-"""One file from one server: in pieces side by side where it is big, and on from where it was cut."""
+"""The transfer of one file from one server: large files in parallel segments, cut ones continued."""
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pacenote.fetch.partial import Part, Partial
-from pacenote.fetch.server import Again, Changed, Server, Version
-from pacenote.net.http_pool import plain_reason
+from pacenote.fetch.cancellation import Cancellation
+from pacenote.fetch.http_file import FileChanged, FileVersion, HttpFile, RangeResponse, TransientError
+from pacenote.fetch.options import DownloadOptions
+from pacenote.fetch.partial_file import PartialFile, Segment
+from pacenote.fetch.progress import ProgressMeter
+from pacenote.fetch.retry import with_retries
+from pacenote.net.failures import describe_failure
 
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
-
-_CHUNK = 1 << 16
-_TELL_EVERY_S = 0.1
-_VERSIONS = 3
-"""How often a file may change on the server while it is downloaded."""
+_CHUNK_BYTES = 1 << 16
+_MAX_VERSIONS = 3
+"""How often a transfer starts again because the file changed on the server."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """How hard to try: bytes of a part, connections, tries of one part without progress, and of the first
-    request; seconds to wait before the second try, twice that before the next, at most `longest_pause`.
-    """
-
-    part: int = 64 << 20
-    connections: int = 4
-    tries: int = 6
-    first_tries: int = 3
-    pause: float = 0.5
-    longest_pause: float = 10.0
-
-
-class WrongSize(Exception):
-    """The server has a file of another size than the one that is wanted."""
-
-
-class Meter:
-    """Bytes of all threads, told to one callback ten times a second, one call at a time."""
-
-    def __init__(self, tell: Callable[[int, int], None]) -> None:
-        self._tell = tell
-        self._lock = threading.Lock()
-        self._next = 0.0
-        self.total = 0
-        self.done = 0
-
-    def add(self, count: int) -> None:
-        """So many bytes more; fewer, if negative."""
-        with self._lock:
-            self.done += count
-            now = time.monotonic()
-            if now >= self._next or self.done == self.total:
-                self._next = now + _TELL_EVERY_S
-                self._tell(self.done, self.total)
+class SizeMismatch(TransientError):
+    """The server announces another size than the expected one, as a proxy does that truncates files."""
 
 
 class Transfer:
-    """The download of one file into a `Partial`."""
+    """Downloads one file into a `PartialFile`."""
 
-    def __init__(self, server: Server, partial: Partial, meter: Meter, tuning: Tuning = Tuning()) -> None:
-        self._server = server
+    def __init__(
+        self, source: HttpFile, partial: PartialFile, meter: ProgressMeter, options: DownloadOptions
+    ) -> None:
+        self._source = source
         self._partial = partial
         self._meter = meter
-        self._tuning = tuning
-        self._stop = threading.Event()
-        self._replies: set[BaseHTTPResponse] = set()
+        self._options = options
 
-    def run(self, size: int | None, room: Callable[[int], None]) -> Version:
-        """Has the whole file in the partial; returns its version.
+    def run(
+        self, size: int | None, check_space: Callable[[int], None], cancellation: Cancellation
+    ) -> FileVersion:
+        """Downloads the whole file; returns its version.
 
-        `size` is the one that is wanted (None: any). `room` is asked before anything is written whether so
-        many bytes more fit; it raises if not.
-
-        Raises Again when retrying did not help, Refused, WrongSize, OSError; what is here is kept.
+        `size` is the expected one in bytes (None: any). `check_space` is called before anything is written,
+        with the number of bytes that follow; it raises when there is no room for them. Raises TransientError
+        when retries did not help, RequestRejected and OSError; what is downloaded is kept.
         """
         resumed = self._partial.resume()
-        begun = self._partial.version
-        if begun is not None and size not in (None, begun.total):
-            # Of a version that is no longer wanted; the server may have another one by now.
+        previous = self._partial.version
+        if previous is not None and size not in (None, previous.size):
+            # What is here is of another version than the expected one.
             resumed = False
-        for _ in range(_VERSIONS):
+        for _ in range(_MAX_VERSIONS):
             try:
-                return self._attempt(size, room, resumed=resumed)
-            except Changed:
+                with cancellation.scope() as scope:
+                    return self._attempt(size, check_space, scope, resumed=resumed)
+            except FileChanged:
                 resumed = False
-        raise Again("the file goes on changing on the server")
+        raise TransientError("the file keeps changing on the server")
 
-    def _attempt(self, size: int | None, room: Callable[[int], None], *, resumed: bool) -> Version:
-        self._stop = threading.Event()
-        reply = None
+    def _attempt(
+        self,
+        size: int | None,
+        check_space: Callable[[int], None],
+        cancellation: Cancellation,
+        *,
+        resumed: bool,
+    ) -> FileVersion:
+        first: RangeResponse | None = None
         if not resumed:
-            reply, version = self._first()
+            first = with_retries(self._options.retry, cancellation, lambda: self._first_response(size))
             try:
-                _check(version, size)
-                room(version.total or size or 0)
-                self._partial.begin(version, self._split(version))
+                check_space(first.version.size or size or 0)
+                self._partial.create(first.version, self._split(first.version))
             except BaseException:
-                reply.close()
+                first.body.close()
                 raise
-        version = self._partial.version or Version(None, "", ranges=False)
+        version = self._partial.version or FileVersion(None, "", ranges=False)
         if resumed:
-            room((version.total or 0) - self._partial.here)
-        self._meter.total, self._meter.done = version.total or size or 0, self._partial.here
+            check_space((version.size or 0) - self._partial.downloaded_bytes)
+        self._meter.total, self._meter.done = version.size or size or 0, self._partial.downloaded_bytes
         try:
-            self._all_parts(version, reply)
+            self._download_segments(version, first, cancellation)
         finally:
             self._partial.save()
         return version
 
-    def _first(self) -> tuple[BaseHTTPResponse, Version]:
-        for tried in range(1, self._tuning.first_tries + 1):
-            try:
-                return self._server.get(0, None, "")
-            except Again as failure:
-                if tried == self._tuning.first_tries:
-                    raise
-                self._pause(tried, failure)
-        raise AssertionError
+    def _first_response(self, size: int | None) -> RangeResponse:
+        response = self._source.get()
+        announced = response.version.size
+        if announced is not None and size is not None and announced != size:
+            response.body.close()
+            raise SizeMismatch(f"the server has {announced:,} bytes, expected {size:,}")
+        return response
 
-    def _split(self, version: Version) -> list[Part]:
-        size = self._tuning.part
-        if version.total is None or not version.ranges or version.total < 2 * size:
-            return [Part(0, version.total, 0)]
-        starts = range(0, version.total, size)
-        return [Part(first, min(first + size, version.total), first) for first in starts]
+    def _split(self, version: FileVersion) -> list[Segment]:
+        length = self._options.segment_bytes
+        if version.size is None or not version.ranges or version.size < 2 * length:
+            return [Segment(0, version.size, 0)]
+        starts = range(0, version.size, length)
+        return [Segment(start, min(start + length, version.size), start) for start in starts]
 
-    def _all_parts(self, version: Version, reply: BaseHTTPResponse | None) -> None:
-        missing = [part for part in self._partial.parts if not part.complete]
-        if not missing and reply is not None:
-            reply.close()
-        pool = ThreadPoolExecutor(self._tuning.connections, thread_name_prefix="pacenote-fetch")
+    def _download_segments(
+        self, version: FileVersion, first: RangeResponse | None, cancellation: Cancellation
+    ) -> None:
+        missing = [segment for segment in self._partial.segments if not segment.complete]
+        if not missing:
+            if first is not None:
+                first.body.close()
+            return
+        if len(missing) == 1:
+            self._download_segment(missing[0], version, first, cancellation)
+            return
+        pool = ThreadPoolExecutor(self._options.connections, thread_name_prefix="pacenote-segment")
         try:
-            # The first reply is the beginning of the first part already.
-            replies = [reply, *[None] * len(missing)]
+            # The first response starts with the first segment.
+            responses = [first, *[None] * len(missing)]
             futures = [
-                pool.submit(self._part, part, version, reply)
-                for part, reply in zip(missing, replies, strict=False)
+                pool.submit(self._download_segment, segment, version, response, cancellation)
+                for segment, response in zip(missing, responses, strict=False)
             ]
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()
         finally:
             # Also for Ctrl-C, which must not wait for servers.
-            self._stop.set()
-            for each in list(self._replies):
-                # Its thread may have closed it just now.
-                with contextlib.suppress(OSError, ValueError, RuntimeError):
-                    each.shutdown()
+            cancellation.cancel()
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _part(self, part: Part, version: Version, reply: BaseHTTPResponse | None) -> None:
-        failures = 0
-        while not part.complete:
-            before = part.at
+    def _download_segment(
+        self,
+        segment: Segment,
+        version: FileVersion,
+        response: RangeResponse | None,
+        cancellation: Cancellation,
+    ) -> None:
+        retry, failures = self._options.retry, 0
+        while not segment.complete:
+            before = segment.position
             try:
-                reply = reply or self._again(part, version)
-                self._receive(part, reply)
-            except Again as failure:
-                further = version.ranges and part.at - before >= _CHUNK
-                failures = 1 if further else failures + 1
-                if self._stop.is_set() or failures == self._tuning.tries:
+                response = response or self._request_rest(segment, version)
+                self._receive(segment, response, cancellation)
+            except TransientError as failure:
+                progressed = version.ranges and segment.position - before >= _CHUNK_BYTES
+                failures = 1 if progressed else failures + 1
+                if cancellation.cancelled or failures >= retry.attempts:
                     raise
-                self._pause(failures, failure)
-            reply = None
+                cancellation.wait(retry.pause_s(failures, failure.retry_after_s))
+            response = None
 
-    def _again(self, part: Part, version: Version) -> BaseHTTPResponse:
-        """The rest of a part, or all of it anew from a server that knows no pieces."""
+    def _request_rest(self, segment: Segment, version: FileVersion) -> RangeResponse:
+        """Requests the rest of a segment, or all of it from a server without ranges."""
         if not version.ranges:
-            self._meter.add(-self._partial.restart(part))
-        last = None if part.end is None or not version.ranges else part.end - 1
-        reply, found = self._server.get(part.at, last, version.validator if version.ranges else "")
-        same = (found.total, found.validator, found.ranges) == (
-            version.total,
-            version.validator,
-            version.ranges,
-        )
-        if not same:
-            reply.close()
-            raise Changed
-        return reply
+            self._meter.add(-self._partial.restart(segment))
+        last = None if segment.end is None or not version.ranges else segment.end - 1
+        response = self._source.get(segment.position, last, version.validator if version.ranges else "")
+        if not response.version.is_same(version):
+            response.body.close()
+            raise FileChanged
+        return response
 
-    def _receive(self, part: Part, reply: BaseHTTPResponse) -> None:
+    def _receive(self, segment: Segment, response: RangeResponse, cancellation: Cancellation) -> None:
         import urllib3
 
-        self._replies.add(reply)
-        try:
-            for chunk in reply.stream(_CHUNK, decode_content=False):
-                if self._stop.is_set():
-                    raise Again("given up because another part failed")
-                piece = chunk if part.end is None else chunk[: part.end - part.at]
-                self._partial.write(part, piece)
-                self._meter.add(len(piece))
-                if part.complete:
-                    return
-            if part.end is not None:
-                raise Again("the reply ended early")
-            part.end = part.at
-        except (urllib3.exceptions.HTTPError, ValueError) as failure:
-            # ValueError: shut down by the thread that waits for us.
-            raise Again(plain_reason(failure)) from None
-        finally:
-            self._replies.discard(reply)
-            reply.close()
-
-    def _pause(self, failures: int, failure: Again) -> None:
-        pause = max(self._tuning.pause * 2 ** (failures - 1), failure.wait_s)
-        self._stop.wait(min(pause, self._tuning.longest_pause))
-
-
-def _check(version: Version, size: int | None) -> None:
-    if None not in (version.total, size) and version.total != size:
-        raise WrongSize(f"it has {version.total:,} bytes there, the track declares {size:,}")
+        with cancellation.reading(response.body):
+            try:
+                for chunk in response.body.stream(_CHUNK_BYTES, decode_content=False):
+                    if cancellation.cancelled:
+                        raise TransientError("the download was cancelled")
+                    piece = chunk if segment.end is None else chunk[: segment.end - segment.position]
+                    self._partial.write(segment, piece)
+                    self._meter.add(len(piece))
+                    if segment.complete:
+                        return
+            except (urllib3.exceptions.HTTPError, ValueError) as failure:
+                # ValueError: shut down by `cancel`.
+                raise TransientError(describe_failure(failure).reason) from None
+        if segment.end is not None:
+            raise TransientError("the response ended early")
+        segment.end = segment.position

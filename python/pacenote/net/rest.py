@@ -1,97 +1,86 @@
-"""Control traffic: health, settings, statistics. Never used for what is measured."""
+"""The REST client for control traffic (health, settings, statistics), never for measured requests."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from pacenote.errors import EngineError
 from pacenote.model.secrets import redact
-from pacenote.net.hosts import Host
-from pacenote.net.http_pool import Access, advice, open_pool, plain_reason, proxy_for
-
-if TYPE_CHECKING:
-    from urllib3 import PoolManager
+from pacenote.net.failures import PROXY_CREDENTIALS_HINT, describe_failure
+from pacenote.net.hosts import HttpHost
+from pacenote.net.http_pool import ClientConfig, ConnectionPools
+from pacenote.net.proxy import proxy_for
 
 Params = Mapping[str, str | int | float | bool]
+"""Query parameters of a request."""
 
 _CONNECTIONS = 4
-_PROXY_WANTS_CREDENTIALS = 407
+_PROXY_AUTHENTICATION_REQUIRED = 407
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back: the HTTP status, and the body parsed if it is JSON, else as text (None when empty).
-
-    `data` are its bytes.
-    """
+class RestResponse:
+    """The response to a request."""
 
     status: int
+    """The HTTP status."""
     body: Any
+    """The body: parsed if it is JSON, else text; None when it is empty."""
     data: bytes = field(default=b"", repr=False)
+    """The body as it was received, without its content encoding."""
 
     @property
     def ok(self) -> bool:
-        """Whether the status says success."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 
 class RestClient:
-    """Talks to the first host that answers. Safe to use from several threads.
+    """Sends each request to the first host that can be reached. Safe to use from several threads."""
 
-    `timeout` in seconds, for connecting and for each read.
-    """
-
-    def __init__(self, hosts: Sequence[Host], timeout: float = 10.0, access: Access = Access()) -> None:
+    def __init__(
+        self, hosts: Sequence[HttpHost], timeout_s: float = 10.0, config: ClientConfig = ClientConfig()
+    ) -> None:
+        """`timeout_s` is the limit for connecting, and for each read of a response."""
         self.hosts = tuple(hosts)
-        self._timeout = timeout
-        self._access = access
-        self._headers = {"accept": "application/json", **dict(access.headers)}
-        self._pools: dict[Host, PoolManager] = {}
+        self._timeout_s = timeout_s
+        self._config = config
+        self._headers = {"accept": "application/json", **dict(config.headers)}
+        self._pools = ConnectionPools(_CONNECTIONS, config)
 
     def get(self, path: str, params: Params | None = None) -> Any:
-        """The parsed reply to a GET. Raises EngineError when nobody answers or the status is an error."""
+        """The parsed response to a GET. Raises as `request`."""
         return self.request("GET", path, None, params)
 
     def request(self, method: str, path: str, body: object = None, params: Params | None = None) -> Any:
-        """The parsed reply. `body`: text or bytes as they are, anything else as JSON.
+        """The parsed response. Text and bytes are sent as they are, any other `body` as JSON.
 
-        Raises EngineError naming the address when nobody answers, or path, status and reason on an HTTP
-        error.
+        Raises EngineError naming the hosts when none can be reached, or path, status and reason when the
+        status is not 2xx.
         """
-        reply = self.exchange(method, path, body, params)
-        if reply.ok:
-            return reply.body
-        secrets = [value for name, value in self._access.headers if name == "authorization"]
-        reason = redact(_reason(reply.body), secrets)
+        response = self.exchange(method, path, body, params)
+        if response.ok:
+            return response.body
+        secrets = [value for name, value in self._config.headers if name == "authorization"]
+        reason = redact(_reason(response.body), secrets)
         raise EngineError(
-            f"{method} {path} failed with status {reply.status}: {reason}", hint=self._advice(reply.status)
+            f"{method} {path} failed with status {response.status}: {reason}",
+            hint=self._hint(response.status),
         )
 
-    def _advice(self, status: int) -> str:
-        if status == _PROXY_WANTS_CREDENTIALS:
-            return "give the proxy's credentials in its URL: http://user:password@host:port"
-        if status not in (401, 403):
-            return "see the log of the engine"
-        if self._access.authorized:
-            return (
-                "the credentials of --client-options or --target-hosts are wrong, expired or not allowed this"
-            )
-        return (
-            "give basic_auth_user and basic_auth_password, api_key or bearer_auth in --client-options, or in "
-            "PACENOTE_CLIENT_OPTIONS"
-        )
-
-    def exchange(self, method: str, path: str, body: object = None, params: Params | None = None) -> Reply:
-        """Like `request`, but an HTTP error is a reply as any other."""
-        failures: list[_Unreachable] = []
+    def exchange(
+        self, method: str, path: str, body: object = None, params: Params | None = None
+    ) -> RestResponse:
+        """Like `request`, but returns the response whatever its status."""
+        failures: list[_HostUnreachable] = []
         for host in self.hosts:
             try:
                 return self._send(host, method, path, body, params)
-            except _Unreachable as failure:
+            except _HostUnreachable as failure:
                 failures.append(failure)
         raise EngineError(
             f"the cluster cannot be reached at {'; '.join(str(failure) for failure in failures)}",
@@ -102,56 +91,69 @@ class RestClient:
         )
 
     def close(self) -> None:
-        """Close all connections. The client can be used again."""
-        while self._pools:
-            self._pools.popitem()[1].clear()
+        """Closes all connections. The client can be used again."""
+        self._pools.close()
 
-    def _send(self, host: Host, method: str, path: str, body: object, params: Params | None) -> Reply:
+    def _hint(self, status: int) -> str:
+        if status == _PROXY_AUTHENTICATION_REQUIRED:
+            return PROXY_CREDENTIALS_HINT
+        if status not in (401, 403):
+            return "see the log of the engine"
+        if self._config.has_credentials:
+            return (
+                "the credentials of --client-options or --target-hosts are wrong, expired or not allowed this"
+            )
+        return (
+            "give basic_auth_user and basic_auth_password, api_key or bearer_auth in --client-options, or in "
+            "PACENOTE_CLIENT_OPTIONS"
+        )
+
+    def _send(
+        self, host: HttpHost, method: str, path: str, body: object, params: Params | None
+    ) -> RestResponse:
         import urllib3
 
-        pool = self._pools.get(host)
-        if pool is None:
-            pool = self._pools[host] = open_pool(
-                host.scheme, host.host, self._access, _CONNECTIONS, host.port
-            )
-        content, headers = _encode(path, body)
-        url = f"{host}/{path.lstrip('/')}" + (f"?{urlencode(_plain(params))}" if params else "")
+        pool = self._pools.get(host.scheme, host.host, host.port)
+        headers = {} if body is None else {"content-type": _content_type(path)}
+        url = f"{host}/{path.lstrip('/')}" + (f"?{urlencode(_texts(params))}" if params else "")
         try:
-            reply = pool.request(
+            response = pool.request(
                 method,
                 url,
-                body=content,
+                body=_encode(body),
                 headers={**self._headers, **headers},
-                timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
+                timeout=urllib3.Timeout(connect=self._timeout_s, read=self._timeout_s),
                 # Credentials must not follow a redirect to another host.
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as failure:
-            raise _Unreachable(host, failure) from None
-        return Reply(reply.status, _decode(reply.data), reply.data)
+            raise _HostUnreachable(host, failure) from None
+        return RestResponse(response.status, _decode(response.data), response.data)
 
 
-class _Unreachable(Exception):
-    """This host did not answer; another one may. `hint` is empty where the reason says it all."""
+class _HostUnreachable(Exception):
+    """A host did not respond; the next one may."""
 
-    def __init__(self, host: Host, failure: BaseException) -> None:
+    def __init__(self, host: HttpHost, failure: BaseException) -> None:
         proxy = proxy_for(host.scheme, host.host, host.port)
         through = f" through the proxy {proxy}" if proxy else ""
-        super().__init__(f"{host.address}{through}: {plain_reason(failure)}")
-        self.hint = advice(failure)
+        described = describe_failure(failure)
+        super().__init__(f"{host.address}{through}: {described.reason}")
+        self.hint = described.hint
 
 
-def _encode(path: str, body: object) -> tuple[bytes | None, dict[str, str]]:
-    if body is None:
-        return None, {}
-    lines = path.rstrip("/").rpartition("/")[2] in ("_bulk", "_msearch")
-    kind = {"content-type": "application/x-ndjson" if lines else "application/json"}
-    if isinstance(body, bytes):
-        return body, kind
-    return (body if isinstance(body, str) else json.dumps(body)).encode(), kind
+def _encode(body: object) -> bytes | None:
+    if body is None or isinstance(body, bytes):
+        return body
+    return (body if isinstance(body, str) else json.dumps(body)).encode()
 
 
-def _plain(params: Params) -> dict[str, str]:
+def _content_type(path: str) -> str:
+    is_ndjson = path.rstrip("/").rpartition("/")[2] in ("_bulk", "_msearch")
+    return "application/x-ndjson" if is_ndjson else "application/json"
+
+
+def _texts(params: Params) -> dict[str, str]:
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in params.items()
     }
@@ -167,7 +169,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _reason(body: Any) -> str:
-    """One line saying why, from the several forms error bodies have."""
+    """The reason of an error in one line, from the several forms that error bodies have."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("reason") or error.get("type") or json.dumps(error)

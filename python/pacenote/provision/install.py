@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.fetch.disk import disk_error
 from pacenote.provision.distribution import Distribution
 from pacenote.provision.engine_lock import Lock
-from pacenote.provision.files import disk_error, write_public
-from pacenote.provision.maven import Artifact
+from pacenote.provision.files import write_public
+from pacenote.provision.maven import MavenArtifact
 
 MARKER = "complete"
 # Part of the folder's name: raise it when the same jars are to be laid out differently.
@@ -56,7 +57,7 @@ def _fill(build: Path, distribution: Distribution, lock: Lock, jars: Path) -> No
     _link_all(lock.lib, jars, _folder(build / "lib"))
     locale = _folder(build / "locale")
     for artifact in lock.locale:
-        _only_break_iterators(artifact.cached(jars), locale / artifact.file_name)
+        _only_break_iterators(artifact.path_in(jars), locale / artifact.file_name)
     modules = _folder(build / "modules")
     for module in lock.modules:
         folder = _folder(modules / module.name)
@@ -83,9 +84,9 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def _link_all(artifacts: Iterable[Artifact], jars: Path, folder: Path) -> None:
+def _link_all(artifacts: Iterable[MavenArtifact], jars: Path, folder: Path) -> None:
     for artifact in artifacts:
-        _link(artifact.cached(jars), folder / artifact.file_name)
+        _link(artifact.path_in(jars), folder / artifact.file_name)
 
 
 def _link(source: Path, target: Path) -> None:

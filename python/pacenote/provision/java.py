@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.provision.files import disk_error
 from pacenote.provision.layout import Place, reachable
 
 

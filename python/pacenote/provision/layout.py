@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.provision.files import disk_error, make_public_dir
+from pacenote.fetch.disk import disk_error
+from pacenote.provision.files import make_public_dir
 
 # Kept across reboots, on a disk (unlike /tmp on many systems), and open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner

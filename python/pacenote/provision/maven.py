@@ -1,306 +1,215 @@
-"""Files from a Maven repository: what they are called, and how they get here whole.
+"""Jars of a Maven repository and their cache on this machine.
 
-The address of the repository comes from jgo, or from --maven-mirror; it is written nowhere in our code.
+The address of the repository comes from jgo, or from --maven-mirror; it is not written in the code.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from pacenote.errors import EngineError
+from pacenote.fetch.cancellation import Cancellation
+from pacenote.fetch.disk import disk_error
+from pacenote.fetch.download import ChecksumMismatch, Download, NotAvailable, download_files
+from pacenote.fetch.http_file import Digest, HttpFile, RequestRejected, TransientError
+from pacenote.fetch.options import DownloadOptions, RetryPolicy
+from pacenote.fetch.remote_file import RemoteFile, resolve
+from pacenote.fetch.retry import read_text
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.net.http_pool import Access, open_pool, plain_reason, split_url
-from pacenote.provision.files import disk_error, make_public_dir
+from pacenote.net.http_pool import ConnectionPools
+from pacenote.net.url import parse_url
+from pacenote.provision.files import exclusive, make_public_dir
 from pacenote.units import format_count
 
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse
-
-THREADS = 8
-CHUNK = 1 << 16
 NETWORK_HINT = "check the network, or name a reachable Maven repository with --maven-mirror"
 
-Result = TypeVar("Result")
+DOWNLOAD_OPTIONS = DownloadOptions(retry=RetryPolicy(first_attempts=4, attempts=4))
+"""Jars are small and many: what fails four times in a row fails."""
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
-    """One jar of a Maven repository. `sha256` in hex, `size` in bytes; empty and 0 while not yet known."""
+class MavenArtifact:
+    """One jar of a Maven repository."""
 
     group: str
+    """Group id, such as `org.opensearch`."""
     name: str
+    """Artifact id."""
     version: str
+    """Version."""
     sha256: str = ""
+    """Checksum in hex; empty while it is not known."""
     size: int = 0
+    """Size in bytes; 0 while it is not known."""
 
     @property
     def file_name(self) -> str:
-        """The file's name in the repository and in `lib/`."""
+        """The name of the jar in the repository and in an installation."""
         return f"{self.name}-{self.version}.jar"
 
     @property
     def repository_path(self) -> str:
-        """Where it lies below the repository's address."""
+        """The path of the jar below the URL of a repository."""
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
-    def cached(self, cache_dir: Path) -> Path:
-        """Where it lies in the cache. The group is part of it: two groups may use one name."""
+    def path_in(self, cache_dir: Path) -> Path:
+        """The path of the jar in a cache. It holds the group: two groups may use the same name."""
         return cache_dir / self.group / self.file_name
 
     def __str__(self) -> str:
         return f"{self.group}:{self.name}:{self.version}"
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """How often a failed download is tried again; waits `pause` seconds first, twice that next, and so on."""
+class MavenRepository:
+    """Reads small files of a Maven repository. Safe to use from several threads."""
 
-    times: int = 3
-    pause: float = 0.5
+    def __init__(self, mirror: str | None = None, *, options: DownloadOptions = DOWNLOAD_OPTIONS) -> None:
+        """`mirror` is the URL of a repository, by default the one that jgo names.
 
-
-class _Again(Exception):
-    """A failure that may pass: reset, timeout, 429, 5xx, short body."""
-
-
-class _Meter:
-    """Bytes so far over all threads, told to one callback, one call at a time."""
-
-    def __init__(self, progress: ProgressCallback, total: int, label: str) -> None:
-        self._progress = progress
-        self._total = total
-        self._label = label
-        self._done = 0
-        self._lock = threading.Lock()
-
-    def add(self, count: int) -> None:
-        with self._lock:
-            self._done += count
-            self._progress(self._label, self._done, self._total)
-
-
-class Repository:
-    """A Maven repository over HTTP. Safe to use from several threads."""
-
-    def __init__(self, url: str, *, retry: Retry = Retry(), timeout: float = 20.0) -> None:
-        """`url` may hold credentials, which are sent but never shown; `timeout` in seconds per connect and
-        read.
+        It may hold credentials, which are sent but never shown: they are in `location` and not in `url`.
+        Raises UsageError when it is not a URL.
         """
-        parts, access = split_url(url, "the address of the Maven repository")
-        self.url = parts.geturl().rstrip("/")
-        self._headers = dict(access.headers)
-        self._pool = open_pool(parts.scheme, parts.hostname or "", Access(), THREADS)
-        self._retry = retry
-        self._timeout = timeout
-        self._stop = threading.Event()
+        location = mirror or _default_url()
+        self.url = parse_url(location, "the address of the Maven repository").parts.geturl().rstrip("/")
+        self.location = location.rstrip("/")
+        self.options = options
+        self._pools = ConnectionPools(options.parallel_files)
 
-    def has(self, path: str) -> bool:
-        """Whether a file exists below the repository. Raises EngineError when the repository cannot tell."""
-        return self.text(path) is not None
+    def file(self, path: str) -> RemoteFile:
+        """The file at a path below the repository."""
+        return resolve(f"{self.location}/{path}")
 
-    def text(self, path: str) -> str | None:
-        """A small text file, or None when the repository has none. Raises EngineError when unreachable."""
-        return self._retried(path, lambda: self._read(path))
+    def exists(self, path: str) -> bool:
+        """Whether the repository has a file. Raises EngineError when it cannot be asked."""
+        return self.read_text(path) is not None
 
-    def download(self, artifact: Artifact, cache_dir: Path, meter: _Meter) -> Artifact:
-        """Bring one artifact into the cache, whole and verified; returns it with size and sha256 known.
-
-        Raises EngineError: not found, unreachable, wrong checksum, disk full.
-        """
-        target = artifact.cached(cache_dir)
+    def read_text(self, path: str) -> str | None:
+        """The text of a small file; None when the repository has none. Raises EngineError."""
         try:
-            make_public_dir(target.parent)
-            return self._retried(str(artifact), lambda: self._store(artifact, target, meter))
-        except OSError as failure:
-            raise disk_error(failure, target) from failure
+            file = HttpFile(self.file(path), self._pools)
+            return read_text(file, self.options.retry, Cancellation())
+        except (TransientError, RequestRejected) as failure:
+            raise self.cannot_fetch(path, failure) from None
 
-    def stop(self) -> None:
-        """Make downloads under way in other threads end soon; used when one of them has failed for good."""
-        self._stop.set()
-
-    def _retried(self, what: str, action: Callable[[], Result]) -> Result:
-        for attempt in range(self._retry.times + 1):
-            try:
-                return action()
-            except _Again as failure:
-                reason = str(failure)
-            if attempt < self._retry.times and self._stop.wait(self._retry.pause * 2**attempt):
-                break
-        raise EngineError(f"{what} cannot be fetched from {self.url}: {reason}", hint=NETWORK_HINT)
-
-    def _get(self, path: str) -> BaseHTTPResponse:
-        import urllib3
-
-        if self._stop.is_set():
-            raise _Again("given up because another file failed")
-        try:
-            reply = self._pool.request(
-                "GET",
-                f"{self.url}/{path}",
-                headers=self._headers,
-                timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
-                preload_content=False,
-                redirect=True,
-                retries=urllib3.Retry(total=False, redirect=3),
-            )
-        except urllib3.exceptions.HTTPError as failure:
-            raise _Again(plain_reason(failure)) from None
-        if reply.status == 429 or reply.status >= 500:
-            reply.drain_conn()
-            raise _Again(f"HTTP status {reply.status}")
-        return reply
-
-    def _read(self, path: str) -> str | None:
-        import urllib3
-
-        reply = self._get(path)
-        try:
-            body = reply.read()
-        except urllib3.exceptions.HTTPError as failure:
-            raise _Again(plain_reason(failure)) from None
-        finally:
-            reply.release_conn()
-        if reply.status == 404:
-            return None
-        if reply.status != 200:
-            raise self._refused(path, reply.status)
-        return body.decode("utf-8", "replace")
-
-    def _refused(self, what: str, status: int) -> EngineError:
-        if status == 404:
-            return EngineError(
-                f"{what} is not in the Maven repository {self.url}",
-                hint="check the version, or --maven-mirror",
-            )
-        return EngineError(
-            f"{what} cannot be fetched from {self.url}: HTTP status {status}", hint=NETWORK_HINT
-        )
-
-    def _store(self, artifact: Artifact, target: Path, meter: _Meter) -> Artifact:
-        reply = self._get(artifact.repository_path)
-        if reply.status != 200:
-            reply.drain_conn()
-            raise self._refused(str(artifact), reply.status)
-        part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
-        try:
-            found = self._receive(reply, part, artifact, meter)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-            reply.release_conn()
-        return found
-
-    def _receive(self, reply: BaseHTTPResponse, part: Path, artifact: Artifact, meter: _Meter) -> Artifact:
-        import urllib3
-
-        sha1, sha256, size = hashlib.sha1(usedforsecurity=False), hashlib.sha256(), 0
-        try:
-            with part.open("wb") as out:
-                # Readable whatever the umask: the node's user must read it, and only we may write it.
-                os.fchmod(out.fileno(), 0o644)
-                for chunk in reply.stream(CHUNK):
-                    if self._stop.is_set():
-                        raise _Again("given up because another file failed")
-                    out.write(chunk)
-                    sha1.update(chunk)
-                    sha256.update(chunk)
-                    size += len(chunk)
-                    meter.add(len(chunk))
-            if artifact.size and size < artifact.size:
-                raise _Again(f"got {size} of {artifact.size} bytes")
-        except (_Again, urllib3.exceptions.HTTPError) as failure:
-            # What a retry fetches again must not count twice.
-            meter.add(-size)
-            raise _Again(plain_reason(failure)) from None
-        if artifact.sha256:
-            _compare(artifact, "sha256", artifact.sha256, sha256.hexdigest())
-        else:
-            published = self.text(f"{artifact.repository_path}.sha1")
-            _compare(artifact, "sha1", (published or "?").split()[0].lower(), sha1.hexdigest())
-        return replace(artifact, sha256=sha256.hexdigest(), size=size)
+    def cannot_fetch(self, what: str, failure: Exception) -> EngineError:
+        """The error for a file that the repository does not deliver."""
+        match failure:
+            case RequestRejected(status=404):
+                return EngineError(
+                    f"{what} is not in the Maven repository {self.url}",
+                    hint="check the version, or --maven-mirror",
+                )
+            case ChecksumMismatch():
+                return EngineError(
+                    f"{what} has the {failure}",
+                    hint="the repository, or a proxy before it, sends another file; try another "
+                    "--maven-mirror",
+                )
+            case _:
+                return EngineError(f"{what} cannot be fetched from {self.url}: {failure}", hint=NETWORK_HINT)
 
 
-def _compare(artifact: Artifact, kind: str, expected: str, found: str) -> None:
-    if expected != found:
-        raise EngineError(
-            f"{artifact} has the wrong checksum: {kind} {found} instead of {expected}",
-            hint="the repository or a proxy on the way sends another file; try another --maven-mirror",
-        )
-
-
-def repository_url(mirror: str | None) -> str:
-    """The repository to use: the mirror when one is set, else the one jgo knows."""
-    if mirror:
-        return mirror
-    # Only here: jgo takes 100 ms to import, and a race with a warm cache does not need it.
-    from jgo.maven import MavenContext
-
-    return str(next(iter(MavenContext().remote_repos.values())))
-
-
-def fetch(
-    artifacts: Sequence[Artifact],
+def fetch_artifacts(
+    artifacts: Sequence[MavenArtifact],
     cache_dir: Path,
     *,
     mirror: str | None = None,
     progress: ProgressCallback = no_progress,
-    retry: Retry = Retry(),
-) -> tuple[Artifact, ...]:
-    """Have all artifacts in the cache, downloading what is missing; returns them with sha256 and size known.
+    options: DownloadOptions = DOWNLOAD_OPTIONS,
+) -> tuple[MavenArtifact, ...]:
+    """Downloads the artifacts that are missing in the cache; returns all with checksum and size known.
 
-    A file already there with the right size is taken as it is: it was verified before it got its name.
-    ProgressCallback is in bytes. Raises EngineError naming the artifact that cannot be had.
+    A file in the cache with the right size is used as it is: it was verified before it got its name. One
+    whose checksum is not known is verified against the SHA-1 that the repository publishes. Progress is in
+    bytes. Raises EngineError naming the artifact that cannot be downloaded, DiskError when the cache cannot
+    be written.
     """
-    # Asked for twice is fetched and counted once: modules share jars.
-    missing = missing_artifacts(artifacts, cache_dir)
-    if not missing:
+    if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
-    make_public_dir(cache_dir)
-    repository = Repository(repository_url(mirror), retry=retry)
-    # A total is only true when every size is known, which it is for a lock and is not while one is made.
-    sizes = [artifact.size for artifact in missing]
-    label = f"downloading {format_count(len(missing), 'file')}"
-    meter = _Meter(progress, sum(sizes) if all(sizes) else 0, label)
-    fetched = _in_parallel(
-        missing, lambda artifact: repository.download(artifact, cache_dir, meter), repository.stop
-    )
+    try:
+        make_public_dir(cache_dir)
+        with exclusive(cache_dir):
+            # Another race may have downloaded them while this one waited.
+            missing = missing_artifacts(artifacts, cache_dir)
+            for artifact in missing:
+                make_public_dir(artifact.path_in(cache_dir).parent)
+            _download(missing, cache_dir, MavenRepository(mirror, options=options), progress)
+            # Modules share jars, so one may be listed twice.
+            fetched = {artifact: _measured(artifact, cache_dir) for artifact in missing}
+    except OSError as failure:
+        raise disk_error(failure, cache_dir) from failure
     return tuple(fetched.get(artifact, artifact) for artifact in artifacts)
 
 
-def missing_artifacts(artifacts: Sequence[Artifact], cache_dir: Path) -> list[Artifact]:
-    """Those that are not in the cache, each once."""
-    return [artifact for artifact in dict.fromkeys(artifacts) if not _present(artifact, cache_dir)]
+def missing_artifacts(artifacts: Sequence[MavenArtifact], cache_dir: Path) -> list[MavenArtifact]:
+    """The artifacts that are not in the cache, each once."""
+    return [artifact for artifact in dict.fromkeys(artifacts) if not _is_cached(artifact, cache_dir)]
 
 
-def _present(artifact: Artifact, cache_dir: Path) -> bool:
+def _is_cached(artifact: MavenArtifact, cache_dir: Path) -> bool:
     try:
-        return artifact.size > 0 and artifact.cached(cache_dir).stat().st_size == artifact.size
+        return artifact.size > 0 and artifact.path_in(cache_dir).stat().st_size == artifact.size
     except OSError:
         return False
 
 
-def _in_parallel(
-    artifacts: Sequence[Artifact], action: Callable[[Artifact], Artifact], stop: Callable[[], None]
-) -> dict[Artifact, Artifact]:
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="pacenote-fetch") as pool:
-        futures: dict[Artifact, Future[Artifact]] = {
-            artifact: pool.submit(action, artifact) for artifact in artifacts
-        }
-        try:
-            done, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
-            failed = next((future for future in done if future.exception() is not None), None)
-            if failed is not None:
-                failed.result()
-            return {artifact: future.result() for artifact, future in futures.items()}
-        except BaseException:
-            # Also for Ctrl-C: leaving the `with` would otherwise wait for every queued download.
-            stop()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def _download(
+    artifacts: Sequence[MavenArtifact],
+    cache_dir: Path,
+    repository: MavenRepository,
+    progress: ProgressCallback,
+) -> None:
+    by_target = {artifact.path_in(cache_dir): artifact for artifact in artifacts}
+    with ThreadPoolExecutor(repository.options.parallel_files) as pool:
+        digests = list(pool.map(lambda artifact: _expected_digest(artifact, repository), artifacts))
+    downloads = [
+        Download(
+            target=artifact.path_in(cache_dir),
+            sources=(repository.file(artifact.repository_path),),
+            size=artifact.size or None,
+            digest=digest,
+            public=True,
+        )
+        for artifact, digest in zip(artifacts, digests, strict=True)
+    ]
+    label = f"downloading {format_count(len(downloads), 'file')}"
+    try:
+        download_files(downloads, label, progress, repository.options)
+    except NotAvailable as failure:
+        artifact = by_target[failure.download.target]
+        raise repository.cannot_fetch(str(artifact), failure.failures[-1].error) from None
+
+
+def _expected_digest(artifact: MavenArtifact, repository: MavenRepository) -> Digest:
+    if artifact.sha256:
+        return Digest("sha256", bytes.fromhex(artifact.sha256))
+    path = f"{artifact.repository_path}.sha1"
+    try:
+        # Some files hold the name of the jar after the checksum.
+        return Digest("sha1", bytes.fromhex((repository.read_text(path) or "").split()[0]))
+    except (IndexError, ValueError):
+        raise EngineError(
+            f"{artifact} has no checksum in the Maven repository {repository.url}: there is no valid {path}",
+            hint="check the version, or --maven-mirror",
+        ) from None
+
+
+def _measured(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
+    """The artifact with checksum and size of its file in the cache."""
+    if artifact.sha256 and artifact.size:
+        return artifact
+    with artifact.path_in(cache_dir).open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return replace(artifact, sha256=sha256, size=artifact.path_in(cache_dir).stat().st_size)
+
+
+def _default_url() -> str:
+    """The Maven repository that jgo uses."""
+    # Only here: jgo takes 100 ms to import, and a race with a warm cache does not need it.
+    from jgo.maven import MavenContext
+
+    return str(next(iter(MavenContext().remote_repos.values())))

@@ -21,12 +21,12 @@ from types import TracebackType
 from typing import Any
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.net.hosts import Host
+from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
 from pacenote.provision import engine_log, registry, resources
 from pacenote.provision.distribution import Distribution, NodePaths
-from pacenote.provision.files import disk_error
 from pacenote.provision.java import Java
 from pacenote.provision.layout import Place
 from pacenote.provision.process import Child, Command, start_child
@@ -92,9 +92,9 @@ class Node:
         return self._child.pid
 
     @property
-    def host(self) -> Host:
+    def host(self) -> HttpHost:
         """Where it answers."""
-        return Host("http", "127.0.0.1", self.http_port)
+        return HttpHost("http", "127.0.0.1", self.http_port)
 
     def running(self) -> bool:
         """Whether the process still runs."""
@@ -237,7 +237,7 @@ class Node:
             self._end_process()
 
     def _await_health(self, begun: float, progress: ProgressCallback) -> EngineError | None:
-        client = RestClient([self.host], timeout=HEALTH_SECONDS)
+        client = RestClient([self.host], timeout_s=HEALTH_SECONDS)
         limit = self.spec.start_timeout
         status = "it does not answer"
         while time.monotonic() - begun < limit:

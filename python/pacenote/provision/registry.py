@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError
-from pacenote.provision.files import disk_error
+from pacenote.fetch.disk import disk_error
 from pacenote.provision.layout import Place
 from pacenote.provision.process import Identity, identify, kill_other
 

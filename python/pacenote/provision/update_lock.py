@@ -18,7 +18,7 @@ from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.distribution import Distribution, ModuleRecipe, Root
 from pacenote.provision.distributions import find_distribution
 from pacenote.provision.engine_lock import Lock, Module, save_lock
-from pacenote.provision.maven import NETWORK_HINT, Artifact, Repository, fetch, repository_url
+from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepository, fetch_artifacts
 
 Key = tuple[str, str]
 
@@ -45,7 +45,7 @@ def make_lock(
     progress(label, 0, len(recipes) + 1)
     lib = resolver.jars(distribution.roots(version))
     locale = resolver.jars(distribution.locale_roots(version))
-    jars: dict[str, tuple[Artifact, ...]] = {}
+    jars: dict[str, tuple[MavenArtifact, ...]] = {}
     for number, recipe in enumerate(recipes, 1):
         progress(label, number, len(recipes) + 1)
         taken = {_key(jar) for jar in (*lib, *(jar for name in recipe.extends for jar in jars.get(name, ())))}
@@ -56,12 +56,16 @@ def make_lock(
             jars[recipe.folder] = tuple(jar for jar in found if _key(jar) not in taken)
     wanted = tuple(dict.fromkeys((*lib, *locale, *(jar for own in jars.values() for jar in own))))
     fetched = dict(
-        zip(wanted, fetch(wanted, source.cache_dir, mirror=source.mirror, progress=progress), strict=True)
+        zip(
+            wanted,
+            fetch_artifacts(wanted, source.cache_dir, mirror=source.mirror, progress=progress),
+            strict=True,
+        )
     )
     modules = [
         Module(
             name=recipe.folder,
-            main_class=plugin_class(fetched[jars[recipe.folder][0]].cached(source.cache_dir)),
+            main_class=plugin_class(fetched[jars[recipe.folder][0]].path_in(source.cache_dir)),
             extends=tuple(name for name in recipe.extends if name in jars),
             artifacts=tuple(fetched[jar] for jar in jars[recipe.folder]),
         )
@@ -95,7 +99,7 @@ def plugin_class(jar: Path) -> str:
     return best[0].removesuffix(".class").replace("/", ".")
 
 
-def _key(jar: Artifact) -> Key:
+def _key(jar: MavenArtifact) -> Key:
     return jar.group, jar.name
 
 
@@ -106,37 +110,38 @@ class _Resolver:
         from jgo.maven import MavenContext
 
         self._version = version
-        url = repository_url(source.mirror)
-        self._repository = Repository(url)
+        self._repository = MavenRepository(source.mirror)
         self._context = MavenContext(
-            repo_cache=source.cache_dir / "poms", remote_repos={"central": url.rstrip("/")}, timeout=20
+            repo_cache=source.cache_dir / "poms",
+            remote_repos={"central": self._repository.location},
+            timeout=20,
         )
 
-    def jars(self, roots: tuple[Root, ...]) -> tuple[Artifact, ...]:
+    def jars(self, roots: tuple[Root, ...]) -> tuple[MavenArtifact, ...]:
         """The roots with all they need. Each root is resolved on its own: jgo lets the roots' own pins act on
         one another.
         """
-        found: dict[Key, Artifact] = {}
+        found: dict[Key, MavenArtifact] = {}
         for root in roots:
             if root.follows:
                 version = next(jar.version for jar in found.values() if jar.name == root.follows)
-                jars: Iterable[Artifact] = [Artifact(root.group, root.name, version)]
+                jars: Iterable[MavenArtifact] = [MavenArtifact(root.group, root.name, version)]
             else:
-                jars = self._resolve(Artifact(root.group, root.name, root.version))
+                jars = self._resolve(MavenArtifact(root.group, root.name, root.version))
             for jar in jars:
                 found.setdefault(_key(jar), jar)
         return tuple(sorted(found.values(), key=lambda jar: jar.file_name))
 
-    def module(self, recipe: ModuleRecipe) -> list[Artifact]:
+    def module(self, recipe: ModuleRecipe) -> list[MavenArtifact]:
         """A module's own jar and then what it needs; empty when this version has no such module."""
-        own = Artifact(recipe.group, recipe.name, self._version)
-        if not recipe.required and not self._repository.has(
+        own = MavenArtifact(recipe.group, recipe.name, self._version)
+        if not recipe.required and not self._repository.exists(
             own.repository_path.removesuffix(".jar") + ".pom"
         ):
             return []
         return self._resolve(own)
 
-    def _resolve(self, root: Artifact) -> list[Artifact]:
+    def _resolve(self, root: MavenArtifact) -> list[MavenArtifact]:
         import requests
 
         try:
@@ -156,8 +161,8 @@ class _Resolver:
         return [root, *sorted((_artifact(each) for each in plain), key=lambda jar: jar.file_name)]
 
 
-def _artifact(dependency: Any) -> Artifact:
-    return Artifact(dependency.groupId, dependency.artifactId, dependency.version)
+def _artifact(dependency: Any) -> MavenArtifact:
+    return MavenArtifact(dependency.groupId, dependency.artifactId, dependency.version)
 
 
 def main(arguments: list[str]) -> int:

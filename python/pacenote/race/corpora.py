@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 
 from pacenote import _core
 from pacenote.errors import CorpusError
-from pacenote.fetch.address import addresses
-from pacenote.fetch.download import NotAvailable, Wanted, download
+from pacenote.fetch.download import Download, NotAvailable, download_file
+from pacenote.fetch.remote_file import remote_files
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_record import CorpusOrigin, RecordedCorpus
 from pacenote.model.race_request import RaceRequest
@@ -24,6 +24,8 @@ from pacenote.race.corpus_selection import (
 from pacenote.race.data_files import DataDirs, DataFile, open_data_file, write_excerpt
 from pacenote.race.data_folder import call_core, exclusive_folder, path_inside
 from pacenote.race.generated_corpora import GeneratedCorpus, ensure_generated
+
+_DOWNLOAD_HINT = "check the network, or name a mirror with --corpus-mirror"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,10 @@ def _record(name: str, prepared: _CorpusFiles, seed: int) -> RecordedCorpus:
     )
 
 
+class CorpusNotAvailable(CorpusError):
+    """A data file is not on this machine and cannot be downloaded."""
+
+
 def crc32c(file: Path) -> int:
     """The CRC-32C of a file. Raises CorpusError."""
     return call_core(lambda: _core.crc32c(str(file)))
@@ -128,7 +134,7 @@ class _CorpusPreparer:
         dirs = DataDirs(path_inside(self._cache, corpus.name, corpus.name), self._track_folders)
         try:
             located = [self._locate(corpus, documents, dirs) for documents in wanted]
-        except NotAvailable:
+        except CorpusNotAvailable:
             if choice is None and self._can_generate_instead(corpus, wanted):
                 return self._generate(corpus, wanted)
             raise
@@ -139,13 +145,16 @@ class _CorpusPreparer:
         return _CorpusFiles(self._origin(wanted, located), files)
 
     def _locate(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> _LocatedFile:
-        """The file, found or downloaded; in test mode also cut out of the full one. Raises NotAvailable."""
+        """The file, found or downloaded; in test mode also cut out of the full one.
+
+        Raises CorpusNotAvailable.
+        """
         path = dirs.find(documents)
         if path is not None:
             return _LocatedFile(path, excerpt=False)
         try:
             return _LocatedFile(self._download(corpus, documents, dirs), excerpt=False)
-        except NotAvailable:
+        except CorpusNotAvailable:
             full = dirs.find(full_file(documents)) if is_excerpt(documents) else None
             if full is None:
                 raise
@@ -154,7 +163,7 @@ class _CorpusPreparer:
     def _download(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> Path:
         request, name = self._request, documents.source_file
         location = download_location(documents)
-        sources = addresses(location.base_url, location.file_name, corpus.name, request.corpus_mirrors)
+        sources = remote_files(location.base_url, location.file_name, corpus.name, request.corpus_mirrors)
         generates = corpus.generator is not None and request.corpus is None
         if documents.is_local or generates or request.offline or not sources:
             raise self._not_found(corpus, documents, dirs, offline=request.offline and bool(sources))
@@ -166,10 +175,13 @@ class _CorpusPreparer:
                 return found
             expected_size = None if request.corpus == "as-is" else size
             try:
-                download(Wanted(target, sources, expected_size, crc32c), self._progress)
+                download_file(
+                    Download(target, sources, expected_size, crc32c=crc32c, hint=_DOWNLOAD_HINT),
+                    self._progress,
+                )
             except NotAvailable as failure:
                 hint = f"{failure.hint}; or {self._alternative(corpus, dirs)}"
-                raise NotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
+                raise CorpusNotAvailable(f"corpus '{corpus.name}': {failure.message}", hint=hint) from failure
         return target
 
     def _origin(self, wanted: Sequence[Documents], located: Sequence[_LocatedFile]) -> CorpusOrigin:
@@ -203,13 +215,13 @@ class _CorpusPreparer:
 
     def _not_found(
         self, corpus: Corpus, documents: Documents, dirs: DataDirs, *, offline: bool
-    ) -> NotAvailable:
+    ) -> CorpusNotAvailable:
         message = f"{documents.source_file} of corpus '{corpus.name}' is missing"
         if documents.is_local:
-            return NotAvailable(message, hint="the path is relative to the current folder")
+            return CorpusNotAvailable(message, hint="the path is relative to the current folder")
         if offline:
             message += ", and --offline forbids downloading it"
-        return NotAvailable(message, hint=self._alternative(corpus, dirs))
+        return CorpusNotAvailable(message, hint=self._alternative(corpus, dirs))
 
     def _alternative(self, corpus: Corpus, dirs: DataDirs) -> str:
         has_generator = corpus.name in _core.generators()

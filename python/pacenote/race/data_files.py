@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from pacenote import _core
 from pacenote.errors import CorpusError
-from pacenote.fetch.space import check_space
+from pacenote.fetch.disk import check_free_space
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.track import ARCHIVE_SUFFIXES, Documents
 from pacenote.race.data_folder import atomic_file, call_core, exclusive_folder
@@ -145,7 +145,7 @@ def _unpack(
     target = folder / archive.name.removesuffix(suffix)
     if target.is_file():
         return target
-    check_space(folder, documents.uncompressed_bytes or 0, target.name)
+    check_free_space(folder, documents.uncompressed_bytes or 0, target.name)
     label = f"unpacking {archive.name}"
     with exclusive_folder(folder):
         # Another race may have unpacked it while this one waited for the lock.

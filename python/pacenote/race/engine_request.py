@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pacenote.model.race_request import RaceRequest
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EmbeddedRequest
+from pacenote.provision.engine import EngineRequest
 
 
-def engine_request(request: RaceRequest, artifacts: Path) -> EmbeddedRequest:
+def engine_request(request: RaceRequest, artifacts: Path) -> EngineRequest:
     """The engine that a race starts; its logs go to `artifacts`. Raises UsageError for an unknown car."""
     provisioned = request.pipeline != "benchmark-only"
-    return EmbeddedRequest(
+    return EngineRequest(
         home=request.home,
         artifacts=artifacts,
         distribution=request.distribution,

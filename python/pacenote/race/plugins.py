@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pacenote import _core
 from pacenote.errors import TrackError
-from pacenote.fetch.address import resolve
-from pacenote.fetch.download import Wanted, download
+from pacenote.fetch.download import Download, download_file
+from pacenote.fetch.remote_file import resolve
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.progress import ProgressCallback
@@ -184,7 +184,7 @@ def _tools(request: RaceRequest, progress: ProgressCallback) -> Tools:
     def fetch(url: str, path: str, size: int | None) -> None:
         if request.offline:
             raise OSError(f"{path} does not exist, and --offline forbids downloading it")
-        download(Wanted(Path(path), (resolve(url),), size), progress)
+        download_file(Download(Path(path), (resolve(url),), size), progress)
 
     def unpack(archive: Path, path: Path) -> None:
         label = f"unpacking {archive.name}"

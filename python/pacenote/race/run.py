@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pacenote.cluster.cluster import Cluster, EmbeddedCluster, embedded_cluster
+from pacenote.cluster.cluster import Cluster, EmbeddedCluster, start_cluster
 from pacenote.errors import DriverError
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
@@ -30,7 +30,7 @@ from pacenote.plan.build import PlanContext
 from pacenote.plan.document import Plan
 from pacenote.plan.explain import StepDescription, explain
 from pacenote.provision.cars import compose_car
-from pacenote.provision.engine import EmbeddedRequest, check_request
+from pacenote.provision.engine import EngineRequest, check_engine_request
 from pacenote.race.corpora import PreparedCorpora, prepare_corpora
 from pacenote.race.document_check import check_documents
 from pacenote.race.drive import DriveResult, drive, handled_signals
@@ -109,7 +109,7 @@ class RaceContext:
     def drive(self, plan: Plan, folder: RaceFolder) -> DriveResult:
         """Drives a plan against the cluster. Raises DriverError and StoreError."""
         # A request to an existing cluster would disturb the measurement; its failures show as errors.
-        exit_reason = self.cluster.alive if self.record.pipeline != "benchmark-only" else None
+        exit_reason = self.cluster.node.exit_reason if isinstance(self.cluster, EmbeddedCluster) else None
         context = CompileContext(
             self.prepared.track,
             self.plan_context.data_file,
@@ -199,7 +199,7 @@ class _Preparation:
         plan = plan_challenge(request, track, challenge, context)
         folder = RaceStore(request.home).create(initial_record(request, self.prepared, corpora))
         try:
-            with self.existing or embedded_cluster(engine, self.listener.preparing) as cluster:
+            with self.existing or start_cluster(engine, self.listener.preparing) as cluster:
                 record = _store_plan(folder, plan, cluster, request)
                 self._announce_start(record, cluster)
                 return drive_stage(
@@ -219,13 +219,13 @@ class _Preparation:
             _record_failure(folder, error)
             raise
 
-    def _check_engine(self) -> EmbeddedRequest:
+    def _check_engine(self) -> EngineRequest:
         """The engine to start. Raises UsageError and EngineError for what is known to be impossible."""
         request = self.request
         folder = RaceFolder(RaceStore(request.home).races / request.race_id)
         engine = engine_request(request, folder.artifacts)
         if request.pipeline != "benchmark-only":
-            check_request(engine)
+            check_engine_request(engine)
         return engine
 
     def _prepare_data(self) -> PreparedCorpora:

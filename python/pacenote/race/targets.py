@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from itertools import chain
 
-from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, known_cluster
+from pacenote.cluster.cluster import Cluster, EmbeddedCluster, ExistingCluster, existing_cluster
 from pacenote.model.client_options import ClientOptions
 from pacenote.model.race_request import RaceRequest
-from pacenote.net import hosts as cluster_hosts
-from pacenote.net.http_pool import proxy_for
+from pacenote.net.hosts import HttpHost
+from pacenote.net.proxy import proxy_for
 from pacenote.plan.document import NamedTarget, Plan, Target, TargetHost, TargetProxy
 
 _DEFAULT_HOSTS = ("127.0.0.1:9200",)
@@ -23,8 +23,8 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
     """
     if request.pipeline != "benchmark-only":
         return ()
-    tested = known_cluster(request.target_hosts or _DEFAULT_HOSTS, request.client)
-    return (tested, *(known_cluster(other.hosts, other.client) for other in request.additional_clusters))
+    tested = existing_cluster(request.target_hosts or _DEFAULT_HOSTS, request.client)
+    return (tested, *(existing_cluster(other.hosts, other.client) for other in request.additional_clusters))
 
 
 def probe_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
@@ -35,7 +35,7 @@ def probe_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster
     `parse_clusters` does, and EngineError for a cluster that does not answer or rejects the credentials.
     """
     clusters = parse_clusters(request)
-    for text in chain.from_iterable(cluster.cautions() for cluster in clusters):
+    for text in chain.from_iterable(cluster.warnings() for cluster in clusters):
         warn(text)
     for cluster in clusters:
         cluster.info()
@@ -47,7 +47,7 @@ def probe_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster
 def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
     """The plan with its targets: the cluster under test, and the other clusters of the request."""
     others = tuple(
-        NamedTarget(other.name, _target(known_cluster(other.hosts, other.client), other.client))
+        NamedTarget(other.name, _target(existing_cluster(other.hosts, other.client), other.client))
         for other in request.additional_clusters
     )
     return dataclasses.replace(plan, target=_target(cluster, request.client), others=others)
@@ -55,17 +55,17 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
 
 def _target(cluster: Cluster, client: ClientOptions) -> Target:
     # An engine that the race starts has no security, so the credentials are left out; other headers are sent.
-    headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.access.headers
+    headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.client_config.headers
     return Target(
         hosts=tuple(map(_host, cluster.hosts)),
         headers=headers,
         timeout_ms=max(round(client.timeout_s * 1000), 1),
         compress=client.compress,
-        tls=cluster.access.tls,
+        tls=cluster.client_config.tls,
     )
 
 
-def _host(host: cluster_hosts.Host) -> TargetHost:
+def _host(host: HttpHost) -> TargetHost:
     proxy = proxy_for(host.scheme, host.host, host.port)
     if proxy is None:
         return TargetHost(host.scheme, host.host, host.port, host.path)

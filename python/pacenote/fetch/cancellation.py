@@ -1,0 +1,68 @@
+"""Cancellation of requests that run in other threads."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
+
+
+class Cancellation:
+    """Stops transfers in other threads: pauses end, and open responses are shut down."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._responses: set[BaseHTTPResponse] = set()
+        self._scopes: set[Cancellation] = set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits, at most until it is cancelled; returns whether it is."""
+        return self._event.wait(seconds)
+
+    def cancel(self) -> None:
+        """Cancels this scope and those inside it. May be called again."""
+        with self._lock:
+            self._event.set()
+            scopes, responses = list(self._scopes), list(self._responses)
+        for scope in scopes:
+            scope.cancel()
+        for response in responses:
+            # The thread that reads it may have closed it just now.
+            with contextlib.suppress(OSError, ValueError, RuntimeError):
+                response.shutdown()
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[Cancellation]:
+        """A part that can be cancelled alone, and is cancelled together with the whole."""
+        inner = Cancellation()
+        with self._lock:
+            self._scopes.add(inner)
+        if self.cancelled:
+            inner.cancel()
+        try:
+            yield inner
+        finally:
+            with self._lock:
+                self._scopes.discard(inner)
+
+    @contextlib.contextmanager
+    def reading(self, response: BaseHTTPResponse) -> Iterator[None]:
+        """While inside, `cancel` shuts the response down; closes it at the end."""
+        with self._lock:
+            self._responses.add(response)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._responses.discard(response)
+            response.close()

@@ -1,0 +1,37 @@
+"""Free space of a disk, and errors of files that cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+from pacenote.errors import DiskError
+from pacenote.units import format_bytes
+
+_KEEP_FREE = 64 << 20
+"""Bytes of a disk that stay free; `crates/corpus` keeps the same."""
+
+
+def check_free_space(folder: Path, needed: int, what: str) -> None:
+    """Raises DiskError when the disk of a folder has no room for `needed` more bytes of `what`."""
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    free = shutil.disk_usage(existing).free
+    if free < needed + _KEEP_FREE:
+        raise DiskError(
+            f"no room for {what}: it needs {format_bytes(needed)}, {folder} has {format_bytes(free)} free",
+            hint="free some space, or set PACENOTE_HOME to a folder on another disk",
+        )
+
+
+def disk_error(failure: OSError, path: Path) -> DiskError:
+    """The error for a file that cannot be written."""
+    if failure.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskError(
+            f"no space left on the disk for {path}",
+            hint="free some space, or set PACENOTE_HOME to a folder on another disk",
+        )
+    return DiskError(
+        f"{path} cannot be written: {failure.strerror or failure}",
+        hint="check the permissions of the folder, or set PACENOTE_HOME to another one",
+    )

@@ -1,0 +1,203 @@
+"""Range requests for a remote file, and what the headers of the responses say about the whole file."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pacenote.fetch.remote_file import RemoteFile
+from pacenote.net.failures import describe_failure
+from pacenote.net.http_pool import ConnectionPools
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
+
+CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 20.0, 60.0
+_MAX_REDIRECTS = 5
+
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+_TRANSIENT_STATUS = (408, 425, 429)
+
+_ARCHIVE_SUFFIXES = {"gzip": (".gz", ".tgz"), "bzip2": (".bz2",), "zstd": (".zst",)}
+
+# Header name to hashlib name, strongest first; other algorithms are ignored.
+_DIGEST_ALGORITHMS = {"sha-512": "sha512", "sha-256": "sha256", "md5": "md5", "crc32c": "crc32c"}
+
+
+class TransientError(Exception):
+    """A failure that may pass: connection reset, timeout, status 429 or 5xx, a response that ended early."""
+
+    def __init__(self, reason: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(reason)
+        self.retry_after_s = retry_after_s
+
+
+class RequestRejected(Exception):
+    """The server refuses the request, or its response is of no use; a retry would not help."""
+
+    def __init__(self, status: int, reason: str = "") -> None:
+        super().__init__(reason or f"HTTP status {status}")
+        self.status = status
+
+
+class FileChanged(Exception):
+    """The server has another version of the file than the one that the download began with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A checksum of a whole file."""
+
+    algorithm: str
+    """The name for `hashlib.new`, or `crc32c`."""
+    value: bytes
+    """The checksum."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """What a server says about a file."""
+
+    size: int | None
+    """Bytes of the whole file; None where the server does not say."""
+    validator: str
+    """Value for `If-Range`: a strong entity tag or a modification time; empty where there is neither."""
+    ranges: bool
+    """Whether the server sends ranges of the file, and can tell them from ranges of another version."""
+    digest: Digest | None = None
+    """The checksum that the server declares, if any."""
+
+    def is_same(self, other: FileVersion) -> bool:
+        """Whether two responses are about the same version of the file, as far as headers tell."""
+        mine = self.size, self.validator, self.ranges
+        return mine == (other.size, other.validator, other.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResponse:
+    """A response whose body is a range of a file, or the whole file."""
+
+    body: BaseHTTPResponse
+    """The open response; the caller reads and closes it."""
+    version: FileVersion
+    """The file that the body belongs to."""
+
+
+class HttpFile:
+    """A remote file over HTTP. Safe to use from several threads."""
+
+    def __init__(self, file: RemoteFile, pools: ConnectionPools) -> None:
+        from urllib3.util import parse_url
+
+        self.file = file
+        url = parse_url(file.url)
+        self._pool = pools.get(url.scheme or "https", url.host or "")
+
+    def get(self, first: int = 0, last: int | None = None, validator: str = "") -> RangeResponse:
+        """Requests the bytes from `first` to `last` (None: the end) of the version that `validator` names.
+
+        A server without ranges, or with another version, sends the whole file; `version` tells. Raises
+        TransientError, RequestRejected, or FileChanged when the file is shorter than `first`.
+        """
+        import urllib3
+
+        headers = {
+            "accept-encoding": "identity",
+            "range": f"bytes={first}-{'' if last is None else last}",
+            **dict(self.file.headers),
+            **({"if-range": validator} if validator else {}),
+        }
+        try:
+            response = self._pool.request(
+                "GET",
+                self.file.url,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
+                preload_content=False,
+                # Redirects only; to another host they go without credentials.
+                retries=urllib3.Retry(
+                    total=None, connect=0, read=0, status=0, other=0, redirect=_MAX_REDIRECTS
+                ),
+            )
+        except urllib3.exceptions.HTTPError as failure:
+            raise TransientError(describe_failure(failure).reason) from None
+        try:
+            # A header may come several times; looked up by name, all its values come together.
+            received = {name.lower(): response.headers[name] for name in response.headers}
+            if response.status in (200, 206):
+                _check_content_encoding(self.file.display_url, received)
+            return RangeResponse(response, _read_version(response.status, received, first))
+        except BaseException:
+            response.close()
+            raise
+
+
+def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVersion:
+    if status == 206:
+        found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+        if found is None or int(found[1]) != first:
+            raise TransientError("the server sent another range than the requested one")
+        if found[3] == "*":
+            # Without the size of the file, a response that ends early cannot be told from a whole one.
+            raise RequestRejected(status, "the server sends a range without the size of the file")
+        validator = _validator(headers)
+        # Without a validator, ranges of two versions could be put together.
+        return FileVersion(int(found[3]), validator, ranges=bool(validator), digest=_declared_digest(headers))
+    if status == 200:
+        length = headers.get("content-length", "")
+        size = int(length) if length.isdigit() else None
+        digest = _declared_digest(headers) or _decode_digest("md5", headers.get("content-md5", ""))
+        return FileVersion(size, _validator(headers), ranges=False, digest=digest)
+    if status == 416 and first:
+        raise FileChanged
+    if status in _TRANSIENT_STATUS or status >= 500:
+        retry_after = headers.get("retry-after", "")
+        raise TransientError(f"HTTP status {status}", float(retry_after) if retry_after.isdigit() else 0.0)
+    raise RequestRejected(status)
+
+
+def _check_content_encoding(url: str, headers: Mapping[str, str]) -> None:
+    """Raises RequestRejected for a body that the server compressed: it is not the file.
+
+    Many servers use this header to say how an archive itself is compressed; such a body is the file.
+    """
+    encoding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
+    if encoding not in ("", "identity") and not url.endswith(_ARCHIVE_SUFFIXES.get(encoding, ("?",))):
+        raise RequestRejected(200, f"the server compresses the file ({encoding}) although asked not to")
+
+
+def _validator(headers: Mapping[str, str]) -> str:
+    """The value for `If-Range`: a strong entity tag, else the time of the last modification."""
+    tag = headers.get("etag", "").strip()
+    return tag if tag.startswith('"') else headers.get("last-modified", "").strip()
+
+
+def _declared_digest(headers: Mapping[str, str]) -> Digest | None:
+    """The checksum of the whole file, whichever range of it the body is.
+
+    From `Repr-Digest` (RFC 9530), its predecessor `Digest` (RFC 3230), and `X-Goog-Hash`.
+    """
+    names = ["repr-digest", "digest"]
+    # Google's is that of the stored file, which the service may have decompressed.
+    stored = headers.get("x-goog-stored-content-encoding", "identity")
+    if stored == headers.get("content-encoding", "identity"):
+        names.append("x-goog-hash")
+    joined = ",".join(headers.get(name, "") for name in names)
+    values = dict(entry.strip().partition("=")[::2] for entry in joined.split(","))
+    # `Repr-Digest` puts values in colons, the others do not.
+    digests = {name.lower(): value.strip(":") for name, value in values.items()}
+    for name, algorithm in _DIGEST_ALGORITHMS.items():
+        if name in digests:
+            return _decode_digest(algorithm, digests[name])
+    return None
+
+
+def _decode_digest(algorithm: str, text: str) -> Digest | None:
+    try:
+        return Digest(algorithm, base64.b64decode(text, validate=True)) if text else None
+    except binascii.Error:
+        return None

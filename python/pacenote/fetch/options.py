@@ -1,0 +1,37 @@
+"""How hard a download is tried: segments, connections, attempts and pauses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Attempts and the pauses between them, for failures that may pass."""
+
+    first_attempts: int = 3
+    """Attempts of the first request for a file."""
+    attempts: int = 6
+    """Attempts of a segment in a row without progress."""
+    initial_pause_s: float = 0.5
+    """Seconds to wait before the second attempt; each further pause is twice as long."""
+    max_pause_s: float = 10.0
+    """Upper limit of a pause in seconds, also where a server asks for a longer one."""
+
+    def pause_s(self, failures: int, retry_after_s: float = 0.0) -> float:
+        """Seconds to wait after so many failures in a row; `retry_after_s` is what the server asks for."""
+        return min(max(self.initial_pause_s * 2.0 ** (failures - 1), retry_after_s), self.max_pause_s)
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadOptions:
+    """Settings of the downloader."""
+
+    segment_bytes: int = 64 << 20
+    """Size of the segments that a large file is split into, in bytes."""
+    connections: int = 4
+    """Segments of one file that are requested at the same time."""
+    parallel_files: int = 8
+    """Files of one batch that are downloaded at the same time."""
+    retry: RetryPolicy = RetryPolicy()
+    """When a failed request is repeated."""

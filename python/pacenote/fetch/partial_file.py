@@ -1,0 +1,173 @@
+"""A file that is being downloaded, with a state file beside it, so that an interrupted download continues.
+
+Both are hidden files beside the target. Their names hold a hash of the URL, so that data from two servers are
+never mixed.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pacenote.fetch.http_file import Digest, FileVersion
+
+_SAVE_EVERY_BYTES = 32 << 20
+"""Bytes between two saved states: what a killed download has to fetch again."""
+
+PARTIAL_FILES = ".*.download*"
+"""Glob pattern of partial files and their state files."""
+
+
+@dataclass(slots=True)
+class Segment:
+    """A range of the file that is downloaded by one request, or by several where one is cut."""
+
+    start: int
+    """Offset of the first byte."""
+    end: int | None
+    """Offset after the last byte; None where the size of the file is not known."""
+    position: int
+    """Offset of the next byte to download."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all its bytes are downloaded."""
+        return self.position == self.end
+
+
+class PartialFile:
+    """The downloaded part of a file. Safe to use from several threads, each writing its own segment."""
+
+    def __init__(self, target: Path, display_url: str) -> None:
+        mark = hashlib.sha256(display_url.encode()).hexdigest()[:8]
+        self.path = target.with_name(f".{target.name}.{mark}.download")
+        self._state_path = self.path.with_name(f"{self.path.name}.json")
+        self._lock = threading.Lock()
+        self._descriptor = -1
+        self._unsaved_bytes = 0
+        self.version: FileVersion | None = None
+        self.segments: list[Segment] = []
+
+    @property
+    def downloaded_bytes(self) -> int:
+        """How many bytes are downloaded."""
+        return sum(segment.position - segment.start for segment in self.segments)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a later download can continue this one: size and version of the file are known."""
+        version = self.version
+        return version is not None and version.size is not None and bool(version.validator and version.ranges)
+
+    def resume(self) -> bool:
+        """Opens what an earlier download left; returns False when there is nothing to continue."""
+        try:
+            state = json.loads(self._state_path.read_text())
+            algorithm, value = state["digest"]
+            digest = Digest(algorithm, bytes.fromhex(value)) if algorithm else None
+            version = FileVersion(int(state["total"]), str(state["validator"]), ranges=True, digest=digest)
+            segments = [Segment(*map(int, part)) for part in state["parts"]]
+            if not all(each.start <= each.position <= (each.end or 0) for each in segments):
+                return False
+            written = [each.position for each in segments if each.position > each.start]
+            if self.path.stat().st_size < max(written):
+                return False
+            self._descriptor = os.open(self.path, os.O_RDWR)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        self.version, self.segments = version, segments
+        return True
+
+    def create(self, version: FileVersion, segments: Sequence[Segment]) -> None:
+        """Starts from the beginning. Raises OSError."""
+        self.close()
+        self._state_path.unlink(missing_ok=True)
+        # A new file of the same name: a thread that still writes to the old one does no harm.
+        self.path.unlink(missing_ok=True)
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        self.version, self.segments = version, list(segments)
+
+    def write(self, segment: Segment, chunk: bytes) -> None:
+        """Writes the next bytes of a segment. Raises OSError."""
+        rest = memoryview(chunk)
+        while rest:
+            written = os.pwrite(self._descriptor, rest, segment.position)
+            segment.position += written
+            rest = rest[written:]
+        with self._lock:
+            self._unsaved_bytes += len(chunk)
+            due = self._unsaved_bytes >= _SAVE_EVERY_BYTES
+            if due:
+                self._unsaved_bytes = 0
+        if due:
+            self.save()
+
+    def restart(self, segment: Segment) -> int:
+        """Discards what is downloaded of a segment; returns how many bytes that were."""
+        discarded = segment.position - segment.start
+        segment.position = segment.start
+        return discarded
+
+    def save(self) -> None:
+        """Saves the state, if the download is resumable. Raises OSError."""
+        version = self.version
+        if version is None or not self.resumable:
+            return
+        digest = version.digest
+        with self._lock:
+            parts = [[segment.start, segment.end, segment.position] for segment in self.segments]
+            # The bytes first: the state must never claim more than is on the disk.
+            os.fdatasync(self._descriptor)
+            new = self._state_path.with_name(f"{self._state_path.name}.new")
+            state = {
+                "total": version.size,
+                "validator": version.validator,
+                "digest": [digest.algorithm, digest.value.hex()] if digest else ["", ""],
+                "parts": parts,
+            }
+            new.write_text(json.dumps(state))
+            new.replace(self._state_path)
+
+    def commit(self, target: Path) -> None:
+        """Renames the complete file to its target and removes other partial files of it. Raises OSError."""
+        os.fsync(self._descriptor)
+        self.path.replace(target)
+        self._close_descriptor()
+        for other in target.parent.glob(f".{glob.escape(target.name)}.*.download*"):
+            other.unlink(missing_ok=True)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def make_public(self) -> None:
+        """Lets every user read the file, whatever the umask. Raises OSError."""
+        os.fchmod(self._descriptor, 0o644)
+
+    def close(self) -> None:
+        """Closes the file and keeps what is downloaded, unless no later download could continue it."""
+        if self._close_descriptor() and not self.resumable:
+            self._remove()
+
+    def discard(self) -> None:
+        """Closes the file and removes what is downloaded."""
+        self.close()
+        self._remove()
+
+    def _close_descriptor(self) -> bool:
+        if self._descriptor < 0:
+            return False
+        os.close(self._descriptor)
+        self._descriptor = -1
+        return True
+
+    def _remove(self) -> None:
+        self._state_path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,130 @@
+"""Where a file can be downloaded from: URLs, buckets, and mirrors in front of them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote, urlsplit
+
+from pacenote.errors import UsageError
+from pacenote.net.url import parse_url
+
+_SIGNED_URL_S = 12 * 3600
+"""Seconds that a signed URL is valid: longer than any download."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file on a server."""
+
+    display_url: str
+    """The location without credentials and query, for messages."""
+    url: str = field(repr=False)
+    """The URL that is requested; it may hold a secret."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Headers of the request; they may hold credentials."""
+    bucket: str = ""
+    """The bucket of an object of S3; empty for other files."""
+    key: str = ""
+    """The key of an object of S3; empty for other files."""
+
+
+class MissingCredentials(Exception):
+    """An object of S3 is not public, and no credentials are found."""
+
+
+def remote_files(
+    base_url: str | None,
+    name: str,
+    corpus: str,
+    mirrors: Sequence[str] = (),
+    environment: Mapping[str, str] = os.environ,
+) -> tuple[RemoteFile, ...]:
+    """The places to download file `name` of a corpus from, in the order to try them: mirrors come first.
+
+    A mirror is `URL`, which replaces scheme and host of every base URL, or `PREFIX=URL`, which replaces a
+    prefix of base URLs. Raises UsageError for a location that is not a valid URL.
+    """
+    mirrored = [mirror for text in mirrors if (mirror := _mirrored(text, base_url, corpus))]
+    # The query string may be a secret between the track and its own server.
+    public_name = name.partition("?")[0]
+    locations = [f"{base.rstrip('/')}/{public_name}" for base in mirrored]
+    if base_url:
+        locations.append(f"{base_url.rstrip('/')}/{name}")
+    return tuple(resolve(location, environment) for location in locations)
+
+
+def _mirrored(mirror: str, base_url: str | None, corpus: str) -> str | None:
+    """The base URL at a mirror; None when the mirror does not serve it."""
+    prefix, equals, url = mirror.partition("=")
+    # A URL without a prefix may hold an equals sign, too.
+    if equals and "://" in url:
+        prefix = prefix.rstrip("/")
+        if base_url is None or not f"{base_url.rstrip('/')}/".startswith(f"{prefix}/"):
+            return None
+        return url.rstrip("/") + base_url[len(prefix) :]
+    path = urlsplit(base_url).path if base_url else f"/{corpus}"
+    return mirror.rstrip("/") + path
+
+
+def resolve(location: str, environment: Mapping[str, str] = os.environ) -> RemoteFile:
+    """The file at a location: an http(s) URL, `s3://bucket/key` or `gs://bucket/key`.
+
+    Buckets are read over HTTPS without credentials; those of Google with the token in GOOGLE_AUTH_TOKEN if it
+    is set. AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and STORAGE_EMULATOR_HOST name other services with the same
+    API. Raises UsageError for a location of another form.
+    """
+    scheme, _, rest = location.partition("://")
+    if scheme in ("s3", "gs"):
+        bucket, _, key = rest.partition("/")
+        if not bucket or not key:
+            raise UsageError(
+                f"{location} does not name an object of a bucket", hint=f"write it as {scheme}://bucket/key"
+            )
+        file = RemoteFile(location, "", bucket=bucket, key=key)
+        return _at_s3(file, environment) if scheme == "s3" else _at_google(file, environment)
+    plain, _, query = location.partition("?")
+    parsed = parse_url(plain, f"the address of {plain.rpartition('/')[2]}")
+    headers = (("authorization", parsed.authorization),) if parsed.authorization else ()
+    url = parsed.parts._replace(path=quote(parsed.parts.path, safe="/%"), query=query).geturl()
+    return RemoteFile(display_url=parsed.parts.geturl(), url=url, headers=headers)
+
+
+def _at_s3(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:
+    path = quote(file.key, safe="/")
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    # The wildcard certificate covers one level of names, so not a bucket with a dot in its name.
+    if endpoint or "." in file.bucket:
+        url = f"{(endpoint or 'https://s3.amazonaws.com').rstrip('/')}/{file.bucket}/{path}"
+    else:
+        url = f"https://{file.bucket}.s3.amazonaws.com/{path}"
+    return replace(file, url=url)
+
+
+def _at_google(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:
+    endpoint = environment.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"
+    token = environment.get("GOOGLE_AUTH_TOKEN")
+    headers = (("authorization", f"Bearer {token}"),) if token else ()
+    url = f"{endpoint.rstrip('/')}/{file.bucket}/{quote(file.key, safe='/')}"
+    return RemoteFile(file.display_url, url, headers)
+
+
+def presign(file: RemoteFile) -> RemoteFile:
+    """An object of S3 with a URL signed by the credentials of the AWS configuration.
+
+    Raises MissingCredentials when boto3, which reads that configuration, is not installed, or finds none.
+    """
+    try:
+        boto3 = importlib.import_module("boto3")
+        boto_error: type[Exception] = importlib.import_module("botocore.exceptions").BotoCoreError
+    except ImportError:
+        raise MissingCredentials("needs credentials, and boto3, which finds them, is not installed") from None
+    try:
+        client = boto3.client("s3")
+        params = {"Bucket": file.bucket, "Key": file.key}
+        url = client.generate_presigned_url("get_object", Params=params, ExpiresIn=_SIGNED_URL_S)
+    except (boto_error, ValueError) as failure:
+        raise MissingCredentials(f"needs credentials: {failure}") from None
+    return RemoteFile(file.display_url, str(url))

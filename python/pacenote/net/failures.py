@@ -1,0 +1,141 @@
+"""Network failures in plain words, without class names and memory addresses of the HTTP library."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urllib3.exceptions import ProxyError
+
+PROXY_CREDENTIALS_HINT = "give the proxy's credentials in its URL: http://user:password@host:port"
+"""The next step when a proxy answers with status 407."""
+
+_CA_HINT = "give the certificate of its authority as --client-options=ca_certs:FILE, or verify_certs:false"
+_NAME_HINT = (
+    "use a name that is in the certificate, or --client-options=ssl_assert_hostname:NAME, or "
+    "ssl_assert_hostname:false"
+)
+_CLIENT_HINT = "give one that the cluster trusts: --client-options=client_cert:FILE,client_key:FILE"
+
+_REJECTING_ALERTS = (
+    *("unknown ca", "bad certificate", "certificate expired", "certificate revoked"),
+    *("certificate unknown", "unsupported certificate", "access denied"),
+)
+"""TLS alerts of a server that does not accept the client's certificate, in OpenSSL's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDescription:
+    """Why a request failed."""
+
+    reason: str
+    """What went wrong, in one clause."""
+    hint: str = ""
+    """What to do; empty where the reason is enough."""
+
+
+def describe_failure(failure: BaseException) -> FailureDescription:
+    """Describes a failure of urllib3 or of TLS."""
+    if (tls := _tls_failure(failure)) is not None:
+        return tls
+    hint = PROXY_CREDENTIALS_HINT if "407" in str(failure) else ""
+    return FailureDescription(_reason(failure), hint)
+
+
+def _reason(failure: BaseException) -> str:
+    import urllib3
+
+    exceptions = urllib3.exceptions
+    if isinstance(failure, exceptions.MaxRetryError) and failure.reason is not None:
+        return _reason(failure.reason)
+    if isinstance(failure, exceptions.ProxyError) and (reason := _tunnel_reason(failure)):
+        return reason
+    # The order matters: to urllib3 a failed look-up is a failed connection, and that is a connect timeout.
+    known: tuple[tuple[type[Exception], str | None], ...] = (
+        (exceptions.NameResolutionError, "the host name cannot be resolved"),
+        (exceptions.NewConnectionError, None),
+        (exceptions.ConnectTimeoutError, "connecting timed out"),
+        (exceptions.ReadTimeoutError, "the response timed out"),
+        (exceptions.ProxyError, "the proxy does not answer"),
+        (exceptions.IncompleteRead, "the response ended early"),
+    )
+    words = next((words for kind, words in known if isinstance(failure, kind)), None)
+    return words or _root_reason(failure)
+
+
+def _tunnel_reason(failure: ProxyError) -> str:
+    """The answer of a proxy that refused to open a tunnel; empty for other failures."""
+    _, mark, answer = str(failure.original_error).partition("Tunnel connection failed: ")
+    return f"the proxy opens no tunnel: {answer}" if mark else ""
+
+
+def _root_reason(failure: BaseException) -> str:
+    import http.client
+
+    root = failure
+    while (cause := root.__cause__ or root.__context__) is not None:
+        root = cause
+    if isinstance(root, OSError) and root.strerror:
+        return root.strerror.lower()
+    if isinstance(root, http.client.IncompleteRead):
+        return "the response ended early"
+    if isinstance(root, http.client.HTTPException):
+        return "the response is not HTTP"
+    return str(root)
+
+
+def _tls_failure(failure: BaseException) -> FailureDescription | None:
+    """Why a TLS handshake failed; None for other failures."""
+    error = next((each for each in _causes(failure) if isinstance(each, ssl.SSLError)), None)
+    if error is None:
+        return None
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _rejected_certificate(error)
+    reason = (error.reason or "").replace("_", " ").lower()
+    if "certificate required" in reason or "handshake failure" in reason:
+        return FailureDescription("it asks for a client certificate", _CLIENT_HINT)
+    if any(f"alert {alert}" in reason for alert in _REJECTING_ALERTS):
+        return FailureDescription("it does not accept our client certificate", _CLIENT_HINT)
+    if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
+        return FailureDescription(
+            "the port does not speak TLS", "write http:// in --target-hosts, or leave use_ssl out"
+        )
+    if isinstance(error, ssl.SSLEOFError):
+        # A server that rejects the handshake may close the connection before its alert is read.
+        return FailureDescription(
+            "it closed the connection during the TLS handshake",
+            f"if it asks for a client certificate, {_CLIENT_HINT}",
+        )
+    return FailureDescription(
+        f"the TLS handshake failed: {reason or 'no reason given'}", "check that the port speaks TLS"
+    )
+
+
+def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescription:
+    """Why the certificate of a host was rejected here."""
+    words = (error.verify_message or "it cannot be verified").rstrip(".")
+    if "ismatch" in words:
+        # In OpenSSL's words: "Hostname mismatch, certificate is not valid for 'es'".
+        return FailureDescription(f"its TLS certificate is for another name: {words}", _NAME_HINT)
+    if "expired" in words or "not yet valid" in words:
+        return FailureDescription(
+            f"its TLS certificate is not valid now: {words}",
+            "renew it, check the clock of this host, or give --client-options=verify_certs:false",
+        )
+    return FailureDescription(f"its TLS certificate is not trusted: {words}", _CA_HINT)
+
+
+def _causes(failure: BaseException) -> Iterator[BaseException]:
+    """An error and all errors it was raised from; libraries wrap them as arguments and as causes."""
+    waiting, seen = [failure], set[int]()
+    while waiting:
+        error = waiting.pop()
+        if id(error) in seen:
+            continue
+        seen.add(id(error))
+        yield error
+        linked = (error.__cause__, error.__context__, *error.args)
+        waiting += [each for each in linked if isinstance(each, BaseException)]

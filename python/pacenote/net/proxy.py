@@ -1,0 +1,63 @@
+"""HTTP proxies as environment variables name them."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from dataclasses import dataclass, field
+
+from pacenote.net.url import host_and_port, is_loopback, parse_url
+
+
+@dataclass(frozen=True, slots=True)
+class HttpProxy:
+    """An HTTP proxy of the environment."""
+
+    scheme: str
+    """`http` or `https`: how the proxy itself is connected to."""
+    host: str
+    """Host name or address, without the brackets of IPv6."""
+    port: int
+    """TCP port."""
+    authorization: str | None = field(default=None, repr=False)
+    """The value of the Proxy-Authorization header; secret. None without credentials."""
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{host_and_port(self.host, self.port)}"
+
+
+def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | None:
+    """The proxy that the environment names for a host, None if none.
+
+    Reads `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, also in capitals; `no_proxy` holds names,
+    domain suffixes, addresses, networks such as `10.0.0.0/8`, or `*`. Loopback is never reached through a
+    proxy, whose loopback is another one. Raises UsageError for a proxy that is not an http or https URL.
+    """
+    if is_loopback(host):
+        return None
+    from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+
+    proxies = getproxies_environment()
+    name = host if ":" in host or port is None else f"{host}:{port}"
+    if proxy_bypass_environment(name, proxies) or _in_networks(host, proxies.get("no", "")):
+        return None
+    found = proxies.get(scheme) or proxies.get("all")
+    return _parse(found, f"{scheme}_proxy or all_proxy in the environment") if found else None
+
+
+def _in_networks(host: str, no_proxy: str) -> bool:
+    """Whether an address is in one of the networks that `no_proxy` lists."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    for entry in no_proxy.split(","):
+        with contextlib.suppress(ValueError):
+            if "/" in entry and address in ipaddress.ip_network(entry.strip(), strict=False):
+                return True
+    return False
+
+
+def _parse(url: str, setting: str) -> HttpProxy:
+    parsed = parse_url(url if "://" in url else f"http://{url}", setting)
+    return HttpProxy(parsed.parts.scheme, parsed.host, parsed.port, parsed.authorization)

@@ -1,0 +1,114 @@
+"""Existing clusters: what they report, and the message when they cannot be used."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from pacenote.cluster.cluster import Cluster, existing_cluster
+from pacenote.errors import EngineError, UsageError
+from pacenote.model.client_options import ClientOptions, TlsOptions
+from pacenote.net.url import basic_auth_header
+from support.http_server import Server
+from support.secure import CA, engine
+
+TRUSTED = TlsOptions(ca_file=str(CA))
+ME = basic_auth_header("me", "s3cret")
+ROOT = {
+    "cluster_name": "c",
+    "version": {"distribution": "opensearch", "number": "3.3.0", "build_hash": "abc", "build_type": "tar"},
+}
+NODES = {
+    "nodes": {
+        "id1": {
+            "name": "n1",
+            "host": "127.0.0.1",
+            "os": {"name": "Linux", "pretty_name": "Debian", "allocated_processors": 2},
+            "jvm": {"version": "25", "vm_vendor": "Temurin", "mem": {"heap_max_in_bytes": 1024}},
+            "plugins": [{"name": "p"}],
+            "modules": [{"name": "m2"}, {"name": "m1"}],
+        }
+    }
+}
+
+
+def test_existing_cluster_is_described(server: Server) -> None:
+    server.put("/", ROOT)
+    server.put("/_nodes/os,jvm,plugins", NODES)
+    cluster: Cluster
+    with existing_cluster(f"127.0.0.1:{server.port}") as cluster:
+        info = cluster.info()
+        assert (info.distribution, info.version, info.flavor, info.build_hash) == (
+            "opensearch",
+            "3.3.0",
+            "tar",
+            "abc",
+        )
+        node = info.nodes[0]
+        assert (node.name, node.os, node.cpus, node.heap_max_bytes) == ("n1", "Debian", 2, 1024)
+        assert (node.plugins, node.modules) == (("p",), ("m1", "m2"))
+
+
+def test_hidden_nodes_are_no_error(server: Server) -> None:
+    server.put("/", {"cluster_name": "s", "version": {"number": "9.2.0", "build_flavor": "serverless"}})
+    server.put("/_nodes/os,jvm,plugins", {"error": "not here"}, 410)
+    info = existing_cluster(server.url).info()
+    assert (info.distribution, info.flavor, info.nodes) == ("elasticsearch", "serverless", ())
+
+
+def test_something_else_is_no_cluster(server: Server) -> None:
+    server.put("/", b"<html>")
+    with pytest.raises(EngineError, match=f"127.0.0.1:{server.port} is neither"):
+        existing_cluster(server.url).info()
+
+
+def test_refused_names_the_hosts_and_what_to_check() -> None:
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1: connection refused; \[::1\]:1: ") as caught:
+        existing_cluster("127.0.0.1:1,[::1]:1").info()
+    assert caught.value.hint == "check that it runs, and --target-hosts"
+
+
+def test_silence_ends_after_the_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        with pytest.raises(EngineError, match=f"127.0.0.1:{port}: the response timed out"):
+            existing_cluster(f"127.0.0.1:{port}", timeout_s=0.2).info()
+
+
+def test_tls_against_a_plain_port_says_so(server: Server) -> None:
+    with pytest.raises(EngineError, match="TLS"):
+        existing_cluster(f"https://127.0.0.1:{server.port}").info()
+
+
+def version(hosts: str, authorization: str | None = None) -> str:
+    options = ClientOptions(tls=TRUSTED, authorization=authorization)
+    with existing_cluster(hosts, options) as cluster:
+        return cluster.info().version
+
+
+def test_credentials_are_asked_for_or_wrong_and_never_shown() -> None:
+    with engine(authorization=ME) as guarded:
+        hosts = f"https://{guarded.address}"
+        assert version(hosts, authorization=ME) == "3.3.0"
+        assert version(f"https://me:s3cret@{guarded.address}") == "3.3.0"
+        with pytest.raises(EngineError, match="status 401") as caught:
+            version(hosts)
+        assert "PACENOTE_CLIENT_OPTIONS" in caught.value.hint
+        with pytest.raises(EngineError, match="status 401: wrong: <hidden>") as caught:
+            version(hosts, authorization="ApiKey hunter2hunter2")
+        assert "wrong, expired or not allowed" in caught.value.hint
+    with pytest.raises(UsageError, match="credentials in --target-hosts and in --client-options"):
+        version("https://me:s3cret@127.0.0.1", authorization=ME)
+
+
+def test_cautions() -> None:
+    def said(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
+        return existing_cluster(hosts, ClientOptions(tls=tls)).warnings()
+
+    assert said("https://127.0.0.1", TlsOptions(verify=False, verify_host=False)) == (
+        "the TLS certificate of 127.0.0.1:443 is not verified (verify_certs:false)",
+    )
+    assert "ssl_assert_hostname:false" in said("https://127.0.0.1", TlsOptions(verify_host=False))[0]
+    assert "no host is https" in said("127.0.0.1", TRUSTED)[0]
+    assert said("127.0.0.1", TlsOptions()) == ()
