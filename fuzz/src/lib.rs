@@ -1,6 +1,6 @@
 //! What the targets share: a reply fed in pieces, and what it came to.
 
-use pacenote_driver::transport::http::{ExchangeError, Receiver};
+use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 
 /// Bodies may be no longer.
 pub const LONGEST_BODY: usize = 1 << 20;
@@ -36,8 +36,8 @@ pub enum Cut {
 ///
 /// When something holds that never may.
 pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
-    let mut receiver = Receiver::new(LONGEST_BODY);
-    receiver.begin(bodiless);
+    let mut reader = ResponseReader::new(LONGEST_BODY);
+    reader.reset(bodiless);
     let mut fed = 0;
     let mut state = match cut {
         Cut::Anywhere(seed) => seed | 1,
@@ -45,7 +45,7 @@ pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
     };
     let reply = loop {
         if fed == bytes.len() {
-            break receiver.end();
+            break reader.finish();
         }
         let left = bytes.len() - fed;
         let piece = match cut {
@@ -58,16 +58,16 @@ pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
                 1 + (state >> 20) as usize % most as usize
             }
         };
-        receiver.room().extend_from_slice(&bytes[fed..fed + piece]);
+        reader.read_buffer().extend_from_slice(&bytes[fed..fed + piece]);
         fed += piece;
-        match receiver.advance() {
+        match reader.advance() {
             Ok(Some(reply)) => break Ok(reply),
             Ok(None) => {}
             Err(error) => break Err(error),
         }
     };
     // Twice what came, and room for a read of either kind.
-    assert!(receiver.capacity() <= 2 * bytes.len() + (1 << 20) + (64 << 10), "memory without bound");
+    assert!(reader.capacity() <= 2 * bytes.len() + (1 << 20) + (64 << 10), "memory without bound");
     let reply = match reply {
         Ok(reply) => reply,
         Err(ExchangeError::Closed) => return Seen::Closed,
@@ -78,13 +78,13 @@ pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
     }
     assert_eq!(reply.bytes_in, fed as u64);
     assert!((100..1000).contains(&reply.status));
-    let (status, close, coded) = (reply.status, reply.close, receiver.body(&reply).len());
+    let (status, close, coded) = (reply.status, reply.close, reader.body(&reply).len());
     assert!(coded < fed, "more body than bytes");
-    let headers = receiver.headers();
+    let headers = reader.headers();
     assert!(headers.iter().all(|(name, value)| !name.is_empty() && !value.contains('\n')));
-    match receiver.decode(reply) {
+    match reader.decompress(reply) {
         Ok(reply) => {
-            let body = receiver.body(&reply).to_vec();
+            let body = reader.body(&reply).to_vec();
             assert!(body.len() <= LONGEST_BODY);
             Seen::Reply { status, close, used: fed, coded, body }
         }

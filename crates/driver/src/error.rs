@@ -6,14 +6,14 @@
 pub enum DriveError {
     /// The way to a host cannot be prepared.
     #[error(transparent)]
-    Route(#[from] crate::transport::RouteError),
+    Route(#[from] crate::transport::EndpointError),
     /// A client could not connect before the step's clock started.
     #[error("cannot connect to {host}: {source}")]
     Connect {
         /// Host and port.
         host: String,
         /// What the system, TLS or a proxy said.
-        source: crate::transport::DialError,
+        source: crate::transport::ConnectError,
     },
     /// A request cannot be written as HTTP.
     #[error("task {task}: {source}")]
@@ -21,7 +21,7 @@ pub enum DriveError {
         /// Name of the task.
         task: String,
         /// What is wrong with it.
-        source: crate::transport::http::HeadError,
+        source: crate::transport::http::RequestHeadError,
     },
     /// What Python handed over as an operation is none.
     #[error("task {task}: {reason}")]

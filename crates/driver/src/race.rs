@@ -19,7 +19,7 @@ use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
 use crate::python::Lane;
 use crate::race_state::{RaceEvent, RaceState, StopLevel};
-use crate::transport::{Route, Routes, SystemRoots};
+use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
 
 /// A running race.
@@ -128,10 +128,10 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
 
 /// The endpoints of every cluster, the cluster under test first. They are resolved here, because look-ups and reading
 /// files block.
-fn routes(plan: &Plan) -> Result<Vec<Routes>, DriveError> {
+fn routes(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
-    targets.map(|target| Ok(Route::to_all(target, &mut system)?)).collect()
+    targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system)?)).collect()
 }
 
 /// Raises the soft limit of open files to the hard limit: a client needs a socket and perhaps a timer, and the usual

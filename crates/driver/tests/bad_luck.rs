@@ -164,7 +164,7 @@ fn failures_are_told_by_class_with_when_how_often_and_why() {
         ("state", "condition", Some(200), 2, "state is null, not done"),
         ("garbage", "protocol", None, 2, ""),
         ("reset", "reset", None, 2, ""),
-        ("never", "timeout", None, 2, "no complete reply within 0.05 s"),
+        ("never", "timeout", None, 2, "no complete response within 0.05 s"),
         ("items", "bulk-item", Some(400), 7, "mapping: no date"),
     ];
     for (task, class, status, count, reason) in expected {

@@ -19,22 +19,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pacenote_driver::transport::{
-    Route,
-    http::{Connection, ExchangeError, Head},
+    Endpoint,
+    http::{Connection, ExchangeError, RequestHead},
 };
 use pacenote_plan::{Scheme, TargetHost};
 
 /// Opens a connection to a server on this machine.
 async fn connect(port: u16) -> Connection {
-    let route = Route::plain(vec![([127, 0, 0, 1], port).into()]);
-    Connection::open(&route, 0, Instant::now() + Duration::from_mins(1)).await.unwrap()
+    let endpoint = Endpoint::plain(vec![([127, 0, 0, 1], port).into()]);
+    let deadline = Instant::now() + Duration::from_mins(1);
+    Connection::new(endpoint.connect(0, deadline).await.unwrap())
 }
 
 /// A request head for such a server.
-fn head(port: u16, method: &str, path: &str) -> Head {
+fn head(port: u16, method: &str, path: &str) -> RequestHead {
     let host =
         TargetHost { scheme: Scheme::Http, host: "127.0.0.1".into(), port, path: String::new(), proxy: None };
-    Head::new(&host, method, path, std::iter::empty()).unwrap()
+    RequestHead::new(&host, method, path, std::iter::empty()).unwrap()
 }
 
 /// A runtime as the driver's threads have it.
@@ -64,7 +65,7 @@ fn exchange_closing(
     let seen = runtime().block_on(async {
         let mut connection = connect(port).await;
         let reply = connection.exchange(&mut head(port, method, "/"), b"").await?;
-        Ok((reply.status, connection.body(&reply).to_vec(), connection.usable()))
+        Ok((reply.status, connection.body(&reply).to_vec(), connection.is_ready()))
     });
     drop(server.join().unwrap());
     seen
@@ -90,10 +91,9 @@ fn an_address_that_says_nothing_leaves_time_for_the_next() {
             assert!(waiting.len() < 64);
         }
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let route = Route::plain(vec![silent, listener.local_addr().unwrap()]);
-        Connection::open(&route, 0, Instant::now() + Duration::from_secs(1))
-            .await
-            .map(|mut seen| seen.usable())
+        let endpoint = Endpoint::plain(vec![silent, listener.local_addr().unwrap()]);
+        let deadline = Instant::now() + Duration::from_secs(1);
+        endpoint.connect(0, deadline).await.map(|stream| Connection::new(stream).is_ready())
     });
     assert!(seen.unwrap());
 }
@@ -173,12 +173,12 @@ fn usable_after(between: &'static [u8], closes: bool) -> bool {
     let usable = runtime().block_on(async {
         let mut connection = connect(port).await;
         connection.exchange(&mut head(port, "GET", "/"), b"").await.unwrap();
-        assert!(connection.usable());
+        assert!(connection.is_ready());
         tell.send(()).unwrap();
         answered.await.unwrap();
         // The runtime learns of what has come when it next has nothing to do.
         tokio::time::sleep(Duration::from_millis(1)).await;
-        connection.usable()
+        connection.is_ready()
     });
     drop(server.join().unwrap());
     usable

@@ -240,7 +240,7 @@ fn a_request_without_reply_is_told_and_its_operation_fails_by_the_name_the_runne
             lane.request(Some((0, 0)), "default", LaneRequest { timeout: patience, ..get("/") }).unwrap();
         }
         LaneEvent::Failed { kind, reason, .. } => {
-            assert_eq!((*kind, reason.as_str()), ("timeout", "no complete reply within 0.04 s"));
+            assert_eq!((*kind, reason.as_str()), ("timeout", "no complete response within 0.04 s"));
             lane.done(running, &failure("timeout")).unwrap();
         }
         other => prepared(lane, other),

@@ -170,7 +170,7 @@ fn the_name_in_the_plan_is_asked_for_and_verified() {
     assert_eq!(server.log().greeted[0].0.as_deref(), Some("es.example"));
     assert!(refused(&plan(server.port, &settings("other.example"))).contains("not valid for name"));
     let error = start_error(&plan(server.port, &settings("no name")));
-    assert_eq!(error, "\"no name\" is no name that a certificate could be made out to");
+    assert_eq!(error, "\"no name\" is not a name that a certificate can be issued for");
 }
 
 #[test]
@@ -267,8 +267,8 @@ fn files_that_are_not_what_they_should_be_are_named_before_the_race_and_not_show
         (json!({"ca_file": ca, "client_cert": certificate}), &certificate, "there is no private key in it"),
         (with_key("/no/key.pem"), "/no/key.pem", "No such file"),
         (with_key(&empty), &empty, "there is no private key in it"),
-        (with_key(&torn), &torn, "the private key in it is no PEM"),
-        (with_key(&odd), &odd, "the private key in it is no PEM"),
+        (with_key(&torn), &torn, "the private key in it is not valid PEM"),
+        (with_key(&odd), &odd, "the private key in it is not valid PEM"),
         (with_key(&locked), &locked, "the private key is encrypted"),
         (with_key(&other), &other, "does not belong to the certificate"),
     ];

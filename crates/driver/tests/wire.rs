@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
 use pacenote_driver::LaneEvent;
-use pacenote_driver::transport::{Route, http::Connection};
+use pacenote_driver::transport::Endpoint;
 use pacenote_record::TaskResult;
 use proxy::Proxy;
 use rustls::version::{TLS12, TLS13};
@@ -279,8 +279,8 @@ fn a_proxy_that_leads_nowhere_is_named_and_its_secret_is_not() {
     let answers = [
         ("HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n", "status 407"),
         ("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy", "status 503"),
-        ("SSH-2.0-x\r\n\r\n", "its answer to CONNECT is not HTTP/1.1"),
-        ("HTTP/1.1 200 OK\r\n\r\nand more", "its answer to CONNECT is not HTTP/1.1"),
+        ("SSH-2.0-x\r\n\r\n", "its response to CONNECT is not HTTP/1.1"),
+        ("HTTP/1.1 200 OK\r\n\r\nand more", "its response to CONNECT is not HTTP/1.1"),
         ("", "it closed the connection instead of opening a tunnel"),
     ];
     let mut cases: Vec<(u16, &str)> =
@@ -305,9 +305,9 @@ fn clients_take_the_addresses_of_a_host_in_turn_and_the_next_where_one_refuses()
     let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let dialed = |addresses: &[std::net::SocketAddr], client: usize| {
-        let route = Route::plain(addresses.to_vec());
+        let endpoint = Endpoint::plain(addresses.to_vec());
         let deadline = Instant::now() + Duration::from_mins(1);
-        runtime.block_on(Connection::open(&route, client, deadline)).map(drop)
+        runtime.block_on(endpoint.connect(client, deadline)).map(drop)
     };
     for client in 0..6 {
         dialed(&addresses, client).unwrap();

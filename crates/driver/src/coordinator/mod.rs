@@ -154,7 +154,7 @@ mod tests {
     use crate::coordinator::collector::{keep, task_infos};
     use crate::coordinator::threads::run_thread;
     use crate::race_state::{RaceEvent, RaceState};
-    use crate::transport::{Route, SystemRoots};
+    use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
     /// A client that sleeps for a moment, and then so long that only the end of the race wakes it.
@@ -201,7 +201,7 @@ mod tests {
         let race = Arc::new(RaceState::new(2, 2));
         let (sender, deliveries) = channel();
         let context = WorkerContext {
-            routes: Route::to_all(&plan.target, &mut SystemRoots::default()).unwrap(),
+            routes: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
             lane: None,
             race: Arc::clone(&race),
             outgoing: Outgoing::new(sender, keep(plan.driver.samples)),

@@ -19,11 +19,11 @@ use pacenote_record::ErrorClass;
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::bulk_retry;
-use crate::operation::compression::{Payload, coding, pack_in_slices};
+use crate::operation::compression::{coding, pack_in_slices};
 use crate::operation::outcome::Outcome;
 use crate::response::check::judge_bulk;
-use crate::transport::http::Head;
-use crate::transport::pool::Link;
+use crate::transport::http::RequestHead;
+use crate::transport::pool::{PooledConnection, RequestBody};
 
 /// The data files of a step, mapped once and shared by all clients.
 #[derive(Debug, Clone, Default)]
@@ -154,7 +154,7 @@ pub struct BulkSource {
     /// The body compressed, if it is sent so, or why it is not.
     packed: Option<io::Result<Vec<u8>>>,
     documents: u32,
-    head: Head,
+    head: RequestHead,
     timeout: Duration,
     looped: bool,
     retries_on_429: u32,
@@ -186,7 +186,7 @@ impl BulkSource {
             shares(task, bulk, client).into_iter().map(part).collect();
         let headers = plan.target.headers.iter().chain(&bulk.headers);
         let coding = coding(&plan.target, true, headers.clone());
-        let head = Head::new(&plan.target.hosts[host], "POST", &bulk.path, headers.chain(&coding))
+        let head = RequestHead::new(&plan.target.hosts[host], "POST", &bulk.path, headers.chain(&coding))
             .map_err(|source| DriveError::Request { task: task.name.clone(), source })?;
         Ok(Self {
             reader: BulkReader::new(parts?, bulk.bulk_size)?,
@@ -220,7 +220,7 @@ impl BulkSource {
 
     /// Posts the body, and again those of its documents that the engine had no room for, as often as the operation
     /// asks for that, unless the race or the step ends.
-    pub async fn execute(&mut self, link: &mut Link, cancellation: &Cancellation<'_>) -> Outcome {
+    pub async fn execute(&mut self, link: &mut PooledConnection, cancellation: &Cancellation<'_>) -> Outcome {
         let (mut outcome, mut no_room) = self.post(link, None, u64::from(self.documents)).await;
         let mut body: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
@@ -238,7 +238,12 @@ impl BulkSource {
 
     /// Posts these documents, or the prepared ones; returns also the positions of those without room, if they may be
     /// sent again.
-    async fn post(&mut self, link: &mut Link, again: Option<&[u8]>, documents: u64) -> (Outcome, Vec<usize>) {
+    async fn post(
+        &mut self,
+        link: &mut PooledConnection,
+        again: Option<&[u8]>,
+        documents: u64,
+    ) -> (Outcome, Vec<usize>) {
         let retries = self.retries_on_429;
         let content = again.unwrap_or(self.body.as_slice());
         if let Some(packed) = self.packed.as_mut().filter(|_| again.is_some()) {
@@ -249,7 +254,7 @@ impl BulkSource {
             Some(Ok(packed)) => packed,
             Some(Err(error)) => return (Outcome::unsent(error.to_string()), Vec::new()),
         };
-        let body = Payload { bytes, content: content.len() };
+        let body = RequestBody { bytes, uncompressed_len: content.len() };
         let mut no_room = Vec::new();
         let judge = |status, reply: &[u8]| {
             let result = judge_bulk(status, reply, documents);
@@ -258,7 +263,8 @@ impl BulkSource {
             }
             result
         };
-        let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
+        let exchange = link.exchange(&mut self.head, body, self.timeout, judge).await;
+        let mut outcome = Outcome::from(exchange);
         let result = &mut outcome.result;
         if !result.is_success() && result.class != ErrorClass::BulkItem {
             // Without a reply about each document none of them is known to be in the index.

@@ -20,22 +20,6 @@ thread_local! {
     static DEFLATER: Rc<Mutex<Compress>> = Rc::new(Mutex::new(deflater()));
 }
 
-/// A body as it is sent.
-#[derive(Debug, Clone, Copy)]
-pub struct Payload<'a> {
-    /// What goes out.
-    pub bytes: &'a [u8],
-    /// How long it was before it was compressed.
-    pub content: usize,
-}
-
-impl<'a> From<&'a [u8]> for Payload<'a> {
-    /// A body that is sent as it is.
-    fn from(bytes: &'a [u8]) -> Self {
-        Self { bytes, content: bytes.len() }
-    }
-}
-
 /// The header of a body that is to be compressed, if there is one: any to a cluster that wants it so, unless it says
 /// itself how it is coded.
 pub fn coding<'a>(

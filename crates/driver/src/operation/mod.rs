@@ -31,7 +31,7 @@ use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::operation::outcome::{Outcome, SubOperation};
 use crate::response::outcome::ReplyOutcome;
-use crate::transport::pool::Links;
+use crate::transport::pool::ConnectionPool;
 use crate::transport::traffic::Traffic;
 
 use captures::Memory;
@@ -44,7 +44,7 @@ use request::Letter;
 pub struct Destination<'a> {
     /// The cluster.
     pub target: &'a Target,
-    /// Which of its hosts; the [`Links`] that the operation is carried out with lead there.
+    /// Which of its hosts; the [`ConnectionPool`] that the operation is carried out with lead there.
     pub host: usize,
     /// The task, for messages.
     pub task: &'a str,
@@ -93,12 +93,16 @@ impl Prepared {
 
     /// Carries the operation out, with all attempts that its retry rule asks for; `None` when it was cut short while
     /// it waited.
-    pub async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+    pub async fn execute(
+        &mut self,
+        links: &ConnectionPool,
+        cancellation: &Cancellation<'_>,
+    ) -> Option<Outcome> {
         match &mut self.kind {
             Kind::Plain(letter) => {
-                let mut link = links.take();
+                let mut link = links.acquire();
                 let outcome = letter.send_plain(&mut link).await;
-                links.give_back(link);
+                links.release(link);
                 Some(outcome)
             }
             Kind::Any(any) => any.execute(links, cancellation).await,
@@ -107,7 +111,7 @@ impl Prepared {
 }
 
 impl Any {
-    async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+    async fn execute(&mut self, links: &ConnectionPool, cancellation: &Cancellation<'_>) -> Option<Outcome> {
         let Self { operation, memory, sub_operations } = self;
         memory.get_mut().clear();
         sub_operations.get_mut().clear();
@@ -123,7 +127,7 @@ impl Any {
 /// What the steps of an operation share while it is carried out.
 #[derive(Debug, Clone, Copy)]
 struct Run<'a> {
-    links: &'a Links,
+    links: &'a ConnectionPool,
     cancellation: &'a Cancellation<'a>,
     memory: &'a RefCell<Memory>,
     /// The operations within that have ended.
@@ -263,15 +267,15 @@ impl Step {
             // It needs no connection: one more would be opened for the next request.
             Single::Wait { duration, weight } => wait(*duration, *weight, run.cancellation).await,
             Single::Request(letter) => {
-                let mut link = run.links.take();
+                let mut link = run.links.acquire();
                 let outcome = letter.send(&mut link, run).await;
-                run.links.give_back(link);
+                run.links.release(link);
                 outcome
             }
             Single::Pages(pages) => {
-                let mut link = run.links.take();
+                let mut link = run.links.acquire();
                 let outcome = Box::pin(pages.send(&mut link, run)).await;
-                run.links.give_back(link);
+                run.links.release(link);
                 outcome
             }
         };

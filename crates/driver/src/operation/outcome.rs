@@ -6,6 +6,10 @@ use std::time::Instant;
 use pacenote_record::ErrorClass;
 
 use crate::response::outcome::ReplyOutcome;
+use crate::transport::ConnectError;
+use crate::transport::http::ExchangeError;
+use crate::transport::pool::{Exchange, RequestError};
+use crate::transport::tls_error;
 use crate::transport::traffic::Traffic;
 
 /// The outcome of one operation, from its first request to its last reply.
@@ -96,4 +100,38 @@ impl Outcome {
             ..after
         }
     }
+}
+
+impl From<Exchange<ReplyOutcome>> for Outcome {
+    /// The outcome of an operation that consists of one request.
+    fn from(exchange: Exchange<ReplyOutcome>) -> Self {
+        let Exchange { sent, done, traffic, status, result } = exchange;
+        Self {
+            first_sent: sent,
+            sent,
+            done,
+            free: done,
+            result: result.unwrap_or_else(|error| failed_request(&error)),
+            status,
+            retries: 0,
+            traffic,
+            sub_operations: Vec::new(),
+        }
+    }
+}
+
+/// The failure of a request that has no response.
+fn failed_request(error: &RequestError) -> ReplyOutcome {
+    let class = match error {
+        RequestError::Connect(ConnectError::Tls(_)) => ErrorClass::Tls,
+        RequestError::Connect(_) => ErrorClass::Connect,
+        RequestError::Exchange(ExchangeError::Io(error)) if tls_error(error).is_some() => {
+            let reason = format!("TLS: {error}");
+            return ReplyOutcome::failure(ErrorClass::Tls, 0, "", reason);
+        }
+        RequestError::Exchange(ExchangeError::Timeout(_)) => ErrorClass::Timeout,
+        RequestError::Exchange(ExchangeError::Io(_) | ExchangeError::Closed) => ErrorClass::Reset,
+        RequestError::Exchange(_) => ErrorClass::Protocol,
+    };
+    ReplyOutcome::failure(class, 0, "", error.to_string())
 }

@@ -10,7 +10,7 @@ use crate::error::DriveError;
 use crate::operation::outcome::Outcome;
 use crate::response::json_scan::{Elements, Fields, value, whole};
 use crate::response::outcome::ReplyOutcome;
-use crate::transport::pool::Link;
+use crate::transport::pool::PooledConnection;
 
 /// A paging request for one host.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Pages {
     }
 
     /// Fetches page by page; the work is the number of pages.
-    pub async fn send(&mut self, link: &mut Link, run: &Run<'_>) -> Option<Outcome> {
+    pub async fn send(&mut self, link: &mut PooledConnection, run: &Run<'_>) -> Option<Outcome> {
         self.key.clear();
         self.pit.clear();
         let (mut whole, mut more) = self.fetch(true, link, run).await?;
@@ -120,7 +120,12 @@ impl Pages {
     }
 
     /// Fetches a page. Tells whether there may be more.
-    async fn fetch(&mut self, is_first: bool, link: &mut Link, run: &Run<'_>) -> Option<(Outcome, bool)> {
+    async fn fetch(
+        &mut self,
+        is_first: bool,
+        link: &mut PooledConnection,
+        run: &Run<'_>,
+    ) -> Option<(Outcome, bool)> {
         let Self { first: Letter { sheet, terms }, next, reader, page_size, renews, key, pit, .. } = self;
         let (sheet, recall) = match next {
             Some(next) if !is_first => (next, None),
@@ -152,7 +157,7 @@ impl Pages {
 
     /// Frees what the engine keeps for pages that nobody will ask for, off the clock. If that fails, the engine frees it
     /// by itself when its time is over.
-    async fn close(&mut self, whole: &mut Outcome, link: &mut Link, run: &Run<'_>) {
+    async fn close(&mut self, whole: &mut Outcome, link: &mut PooledConnection, run: &Run<'_>) {
         let Some(close) = self.close.as_mut().filter(|_| !self.key.is_empty() && whole.status != 0) else {
             return;
         };

@@ -11,13 +11,13 @@ use super::captures::{Memory, Recalled};
 use super::template::{Template, Values};
 use super::{Destination, Run, pause};
 use crate::error::DriveError;
-use crate::operation::compression::{Payload, coding, pack};
+use crate::operation::compression::{coding, pack};
 use crate::operation::outcome::Outcome;
 use crate::response::check::{broken_assertion, is_good, judge};
 use crate::response::json_scan::{find, whole};
 use crate::response::outcome::ReplyOutcome;
-use crate::transport::http::Head;
-use crate::transport::pool::Link;
+use crate::transport::http::RequestHead;
+use crate::transport::pool::{PooledConnection, RequestBody};
 
 /// A request for one host.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub struct Letter {
 /// Head and body.
 #[derive(Debug)]
 pub struct Sheet {
-    head: Head,
+    head: RequestHead,
     /// The head with the marker of a remembered value in it.
-    blank: Option<Head>,
+    blank: Option<RequestHead>,
     body: Template,
     /// The body compressed, if it is sent so.
     packed: Option<Vec<u8>>,
@@ -84,14 +84,15 @@ impl Letter {
     }
 
     /// Sends a plain request.
-    pub fn send_plain<'a>(&'a mut self, link: &'a mut Link) -> impl Future<Output = Outcome> + 'a {
+    pub async fn send_plain(&mut self, link: &mut PooledConnection) -> Outcome {
         let Self { sheet, terms } = self;
         let judge = |status, reply: &[u8]| judge(&terms.request, status, reply);
-        link.call(&mut sheet.head, payload(&sheet.body, sheet.packed.as_deref()), terms.timeout, judge)
+        let body = request_body(&sheet.body, sheet.packed.as_deref());
+        Outcome::from(link.exchange(&mut sheet.head, body, terms.timeout, judge).await)
     }
 
     /// Sends the request, again and again if it polls.
-    pub async fn send(&mut self, link: &mut Link, run: &Run<'_>) -> Option<Outcome> {
+    pub async fn send(&mut self, link: &mut PooledConnection, run: &Run<'_>) -> Option<Outcome> {
         if let Some(recall) = &self.terms.request.placeholder
             && let Err(unfilled) = self.sheet.fill(Some(recall), &run.memory.borrow(), Values::default())
         {
@@ -117,7 +118,7 @@ impl Sheet {
         let host: &TargetHost = &to.target.hosts[to.host];
         let headers = to.target.headers.iter().chain(headers);
         let coding = coding(to.target, !body.is_empty(), headers.clone());
-        let head = Head::new(host, method, path, headers.chain(&coding))
+        let head = RequestHead::new(host, method, path, headers.chain(&coding))
             .map_err(|source| DriveError::Request { task: to.task.to_owned(), source })?;
         let mut packed = coding.map(|_| Vec::new());
         if let Some(packed) = &mut packed {
@@ -170,20 +171,20 @@ impl Sheet {
     }
 
     /// Sends it as it is; what the reply says does not matter.
-    pub async fn post(&mut self, link: &mut Link, timeout: Duration, run: &Run<'_>) -> Outcome {
+    pub async fn post(&mut self, link: &mut PooledConnection, timeout: Duration, run: &Run<'_>) -> Outcome {
         run.wire.begin();
         let answered = |_, _: &[u8]| ReplyOutcome::success(0, -1);
-        let outcome =
-            link.call(&mut self.head, payload(&self.body, self.packed.as_deref()), timeout, answered).await;
+        let body = request_body(&self.body, self.packed.as_deref());
+        let outcome = Outcome::from(link.exchange(&mut self.head, body, timeout, answered).await);
         run.wire.end(&outcome);
         outcome
     }
 }
 
 /// A body as it is sent.
-fn payload<'a>(body: &'a Template, packed: Option<&'a [u8]>) -> Payload<'a> {
+fn request_body<'a>(body: &'a Template, packed: Option<&'a [u8]>) -> RequestBody<'a> {
     let text = body.text();
-    Payload { bytes: packed.unwrap_or(text), content: text.len() }
+    RequestBody { bytes: packed.unwrap_or(text), uncompressed_len: text.len() }
 }
 
 impl Unfilled {
@@ -198,7 +199,7 @@ impl Unfilled {
 
 /// Sends a request, again and again if it polls. `look` sees replies that are good.
 pub async fn exchange(
-    link: &mut Link,
+    link: &mut PooledConnection,
     sheet: &mut Sheet,
     terms: &Terms,
     run: &Run<'_>,
@@ -216,9 +217,8 @@ pub async fn exchange(
             broken.unwrap_or(result)
         };
         run.wire.begin();
-        let outcome = link
-            .call(&mut sheet.head, payload(&sheet.body, sheet.packed.as_deref()), terms.timeout, judge)
-            .await;
+        let body = request_body(&sheet.body, sheet.packed.as_deref());
+        let outcome = Outcome::from(link.exchange(&mut sheet.head, body, terms.timeout, judge).await);
         run.wire.end(&outcome);
         let unmet = outcome.result.class == ErrorClass::Condition;
         let joined = match whole.take() {

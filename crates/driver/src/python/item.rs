@@ -7,12 +7,12 @@ use pacenote_record::ErrorClass;
 
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
-use crate::operation::compression::{Payload, coding, pack};
+use crate::operation::compression::{coding, pack};
 use crate::operation::outcome::Outcome;
 use crate::operation::{Destination, Prepared};
 use crate::response::check::judge_bulk;
-use crate::transport::http::Head;
-use crate::transport::pool::{Link, Links};
+use crate::transport::http::RequestHead;
+use crate::transport::pool::{ConnectionPool, PooledConnection, RequestBody};
 
 /// Everything that can be done off the clock is done: the thread that hands over pays for it, not the client.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub enum Item {
 /// A bulk request and its body.
 #[derive(Debug)]
 pub struct Post {
-    head: Head,
+    head: RequestHead,
     body: Vec<u8>,
     /// Length of the body before it was compressed.
     content: usize,
@@ -63,7 +63,7 @@ impl Item {
                     pack(&body, &mut packed).map_err(|error| refused(error.to_string()))?;
                     body = packed;
                 }
-                let head = Head::new(&to.target.hosts[to.host], "POST", &path, headers.chain(&coding))
+                let head = RequestHead::new(&to.target.hosts[to.host], "POST", &path, headers.chain(&coding))
                     .map_err(|source| DriveError::Request { task: to.task.to_owned(), source })?;
                 let timeout = Duration::from_millis(timeout_ms.unwrap_or(to.target.timeout_ms));
                 Ok(Self::Bulk(Box::new(Post { head, body, content, documents, timeout })))
@@ -72,13 +72,17 @@ impl Item {
     }
 
     /// Carries it out; `None` when the race or the step ended while it waited.
-    pub async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+    pub async fn execute(
+        &mut self,
+        links: &ConnectionPool,
+        cancellation: &Cancellation<'_>,
+    ) -> Option<Outcome> {
         match self {
             Self::Calls(calls) => calls.execute(links, cancellation).await,
             Self::Bulk(post) => {
-                let mut link = links.take();
+                let mut link = links.acquire();
                 let outcome = post.send(&mut link).await;
-                links.give_back(link);
+                links.release(link);
                 Some(outcome)
             }
         }
@@ -86,11 +90,12 @@ impl Item {
 }
 
 impl Post {
-    async fn send(&mut self, link: &mut Link) -> Outcome {
+    async fn send(&mut self, link: &mut PooledConnection) -> Outcome {
         let documents = self.documents;
         let judge = |status, reply: &[u8]| judge_bulk(status, reply, documents);
-        let body = Payload { bytes: &self.body, content: self.content };
-        let mut outcome = link.call(&mut self.head, body, self.timeout, judge).await;
+        let body = RequestBody { bytes: &self.body, uncompressed_len: self.content };
+        let exchange = link.exchange(&mut self.head, body, self.timeout, judge).await;
+        let mut outcome = Outcome::from(exchange);
         let result = &mut outcome.result;
         if !result.is_success() && result.class != ErrorClass::BulkItem {
             // Without a reply about each document none of them is known to be in the index.

@@ -41,9 +41,9 @@ use crate::operation::Destination;
 use crate::operation::compression::coding;
 use crate::race_state::{RaceState, StopLevel, lock};
 use crate::step::StepRun;
-use crate::transport::Routes;
-use crate::transport::http::Head;
-use crate::transport::pool::Links;
+use crate::transport::Endpoints;
+use crate::transport::http::RequestHead;
+use crate::transport::pool::ConnectionPool;
 
 pub use events::{After, LaneEvent};
 pub(crate) use handle::Hand;
@@ -69,7 +69,7 @@ const NOT_TAKEN: [&str; 6] =
 #[derive(Debug)]
 pub struct Lane {
     /// The plan as every cluster sees it, the one under test first: only the target differs.
-    clusters: Vec<(Arc<Plan>, Routes)>,
+    clusters: Vec<(Arc<Plan>, Endpoints)>,
     mailbox: Mailbox,
     seats: Vec<Arc<Seat>>,
     places: BTreeMap<(u32, u32), usize>,
@@ -109,7 +109,7 @@ pub struct LaneRequest {
 
 impl Lane {
     /// A lane for a plan; `None` when it needs no Python. What comes out of the channel is for [`wire::serve`].
-    pub(crate) fn new(plan: &Arc<Plan>, routes: &[Routes]) -> Result<Option<Hired>, DriveError> {
+    pub(crate) fn new(plan: &Arc<Plan>, routes: &[Endpoints]) -> Result<Option<Hired>, DriveError> {
         if !plan.tasks.iter().any(needs_python) {
             return Ok(None);
         }
@@ -244,8 +244,9 @@ impl Lane {
         let headers = target.headers.iter().chain(own);
         let body = request.body.unwrap_or_default();
         let coding = coding(target, !body.is_empty(), headers.clone());
-        let head = Head::new(&target.hosts[host], &request.method, &request.target, headers.chain(&coding))
-            .map_err(|error| DriveError::Lane(error.to_string()))?;
+        let head =
+            RequestHead::new(&target.hosts[host], &request.method, &request.target, headers.chain(&coding))
+                .map_err(|error| DriveError::Lane(error.to_string()))?;
         let timeout = request.timeout.unwrap_or(Duration::from_millis(target.timeout_ms)).min(LONGEST);
         let load = Load::Request { head, body, packs: coding.is_some(), timeout };
         self.send_off(owner, (cluster, host), load)
@@ -433,9 +434,9 @@ impl Lane {
     }
 
     /// Connections of an owner to its host of a cluster.
-    fn links(&self, owner: Option<(u32, u32)>, cluster: usize) -> Links {
+    fn links(&self, owner: Option<(u32, u32)>, cluster: usize) -> ConnectionPool {
         let row = owner.and_then(|place| self.seat(place).ok()).map_or(0, |seat| seat.row);
-        Links::of_client(&self.clusters[cluster].1, row as usize)
+        ConnectionPool::for_client(&self.clusters[cluster].1, row as usize)
     }
 
     fn timeout(&self) -> Duration {

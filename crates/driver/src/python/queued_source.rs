@@ -6,7 +6,7 @@ use crate::cancel::Cancellation;
 use crate::operation::outcome::Outcome;
 use crate::python::channel::{Drain, Seat};
 use crate::python::item::Item;
-use crate::transport::pool::Links;
+use crate::transport::pool::ConnectionPool;
 
 /// The worker's end of a client's queue.
 #[derive(Debug)]
@@ -47,7 +47,11 @@ impl SuppliedSource {
     }
 
     /// Carries the operation out; `None` when the race or the step ended while it waited.
-    pub async fn execute(&mut self, links: &Links, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+    pub async fn execute(
+        &mut self,
+        links: &ConnectionPool,
+        cancellation: &Cancellation<'_>,
+    ) -> Option<Outcome> {
         self.item.as_mut()?.execute(links, cancellation).await
     }
 }

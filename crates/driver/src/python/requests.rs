@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::cancel::Cancellation;
 use crate::health::cpu::{CpuMeter, PeakLoad};
-use crate::operation::compression::{Payload, pack_in_slices};
+use crate::operation::compression::pack_in_slices;
 use crate::operation::outcome::Outcome;
 use crate::python::Lane;
 use crate::python::channel::Seat;
@@ -22,8 +22,8 @@ use crate::python::events::LaneEvent;
 use crate::python::item::Item;
 use crate::race_state::RaceState;
 use crate::step::StepRun;
-use crate::transport::http::Head;
-use crate::transport::pool::Links;
+use crate::transport::http::RequestHead;
+use crate::transport::pool::{ConnectionPool, RequestBody};
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub enum Load {
     /// One request.
     Request {
         /// Its head.
-        head: Head,
+        head: RequestHead,
         /// Its body, empty for none.
         body: Vec<u8>,
         /// The body is compressed before it is sent.
@@ -81,7 +81,7 @@ struct Wire {
     lane: Arc<Lane>,
     race: Arc<RaceState>,
     waker: Arc<Notify>,
-    links: RefCell<BTreeMap<Purpose, Rc<Links>>>,
+    links: RefCell<BTreeMap<Purpose, Rc<ConnectionPool>>>,
 }
 
 /// Serves until told to quit. Tells when the thread was busiest.
@@ -146,7 +146,12 @@ impl Wire {
         self.lane.post(event);
     }
 
-    async fn operation(&self, links: &Links, ticket: u64, mut item: Item) -> (Option<Outcome>, LaneEvent) {
+    async fn operation(
+        &self,
+        links: &ConnectionPool,
+        ticket: u64,
+        mut item: Item,
+    ) -> (Option<Outcome>, LaneEvent) {
         let outcome = match self.lane.step() {
             Some(step) => {
                 let cancellation = Cancellation { step: &step, race: &self.race, waker: &self.waker };
@@ -158,7 +163,7 @@ impl Wire {
         (outcome, LaneEvent::Outcome { ticket, json })
     }
 
-    fn links(&self, purpose: Purpose) -> Rc<Links> {
+    fn links(&self, purpose: Purpose) -> Rc<ConnectionPool> {
         let mut links = self.links.borrow_mut();
         let made = links.entry(purpose).or_insert_with(|| Rc::new(self.lane.links(purpose.0, purpose.1)));
         Rc::clone(made)
@@ -171,7 +176,11 @@ struct Body {
     packs: bool,
 }
 
-async fn request(links: &Links, ticket: u64, parts: (Head, Body, Duration)) -> (Option<Outcome>, LaneEvent) {
+async fn request(
+    links: &ConnectionPool,
+    ticket: u64,
+    parts: (RequestHead, Body, Duration),
+) -> (Option<Outcome>, LaneEvent) {
     let (mut head, Body { content, packs }, timeout) = parts;
     let mut packed = Vec::new();
     if packs && let Err(error) = pack_in_slices(&content, &mut packed).await {
@@ -179,21 +188,21 @@ async fn request(links: &Links, ticket: u64, parts: (Head, Body, Duration)) -> (
         return (None, LaneEvent::Failed { ticket, kind, reason: error.to_string() });
     }
     let bytes = if packs { &packed } else { &content };
-    let body = Payload { bytes, content: content.len() };
+    let body = RequestBody { bytes, uncompressed_len: content.len() };
     let mut reply = None;
     let judge = |status, body: &[u8]| {
         reply = Some((status, body.to_vec()));
         crate::response::outcome::ReplyOutcome::success(0, -1)
     };
-    let mut link = links.take();
-    let outcome = link.call(&mut head, body, timeout, judge).await;
+    let mut link = links.acquire();
+    let outcome = Outcome::from(link.exchange(&mut head, body, timeout, judge).await);
     let event = if let Some((status, body)) = reply {
         LaneEvent::Reply { ticket, status, headers: link.headers(), body }
     } else {
         let reason = outcome.result.failures.first().map_or_else(String::new, |one| one.reason.clone());
         LaneEvent::Failed { ticket, kind: outcome.result.class.name(), reason }
     };
-    links.give_back(link);
+    links.release(link);
     (Some(outcome), event)
 }
 

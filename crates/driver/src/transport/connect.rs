@@ -1,4 +1,4 @@
-//! The way to a host: addresses, proxy, TLS. Prepared once per race, gone by every connection.
+//! Connecting to a host: over its addresses, through a proxy, with TLS. Endpoints are prepared once per race.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,80 +11,83 @@ use pacenote_plan::{Scheme, Target, TargetHost};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::stream::{Socket, Stream};
-use super::tls::{Layer, SystemRoots, Trust, TrustError, tls_error};
+use super::stream::{CountingStream, MaybeTlsStream};
+use super::tls::{SystemRoots, TlsConnector, TlsSettings, TlsSettingsError, tls_error};
 use crate::transport::http::authority;
 
-/// How long a host is given to refuse the client's certificate where nothing else tells that it has accepted it.
-const LONGEST_VERDICT: Duration = Duration::from_millis(100);
-/// Longer answers of a proxy are refused.
-const LONGEST_ANSWER: usize = 16 * 1024;
+/// How long a connection waits for a host to reject the client certificate after a handshake of TLS 1.3.
+const CLIENT_AUTH_WAIT: Duration = Duration::from_millis(100);
+/// Longest response of a proxy to CONNECT, in bytes.
+const MAX_PROXY_RESPONSE: usize = 16 * 1024;
 
-/// Why there is no connection.
+/// Why a connection cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum DialError {
-    /// The system could not connect, or a name could not be looked up.
+pub enum ConnectError {
+    /// No address accepts the connection in time.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The peer and the driver do not come to trust each other.
+    /// The TLS handshake failed.
     #[error("TLS: {0}")]
     Tls(String),
-    /// The proxy cannot be reached or leads nowhere.
+    /// The proxy cannot be reached, or does not open a tunnel.
     #[error("proxy {proxy}: {reason}")]
     Proxy {
-        /// Host and port of the proxy.
+        /// TargetHost and port of the proxy.
         proxy: String,
-        /// What it, or the system, said.
+        /// The error of the system, or the response of the proxy.
         reason: String,
     },
 }
 
-/// Why a way cannot be prepared.
+/// Why an endpoint cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RouteError {
-    /// A name could not be looked up.
-    #[error("cannot look up {host}: {source}")]
-    LookUp {
-        /// Host and port.
+pub enum EndpointError {
+    /// A host name cannot be resolved.
+    #[error("cannot resolve {host}: {source}")]
+    Resolve {
+        /// TargetHost and port.
         host: String,
-        /// What the system said.
+        /// The error of the resolver.
         source: io::Error,
     },
-    /// TLS cannot be spoken.
+    /// TLS cannot be configured.
     #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// What a proxy would be told breaks out of its line. It is not shown, it may be secret.
-    #[error("proxy {0}: the host or the authorization for it has a blank too many or a control character")]
+    Tls(#[from] TlsSettingsError),
+    /// The request that opens a tunnel would not stay in its lines. It is not shown because it may be secret.
+    #[error("proxy {0}: the host or the authorization has a space or a control character")]
     Proxy(String),
 }
 
-/// The ways to the hosts of a cluster, in their order.
-pub type Routes = Arc<[Arc<Route>]>;
+/// The endpoints of a cluster, in the order of its hosts.
+pub type Endpoints = Arc<[Arc<Endpoint>]>;
 
-/// The way to one host.
+/// Everything that is needed to connect to one host.
 #[derive(Debug)]
-pub struct Route {
-    /// Host and port, for messages.
-    name: String,
-    /// Of the host, or of the proxy before it. Looked up once, before the race: a look-up per connection would block
-    /// threads that nobody accounts for.
+pub struct Endpoint {
+    /// TargetHost and port.
+    authority: String,
+    /// Addresses of the host, or of its proxy. Resolved once, before the race: resolving for each connection would block
+    /// threads whose time no task accounts for.
     addresses: Vec<SocketAddr>,
-    proxy: Option<Through>,
+    proxy: Option<Proxy>,
     /// TLS with the host.
-    tls: Option<Layer>,
+    tls: Option<TlsConnector>,
 }
 
-/// A proxy on the way.
+/// The proxy in front of a host.
 #[derive(Debug)]
-struct Through {
-    name: String,
-    tls: Option<Layer>,
-    /// What opens a tunnel to the host; secret.
-    request: Secret,
+struct Proxy {
+    /// TargetHost and port.
+    authority: String,
+    /// TLS with the proxy.
+    tls: Option<TlsConnector>,
+    /// The CONNECT request that opens a tunnel to the host.
+    connect_request: Secret,
 }
 
+/// Bytes that are not shown.
 struct Secret(Vec<u8>);
 
 impl std::fmt::Debug for Secret {
@@ -93,177 +96,196 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-impl Route {
-    /// The ways to all hosts of a cluster. Look-ups and files block.
+/// TLS settings for the hosts of a cluster and for their proxies; `None` where no host or proxy uses TLS.
+#[derive(Debug)]
+struct ClusterTls {
+    hosts: Option<TlsSettings>,
+    proxies: Option<TlsSettings>,
+}
+
+impl Endpoint {
+    /// Prepares the endpoints of all hosts of a cluster. Resolving names and reading files blocks the thread.
     ///
     /// # Errors
     ///
-    /// When a name cannot be looked up or TLS cannot be set up.
-    pub fn to_all(target: &Target, system: &mut SystemRoots) -> Result<Routes, RouteError> {
-        let (tls, hosts) = (&target.tls, &target.hosts);
-        let secure = hosts.iter().any(|host| host.scheme == Scheme::Https);
-        let secure = secure.then(|| Trust::of_hosts(tls, system)).transpose()?;
+    /// [`EndpointError`] when a name cannot be resolved or TLS cannot be configured.
+    pub fn for_cluster(target: &Target, system: &mut SystemRoots) -> Result<Endpoints, EndpointError> {
+        let hosts = &target.hosts;
+        let is_secure = hosts.iter().any(|host| host.scheme == Scheme::Https);
         let mut proxies = hosts.iter().filter_map(|host| host.proxy.as_ref());
-        let between = proxies.any(|proxy| proxy.scheme == Scheme::Https);
-        let between = between.then(|| Trust::of_proxies(tls, system)).transpose()?;
-        hosts.iter().map(|host| Self::to(host, secure.as_ref(), between.as_ref()).map(Arc::new)).collect()
+        let proxy_is_secure = proxies.any(|proxy| proxy.scheme == Scheme::Https);
+        let tls = ClusterTls {
+            hosts: is_secure.then(|| TlsSettings::for_hosts(&target.tls, system)).transpose()?,
+            proxies: proxy_is_secure.then(|| TlsSettings::for_proxies(&target.tls, system)).transpose()?,
+        };
+        hosts.iter().map(|host| Self::for_host(host, &tls).map(Arc::new)).collect()
     }
 
-    fn to(host: &TargetHost, secure: Option<&Trust>, between: Option<&Trust>) -> Result<Self, RouteError> {
-        let name = authority(&host.host, host.port);
-        let secure = secure.filter(|_| host.scheme == Scheme::Https);
-        let tls = secure.map(|trust| trust.with(&host.host)).transpose()?;
-        let Some(proxy) = &host.proxy else {
-            return Ok(Self { addresses: look_up(&host.host, host.port)?, name, proxy: None, tls });
+    fn for_host(host: &TargetHost, cluster_tls: &ClusterTls) -> Result<Self, EndpointError> {
+        let authority_of_host = authority(&host.host, host.port);
+        let settings = cluster_tls.hosts.as_ref().filter(|_| host.scheme == Scheme::Https);
+        let tls = settings.map(|settings| settings.connector(&host.host)).transpose()?;
+        let proxy = match &host.proxy {
+            Some(proxy) => Some(Proxy::new(proxy, &authority_of_host, cluster_tls.proxies.as_ref())?),
+            None => None,
         };
-        let mut request = format!("CONNECT {name} HTTP/1.1\r\nhost: {name}\r\nuser-agent: pacenote\r\n");
-        if let Some(authorization) = &proxy.authorization {
-            request.extend(["proxy-authorization: ", authorization, "\r\n"]);
-        }
-        request.push_str("\r\n");
-        let secret = proxy.authorization.as_deref().unwrap_or_default();
-        if name.contains(char::is_whitespace)
-            || [&name, secret].iter().any(|text| text.contains(char::is_control))
-        {
-            return Err(RouteError::Proxy(authority(&proxy.host, proxy.port)));
-        }
-        let between = between.filter(|_| proxy.scheme == Scheme::Https);
-        let through = Through {
-            name: authority(&proxy.host, proxy.port),
-            tls: between.map(|trust| trust.with(&proxy.host)).transpose()?,
-            request: Secret(request.into_bytes()),
+        let addresses = match &host.proxy {
+            Some(proxy) => resolve(&proxy.host, proxy.port)?,
+            None => resolve(&host.host, host.port)?,
         };
-        Ok(Self { addresses: look_up(&proxy.host, proxy.port)?, name, proxy: Some(through), tls })
+        Ok(Self { authority: authority_of_host, addresses, proxy, tls })
     }
 
-    /// The way to an address without anything in between.
+    /// An endpoint at known addresses, without proxy and TLS.
     #[must_use]
     pub fn plain(addresses: Vec<SocketAddr>) -> Self {
-        let name = addresses.first().map_or_else(String::new, SocketAddr::to_string);
-        Self { name, addresses, proxy: None, tls: None }
+        let authority = addresses.first().map_or_else(String::new, SocketAddr::to_string);
+        Self { authority, addresses, proxy: None, tls: None }
     }
 
-    /// Host and port, for messages.
+    /// TargetHost and port.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn authority(&self) -> &str {
+        &self.authority
     }
 
-    /// Opens a connection until `deadline`, for the `client`th client of the host: of several addresses it takes the
-    /// one at its number modulo their count, so that clients spread over them, and where that one does not answer the
-    /// next.
+    /// Opens a connection until `deadline`. `client` is the number of the client among those of the host: clients start
+    /// with different addresses of a host that has several, and try the others in turn.
     ///
     /// # Errors
     ///
-    /// [`DialError`].
-    pub async fn dial(&self, client: usize, deadline: Instant) -> Result<Stream, DialError> {
-        let proxy = self.proxy.as_ref();
-        let connected = self.connect(client, deadline).await;
-        let socket = connected.map_err(|error| match proxy {
-            None => DialError::Io(error),
-            Some(through) => through.failed(&error.to_string()),
+    /// [`ConnectError`].
+    pub async fn connect(&self, client: usize, deadline: Instant) -> Result<MaybeTlsStream, ConnectError> {
+        let connected = self.connect_tcp(client, deadline).await;
+        let socket = connected.map_err(|error| match &self.proxy {
+            None => ConnectError::Io(error),
+            Some(proxy) => proxy.error(&error.to_string()),
         })?;
-        let before = proxy.and_then(|through| Some((through, through.tls.as_ref()?)));
-        let mut stream = match (before, &self.tls) {
-            (None, None) => return Ok(Stream::Plain(socket)),
-            (Some((through, before)), None) => {
-                let shaken = shake(before, socket, deadline).await;
-                Stream::Tls(Box::new(shaken.map_err(|error| through.distrusted(error))?))
+        let secure_proxy = self.proxy.as_ref().and_then(|proxy| Some((proxy, proxy.tls.as_ref()?)));
+        let mut stream = match (secure_proxy, &self.tls) {
+            (None, None) => return Ok(MaybeTlsStream::Plain(socket)),
+            (Some((proxy, proxy_tls)), None) => {
+                let stream = handshake(proxy_tls, socket, deadline).await;
+                MaybeTlsStream::Tls(Box::new(stream.map_err(|error| proxy.tls_error(error))?))
             }
             (None, Some(tls)) => {
-                let socket = self.tunnel(socket, deadline).await?;
-                Stream::Tls(Box::new(shake(tls, socket, deadline).await?))
+                let socket = self.open_tunnel(socket, deadline).await?;
+                MaybeTlsStream::Tls(Box::new(handshake(tls, socket, deadline).await?))
             }
-            (Some((through, before)), Some(tls)) => {
-                let shaken = shake(before, socket, deadline).await;
-                let outer = shaken.map_err(|error| through.distrusted(error))?;
-                let outer = self.tunnel(outer, deadline).await?;
-                Stream::Nested(Box::new(shake(tls, outer, deadline).await?))
+            (Some((proxy, proxy_tls)), Some(tls)) => {
+                let outer = handshake(proxy_tls, socket, deadline).await;
+                let outer = outer.map_err(|error| proxy.tls_error(error))?;
+                let outer = self.open_tunnel(outer, deadline).await?;
+                MaybeTlsStream::TlsInTls(Box::new(handshake(tls, outer, deadline).await?))
             }
         };
-        if self.awaits_verdict(&stream) {
-            hear_verdict(&mut stream).await?;
+        if self.awaits_client_auth(&stream) {
+            await_client_auth(&mut stream).await?;
         }
         Ok(stream)
     }
 
-    async fn connect(&self, client: usize, deadline: Instant) -> io::Result<Socket> {
-        let mut refused = None;
-        let (after, first) = self.addresses.split_at(client % self.addresses.len().max(1));
-        for (address, left) in first.iter().chain(after).zip((1..=self.addresses.len()).rev()) {
-            // One that says nothing at all leaves the others their share of the time.
+    async fn connect_tcp(&self, client: usize, deadline: Instant) -> io::Result<CountingStream> {
+        let mut first_error = None;
+        let (last, first) = self.addresses.split_at(client % self.addresses.len().max(1));
+        for (address, left) in first.iter().chain(last).zip((1..=self.addresses.len()).rev()) {
+            // An address that does not respond must leave the others their share of the time.
             let share = deadline.saturating_duration_since(Instant::now()).div_f64(left as f64);
-            match within(Instant::now() + share, TcpStream::connect(address)).await {
-                Ok(tcp) => return Socket::new(tcp),
-                Err(error) => drop(refused.get_or_insert(error)),
+            match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
+                Ok(tcp) => return CountingStream::new(tcp),
+                Err(error) => drop(first_error.get_or_insert(error)),
             }
         }
-        Err(refused.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable)))
+        Err(first_error.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable)))
     }
 
-    /// Has the proxy, if there is one, open a tunnel to the host.
-    async fn tunnel<S>(&self, mut stream: S, deadline: Instant) -> Result<S, DialError>
+    /// Opens a tunnel to the host if there is a proxy.
+    async fn open_tunnel<S>(&self, mut stream: S, deadline: Instant) -> Result<S, ConnectError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        if let Some(through) = &self.proxy {
-            let answer = within(deadline, ask(&mut stream, &through.request.0)).await;
-            let status = answer.map_err(|error| through.failed(&error.to_string()))?;
+        if let Some(proxy) = &self.proxy {
+            let response = timeout_at(deadline, send_connect(&mut stream, &proxy.connect_request.0)).await;
+            let status = response.map_err(|error| proxy.error(&error.to_string()))?;
             if !(200..300).contains(&status) {
-                return Err(through.failed(&format!("answers CONNECT {} with status {status}", self.name)));
+                return Err(proxy.error(&format!("answers CONNECT {} with status {status}", self.authority)));
             }
         }
         Ok(stream)
     }
 
-    fn awaits_verdict(&self, stream: &Stream) -> bool {
+    fn awaits_client_auth(&self, stream: &MaybeTlsStream) -> bool {
         match (stream, &self.tls) {
-            (Stream::Tls(stream), Some(tls)) => tls.awaits_verdict(stream),
-            (Stream::Nested(stream), Some(tls)) => tls.awaits_verdict(stream),
+            (MaybeTlsStream::Tls(stream), Some(tls)) => tls.awaits_client_auth(stream),
+            (MaybeTlsStream::TlsInTls(stream), Some(tls)) => tls.awaits_client_auth(stream),
             _ => false,
         }
     }
 }
 
-impl Through {
-    fn failed(&self, reason: &str) -> DialError {
-        DialError::Proxy { proxy: self.name.clone(), reason: reason.to_owned() }
+impl Proxy {
+    fn new(
+        proxy: &pacenote_plan::TargetProxy,
+        host: &str,
+        settings: Option<&TlsSettings>,
+    ) -> Result<Self, EndpointError> {
+        let own_authority = authority(&proxy.host, proxy.port);
+        let mut request = format!("CONNECT {host} HTTP/1.1\r\nhost: {host}\r\nuser-agent: pacenote\r\n");
+        if let Some(authorization) = &proxy.authorization {
+            request.extend(["proxy-authorization: ", authorization, "\r\n"]);
+        }
+        request.push_str("\r\n");
+        let authorization = proxy.authorization.as_deref().unwrap_or_default();
+        if host.contains(char::is_whitespace)
+            || [host, authorization].iter().any(|text| text.contains(char::is_control))
+        {
+            return Err(EndpointError::Proxy(own_authority));
+        }
+        let settings = settings.filter(|_| proxy.scheme == Scheme::Https);
+        let tls = settings.map(|settings| settings.connector(&proxy.host)).transpose()?;
+        Ok(Self { authority: own_authority, tls, connect_request: Secret(request.into_bytes()) })
     }
 
-    /// It was the proxy, not the host, that there is no trust in.
-    fn distrusted(&self, error: DialError) -> DialError {
+    fn error(&self, reason: &str) -> ConnectError {
+        ConnectError::Proxy { proxy: self.authority.clone(), reason: reason.to_owned() }
+    }
+
+    /// Adds to a TLS error that it is one of the proxy, not of the host.
+    fn tls_error(&self, error: ConnectError) -> ConnectError {
         match error {
-            DialError::Tls(reason) => DialError::Tls(format!("proxy {}: {reason}", self.name)),
+            ConnectError::Tls(reason) => ConnectError::Tls(format!("proxy {}: {reason}", self.authority)),
             other => other,
         }
     }
 }
 
-fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, RouteError> {
-    let found = (host, port).to_socket_addrs();
-    found.map(Iterator::collect).map_err(|source| RouteError::LookUp { host: authority(host, port), source })
+fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, EndpointError> {
+    let addresses = (host, port).to_socket_addrs();
+    addresses
+        .map(Iterator::collect)
+        .map_err(|source| EndpointError::Resolve { host: authority(host, port), source })
 }
 
-async fn within<T>(deadline: Instant, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let done = tokio::time::timeout_at(deadline.into(), work).await;
-    done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+async fn timeout_at<T>(deadline: Instant, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let result = tokio::time::timeout_at(deadline.into(), work).await;
+    result.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn shake<S>(
-    layer: &Layer,
+async fn handshake<S>(
+    tls: &TlsConnector,
     stream: S,
     deadline: Instant,
-) -> Result<tokio_rustls::client::TlsStream<S>, DialError>
+) -> Result<tokio_rustls::client::TlsStream<S>, ConnectError>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    within(deadline, layer.shake(stream)).await.map_err(|error| refused(&error))
+    timeout_at(deadline, tls.handshake(stream)).await.map_err(|error| handshake_error(&error))
 }
 
-/// Whatever ends a handshake, the peer's silence included, is why there is no trust.
-fn refused(error: &io::Error) -> DialError {
-    DialError::Tls(match tls_error(error) {
-        Some(said) => said.to_string(),
+/// Every end of a handshake but success is a TLS error, also a time-out and a closed connection.
+fn handshake_error(error: &io::Error) -> ConnectError {
+    ConnectError::Tls(match tls_error(error) {
+        Some(alert) => alert.to_string(),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             "the connection was closed during the handshake".into()
         }
@@ -271,25 +293,25 @@ fn refused(error: &io::Error) -> DialError {
     })
 }
 
-/// Sends a request that opens a tunnel; the status of the answer.
-async fn ask<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request: &[u8]) -> io::Result<u16> {
-    let malformed = || io::Error::other("its answer to CONNECT is not HTTP/1.1");
+/// Sends a CONNECT request; returns the status of the response.
+async fn send_connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request: &[u8]) -> io::Result<u16> {
+    let malformed = || io::Error::other("its response to CONNECT is not HTTP/1.1");
     stream.write_all(request).await?;
     stream.flush().await?;
-    let mut answer = Vec::new();
-    while answer.len() < LONGEST_ANSWER {
-        if stream.read_buf(&mut answer).await? == 0 {
+    let mut received = Vec::new();
+    while received.len() < MAX_PROXY_RESPONSE {
+        if stream.read_buf(&mut received).await? == 0 {
             return Err(io::Error::other("it closed the connection instead of opening a tunnel"));
         }
         let mut headers = [httparse::EMPTY_HEADER; 64];
-        let mut reply = httparse::Response::new(&mut headers);
-        match reply.parse(&answer) {
+        let mut response = httparse::Response::new(&mut headers);
+        match response.parse(&received) {
             Ok(httparse::Status::Partial) => {}
             Ok(httparse::Status::Complete(length)) => {
-                let status = reply.code.unwrap_or_default();
-                // The host says nothing before the driver does: what follows a tunnel's opening is not from it.
-                let garbage = answer.len() > length && status < 300;
-                return if garbage { Err(malformed()) } else { Ok(status) };
+                let status = response.code.unwrap_or_default();
+                // The host sends nothing before the driver does: data after the head does not come from it.
+                let has_trailing_data = received.len() > length && status < 300;
+                return if has_trailing_data { Err(malformed()) } else { Ok(status) };
             }
             Err(_) => return Err(malformed()),
         }
@@ -297,18 +319,21 @@ async fn ask<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request: &[u8]) 
     Err(malformed())
 }
 
-/// Waits until the host has said something after the handshake: tickets for further sessions if it accepts the
-/// client's certificate, an alert if it does not. Without this an alert might be lost: a host that closes the
-/// connection while a request is on its way to it resets it.
-async fn hear_verdict(stream: &mut Stream) -> Result<(), DialError> {
-    let before = stream.crossed().inward;
-    let heard = poll_fn(|context| match stream.poll_byte(context) {
-        Poll::Pending if stream.crossed().inward == before => Poll::Pending,
+/// Waits until the host has sent something after the handshake: session tickets if it accepts the client certificate, an
+/// alert if it does not. Without this the alert may be lost: a host that closes the connection while a request arrives
+/// resets it.
+async fn await_client_auth(stream: &mut MaybeTlsStream) -> Result<(), ConnectError> {
+    let before = stream.byte_counts().received;
+    let answered = poll_fn(|context| match stream.poll_read_byte(context) {
+        Poll::Pending if stream.byte_counts().received == before => Poll::Pending,
         Poll::Pending => Poll::Ready(Ok(())),
-        Poll::Ready(Ok(1..)) => Poll::Ready(Err(io::Error::other("the host spoke before it was asked"))),
+        Poll::Ready(Ok(1..)) => Poll::Ready(Err(io::Error::other("the host sent data before any request"))),
         Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
         Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
     });
-    let silent = Ok(());
-    tokio::time::timeout(LONGEST_VERDICT, heard).await.unwrap_or(silent).map_err(|error| refused(&error))
+    let no_answer = Ok(());
+    tokio::time::timeout(CLIENT_AUTH_WAIT, answered)
+        .await
+        .unwrap_or(no_answer)
+        .map_err(|error| handshake_error(&error))
 }

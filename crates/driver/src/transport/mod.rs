@@ -1,8 +1,9 @@
-//! Bytes to and from hosts: connecting, TLS, HTTP/1.1, and the connections that a client keeps.
+//! Bytes to and from hosts: connecting, TLS, HTTP/1.1, and the connections that a client keeps open.
 //!
-//! [`connect`] leads to a host: over its addresses, through a proxy, within TLS. [`http`] writes one request and reads
-//! one reply on a connection; [`pool`] keeps the connections of a client and opens them again. Nothing here knows
-//! tasks, schedules or Python, or decides whether a reply is a success: that is `response`.
+//! [`connect`] opens a connection: over the addresses of a host, through a proxy, with TLS. [`http`] sends one request and
+//! receives one response on it. [`pool`] keeps the connections of a client and opens them again when they were closed.
+//! Called by `operation` (requests), `worker` and `python` (connecting before a step). Knows neither tasks, schedules nor
+//! Python, and does not decide whether a response is a success: that is `response`.
 
 mod connect;
 pub mod http;
@@ -12,6 +13,7 @@ mod timeout;
 mod tls;
 pub(crate) mod traffic;
 
-pub use connect::{DialError, Route, RouteError, Routes};
-pub use stream::Crossed;
-pub use tls::{SystemRoots, TrustError, tls_error};
+pub use connect::{ConnectError, Endpoint, EndpointError, Endpoints};
+pub use stream::MaybeTlsStream;
+pub use tls::{SystemRoots, TlsSettingsError, tls_error};
+pub use traffic::ByteCounts;

@@ -1,221 +1,229 @@
-//! A client's connections, and one request on one of them.
+//! The connections of one client, and one request on one of them.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pacenote_record::ErrorClass;
+use crate::transport::connect::{ConnectError, Endpoint, Endpoints};
+use crate::transport::http::{Connection, ExchangeError, RequestHead, Response};
+use crate::transport::timeout::RequestTimer;
+use crate::transport::traffic::{ByteCounts, Traffic};
 
-use crate::operation::compression::Payload;
-use crate::operation::outcome::Outcome;
-use crate::response::outcome::ReplyOutcome;
-use crate::transport::connect::{DialError, Route, Routes};
-use crate::transport::http::{Connection, ExchangeError, Head, Reply};
-use crate::transport::stream::Crossed;
-use crate::transport::timeout::Timeout;
-use crate::transport::tls::tls_error;
-use crate::transport::traffic::Traffic;
-
-/// The connections of one client to its host. It needs one; only operations with several requests under way at a
-/// time open more, which are kept for later ones.
+/// The connections of one client to its host. Most clients need one; operations that have several requests under way
+/// open more, which are kept.
 #[derive(Debug)]
-pub struct Links {
-    route: Arc<Route>,
-    /// Which of the host's clients it is.
+pub struct ConnectionPool {
+    endpoint: Arc<Endpoint>,
+    /// Number of the client among those of the host.
     client: usize,
-    /// Those that nobody uses, the one used last at the end.
-    idle: RefCell<Vec<Link>>,
-    /// Whether the connection was opened again since it was used last.
-    reopened: Cell<bool>,
+    /// Connections that are not in use; the one used last is at the end.
+    idle: RefCell<Vec<PooledConnection>>,
+    /// Whether a connection was opened again since one was used last.
+    reconnected: Cell<bool>,
 }
 
-impl Links {
-    /// The connections of a client of a cluster: clients are spread over its hosts one by one, those of a host over its
-    /// addresses likewise. Not connected yet.
-    pub fn of_client(routes: &Routes, client: usize) -> Self {
-        let (host, client) = (client % routes.len(), client / routes.len());
+impl ConnectionPool {
+    /// The pool of a client of a cluster, without a connection. Clients are assigned to hosts round-robin, and those of a
+    /// host to its addresses.
+    pub fn for_client(endpoints: &Endpoints, client: usize) -> Self {
+        let (host, client) = (client % endpoints.len(), client / endpoints.len());
         Self {
-            route: Arc::clone(&routes[host]),
+            endpoint: Arc::clone(&endpoints[host]),
             client,
             idle: RefCell::default(),
-            reopened: Cell::new(false),
+            reconnected: Cell::new(false),
         }
     }
 
-    /// Host and port, for messages.
-    pub fn host_name(&self) -> &str {
-        self.route.name()
+    /// Host and port.
+    pub fn authority(&self) -> &str {
+        self.endpoint.authority()
     }
 
-    /// Makes sure that a request can be sent, until `deadline`.
-    pub async fn connect(&self, deadline: Instant) -> Result<(), DialError> {
-        let mut link = self.take();
-        let connected = link.connect(deadline).await;
-        self.give_back(link);
+    /// Opens a connection until `deadline`, unless an idle one can be used.
+    pub async fn connect(&self, deadline: Instant) -> Result<(), ConnectError> {
+        let mut connection = self.acquire();
+        let connected = connection.connect(deadline).await;
+        self.release(connection);
         connected.map(drop)
     }
 
-    /// Whether nobody uses the connection, and it is gone: cut by the other side, or broken by the last request. Once
-    /// between two requests; the next may be far away, and a server that closes what is idle would be kept busy.
-    pub fn is_cut_off(&self) -> bool {
-        !self.reopened.get() && self.idle.borrow_mut().last_mut().is_some_and(Link::is_cut_off)
+    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `true` at most once
+    /// between two requests: when the next one is far away, a server that closes idle connections would otherwise be
+    /// connected to again and again.
+    pub fn needs_reconnect(&self) -> bool {
+        !self.reconnected.get() && self.idle.borrow_mut().last_mut().is_some_and(PooledConnection::is_closed)
     }
 
-    /// Opens a connection that [`Links::is_cut_off`], off every clock.
-    pub async fn reopen(&self, deadline: Instant) -> Result<(), DialError> {
-        let mut link = self.take();
-        let reopened = link.connect(deadline).await;
-        link.owed += reopened.as_ref().copied().unwrap_or(0);
-        self.give_back(link);
-        self.reopened.set(true);
-        reopened.map(drop)
+    /// Opens the idle connection again, outside of any measured time. The next request counts the reconnect.
+    pub async fn reconnect(&self, deadline: Instant) -> Result<(), ConnectError> {
+        let mut connection = self.acquire();
+        let reconnected = connection.connect(deadline).await;
+        connection.uncounted_reconnects += reconnected.as_ref().copied().unwrap_or(0);
+        self.release(connection);
+        self.reconnected.set(true);
+        reconnected.map(drop)
     }
 
-    /// A connection for one request after another, to be given back; one that is dropped instead is closed.
-    pub fn take(&self) -> Link {
-        self.reopened.set(false);
+    /// Takes the connection used last, or a new one that is not connected yet. A connection that is dropped instead of
+    /// released is closed.
+    pub fn acquire(&self) -> PooledConnection {
+        self.reconnected.set(false);
         let idle = self.idle.borrow_mut().pop();
-        idle.unwrap_or_else(|| Link::new(Arc::clone(&self.route), self.client))
+        idle.unwrap_or_else(|| PooledConnection::new(Arc::clone(&self.endpoint), self.client))
     }
 
-    /// Keeps a connection for later.
-    pub fn give_back(&self, link: Link) {
-        self.idle.borrow_mut().push(link);
+    /// Returns a connection to the pool.
+    pub fn release(&self, connection: PooledConnection) {
+        self.idle.borrow_mut().push(connection);
     }
 
-    /// The body of the last reply, until the next request; `None` when the last request had none.
+    /// The body of the last response, until the next request; `None` if the last request had no response.
     pub fn last_body(&self) -> Option<Vec<u8>> {
-        self.idle.borrow().last().and_then(|link| link.body().map(<[u8]>::to_vec))
+        self.idle.borrow().last().and_then(|connection| connection.body().map(<[u8]>::to_vec))
     }
 }
 
-/// One connection.
-#[derive(Debug)]
-pub struct Link {
-    route: Arc<Route>,
-    client: usize,
-    /// It was open before.
-    opened: bool,
-    /// How often it was opened again for the next request, before that.
-    owed: u32,
-    connection: Option<Connection>,
-    timeout: Timeout,
-    /// The last reply, if its request had one.
-    reply: Option<Reply>,
+/// The body of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestBody<'a> {
+    /// The bytes to send, which may be compressed.
+    pub bytes: &'a [u8],
+    /// Length of the body before compression, in bytes.
+    pub uncompressed_len: usize,
 }
 
-impl Link {
-    fn new(route: Arc<Route>, client: usize) -> Self {
+/// One request and its response.
+#[derive(Debug)]
+pub struct Exchange<T> {
+    /// When sending began: after connecting, before the first byte.
+    pub sent: Instant,
+    /// When the last byte of the response had arrived, or the exchange failed.
+    pub done: Instant,
+    /// What was sent and received.
+    pub traffic: Traffic,
+    /// HTTP status of the response; 0 if there is none.
+    pub status: u16,
+    /// What the caller read from the response.
+    pub result: Result<T, RequestError>,
+}
+
+/// Why a request has no response.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The connection failed, or the response is not valid.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+}
+
+/// One connection of a pool, which is opened again when it was closed.
+#[derive(Debug)]
+pub struct PooledConnection {
+    endpoint: Arc<Endpoint>,
+    client: usize,
+    /// The connection has been open before.
+    was_open: bool,
+    /// Reconnects that the next request has to count.
+    uncounted_reconnects: u32,
+    connection: Option<Connection>,
+    timer: RequestTimer,
+    /// The response to the last request, if there was one.
+    response: Option<Response>,
+}
+
+impl PooledConnection {
+    fn new(endpoint: Arc<Endpoint>, client: usize) -> Self {
         Self {
-            route,
+            endpoint,
             client,
-            opened: false,
-            owed: 0,
+            was_open: false,
+            uncounted_reconnects: 0,
             connection: None,
-            timeout: Timeout::default(),
-            reply: None,
+            timer: RequestTimer::default(),
+            response: None,
         }
     }
 
-    /// The headers of the last reply.
+    /// The headers of the last response.
     pub fn headers(&self) -> Vec<(String, String)> {
         self.connection.as_ref().map(Connection::headers).unwrap_or_default()
     }
 
-    fn is_cut_off(&mut self) -> bool {
-        self.connection.as_mut().is_none_or(Connection::was_cut)
+    fn is_closed(&mut self) -> bool {
+        self.connection.as_mut().is_none_or(Connection::was_closed_by_server)
     }
 
     fn body(&self) -> Option<&[u8]> {
         let connection = self.connection.as_ref()?;
-        self.reply.as_ref().map(|reply| connection.body(reply))
+        self.response.as_ref().map(|response| connection.body(response))
     }
 
-    /// Opens the connection unless it can be used as it is; tells how often it was opened again for that.
-    async fn connect(&mut self, deadline: Instant) -> Result<u32, DialError> {
-        if self.connection.as_mut().is_some_and(Connection::usable) {
+    /// Opens the connection unless it can be used; returns the number of reconnects.
+    async fn connect(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
+        if self.connection.as_mut().is_some_and(Connection::is_ready) {
             return Ok(0);
         }
-        // The last reply lies in the old one.
-        (self.connection, self.reply) = (None, None);
-        self.connection = Some(Connection::open(&self.route, self.client, deadline).await?);
-        Ok(u32::from(std::mem::replace(&mut self.opened, true)))
+        // The body of the last response is in the buffers of the old connection.
+        (self.connection, self.response) = (None, None);
+        let stream = self.endpoint.connect(self.client, deadline).await?;
+        self.connection = Some(Connection::new(stream));
+        Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }
 
-    /// Sends one request, on a new connection if the old one was closed meanwhile, and judges its reply after the
-    /// clock has stopped. Nothing is sent twice.
-    pub async fn call(
+    /// Sends one request and receives its response, on a new connection if the old one was closed meanwhile. Never sends a
+    /// request twice. `read` gets the status and the decompressed body after the time of the exchange was taken.
+    pub async fn exchange<T>(
         &mut self,
-        head: &mut Head,
-        body: Payload<'_>,
+        head: &mut RequestHead,
+        body: RequestBody<'_>,
         timeout: Duration,
-        judge: impl FnOnce(u16, &[u8]) -> ReplyOutcome,
-    ) -> Outcome {
-        self.reply = None;
+        read: impl FnOnce(u16, &[u8]) -> T,
+    ) -> Exchange<T> {
+        self.response = None;
         let deadline = Instant::now() + timeout;
-        let opened = self.connect(deadline).await;
+        let connected = self.connect(deadline).await;
         let sent = Instant::now();
-        let (connection, reconnects) = match (self.connection.as_mut(), opened) {
-            (Some(connection), Ok(reconnects)) => (connection, reconnects + std::mem::take(&mut self.owed)),
-            (_, opened) => return failed(sent, connect_failure(opened.err()), Traffic::default()),
-        };
-        let before = connection.crossed();
-        let exchanged = self.timeout.until(deadline, connection.exchange(head, body.bytes)).await;
-        let done = Instant::now();
-        let traffic =
-            Traffic { reconnects, content_out: body.content as u64, ..between(before, connection.crossed()) };
-        let exchanged = exchanged.unwrap_or(Err(ExchangeError::Late(timeout)));
-        // Decompressing is no part of the service.
-        let reply = match exchanged.and_then(|reply| connection.decode(reply)) {
-            Ok(reply) => reply,
-            Err(error) => {
-                self.connection = None;
-                return Outcome { done, free: done, ..failed(sent, exchange_failure(&error), traffic) };
+        let (connection, reconnects) = match (self.connection.as_mut(), connected) {
+            (Some(connection), Ok(reconnects)) => {
+                (connection, reconnects + std::mem::take(&mut self.uncounted_reconnects))
+            }
+            (_, connected) => {
+                let error = connected.err().map_or(ExchangeError::Closed.into(), RequestError::Connect);
+                let traffic = Traffic::default();
+                return Exchange { sent, done: Instant::now(), traffic, status: 0, result: Err(error) };
             }
         };
-        let content = connection.body(&reply);
-        let (status, content_in) = (reply.status, content.len() as u64);
-        let result = judge(status, content);
-        self.reply = Some(reply);
-        Outcome {
-            first_sent: sent,
-            sent,
-            done,
-            free: done,
-            result,
-            status,
-            retries: 0,
-            traffic: Traffic { content_in, ..traffic },
-            sub_operations: Vec::new(),
-        }
+        let before = connection.byte_counts();
+        let exchanged = self.timer.timeout_at(deadline, connection.exchange(head, body.bytes)).await;
+        let done = Instant::now();
+        let content_out = body.uncompressed_len as u64;
+        let traffic =
+            Traffic { reconnects, content_out, ..traffic_between(before, connection.byte_counts()) };
+        let exchanged = exchanged.unwrap_or(Err(ExchangeError::Timeout(timeout)));
+        // Decompression is not part of the service time.
+        let response = match exchanged.and_then(|response| connection.decompress(response)) {
+            Ok(response) => response,
+            Err(error) => {
+                self.connection = None;
+                return Exchange { sent, done, traffic, status: 0, result: Err(error.into()) };
+            }
+        };
+        let content = connection.body(&response);
+        let traffic = Traffic { content_in: content.len() as u64, ..traffic };
+        let status = response.status;
+        let result = Ok(read(status, content));
+        self.response = Some(response);
+        Exchange { sent, done, traffic, status, result }
     }
 }
 
-/// The traffic of a request, but for what only it knows.
-fn between(before: Crossed, after: Crossed) -> Traffic {
-    let (bytes_out, bytes_in) = (after.out - before.out, after.inward - before.inward);
+/// The bytes of one request on a connection.
+fn traffic_between(before: ByteCounts, after: ByteCounts) -> Traffic {
+    let (bytes_out, bytes_in) = (after.sent - before.sent, after.received - before.received);
     Traffic { requests: 1, bytes_out, bytes_in, ..Traffic::default() }
-}
-
-fn failed(sent: Instant, result: ReplyOutcome, traffic: Traffic) -> Outcome {
-    let done = Instant::now();
-    Outcome { first_sent: sent, sent, done, free: done, result, traffic, ..Outcome::nothing() }
-}
-
-fn connect_failure(error: Option<DialError>) -> ReplyOutcome {
-    let class = if matches!(error, Some(DialError::Tls(_))) { ErrorClass::Tls } else { ErrorClass::Connect };
-    let reason = error.map_or_else(|| "no connection".into(), |error| error.to_string());
-    ReplyOutcome::failure(class, 0, "", reason)
-}
-
-fn exchange_failure(error: &ExchangeError) -> ReplyOutcome {
-    let (class, reason) = match error {
-        ExchangeError::Io(io) if tls_error(io).is_some() => (ErrorClass::Tls, format!("TLS: {io}")),
-        ExchangeError::Late(_) => (ErrorClass::Timeout, error.to_string()),
-        ExchangeError::Io(_) | ExchangeError::Closed => (ErrorClass::Reset, error.to_string()),
-        _ => (ErrorClass::Protocol, error.to_string()),
-    };
-    ReplyOutcome::failure(class, 0, "", reason)
 }
 
 #[cfg(test)]
@@ -228,41 +236,42 @@ mod tests {
         Instant::now() + Duration::from_secs(10)
     }
 
-    /// Waits until the other side's end has arrived.
-    async fn await_cut(links: &Links) {
-        while !links.is_cut_off() {
+    /// Waits until the close of the server has arrived.
+    async fn await_close(pool: &ConnectionPool) {
+        while !pool.needs_reconnect() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
     #[test]
-    fn what_is_cut_while_nobody_uses_it_is_opened_again_once_and_refused_by_nobody() {
+    fn an_idle_connection_that_the_server_closes_is_opened_again_once() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let routes: Routes = Arc::from([Arc::new(Route::plain(vec![listener.local_addr().unwrap()]))]);
+        let endpoint = Endpoint::plain(vec![listener.local_addr().unwrap()]);
+        let endpoints: Endpoints = Arc::from([Arc::new(endpoint)]);
         runtime.block_on(async {
-            let links = Links::of_client(&routes, 0);
-            assert!(!links.is_cut_off(), "there is none yet");
-            links.connect(soon()).await.unwrap();
+            let pool = ConnectionPool::for_client(&endpoints, 0);
+            assert!(!pool.needs_reconnect(), "no connection is open yet");
+            pool.connect(soon()).await.unwrap();
             let open = listener.accept().unwrap();
-            assert!(!links.is_cut_off());
+            assert!(!pool.needs_reconnect());
             drop(open);
-            await_cut(&links).await;
-            links.reopen(soon()).await.unwrap();
+            await_close(&pool).await;
+            pool.reconnect(soon()).await.unwrap();
             drop(listener.accept().unwrap());
-            let link = links.take();
-            assert_eq!(link.owed, 1, "the next request counts it");
-            links.give_back(link);
-            await_cut(&links).await;
-            links.reopen(soon()).await.unwrap();
-            // Nothing was sent since: a server that closes what is idle is left in peace.
+            let connection = pool.acquire();
+            assert_eq!(connection.uncounted_reconnects, 1, "the next request counts it");
+            pool.release(connection);
+            await_close(&pool).await;
+            pool.reconnect(soon()).await.unwrap();
+            // Without a request in between, a server that closes idle connections is not connected to again.
             drop(listener);
             tokio::time::sleep(Duration::from_millis(20)).await;
-            assert!(!links.is_cut_off());
-            drop(links.take());
-            assert!(links.connect(soon()).await.is_err(), "nobody listens");
-            assert!(links.is_cut_off());
-            assert!(links.reopen(soon()).await.is_err());
+            assert!(!pool.needs_reconnect());
+            drop(pool.acquire());
+            assert!(pool.connect(soon()).await.is_err(), "the port is closed");
+            assert!(pool.needs_reconnect());
+            assert!(pool.reconnect(soon()).await.is_err());
         });
     }
 }

@@ -1,5 +1,5 @@
-//! The byte stream of a connection: plain, or within TLS. Every kind is a type of its own, so that a plain one pays
-//! for nothing but the question which it is.
+//! The byte stream of a connection: plain TCP, TLS, or TLS inside TLS. An enum rather than a trait object, so that plain
+//! TCP costs one comparison more than the bare socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,66 +9,59 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use super::traffic::ByteCounts;
+
 /// A stream to a host.
 #[derive(Debug)]
-pub enum Stream {
-    /// What is sent is what crosses the wire.
-    Plain(Socket),
-    /// Within TLS.
-    Tls(Box<TlsStream<Socket>>),
-    /// TLS with a host through the tunnel of a proxy that is talked to over TLS itself.
-    Nested(Box<TlsStream<TlsStream<Socket>>>),
+pub enum MaybeTlsStream {
+    /// TCP without TLS.
+    Plain(CountingStream),
+    /// TLS over TCP.
+    Tls(Box<TlsStream<CountingStream>>),
+    /// TLS with the host, inside TLS with the proxy that tunnels it.
+    TlsInTls(Box<TlsStream<TlsStream<CountingStream>>>),
 }
 
-/// A socket that counts what crosses it.
+/// A TCP stream that counts the bytes it sends and receives.
 #[derive(Debug)]
-pub struct Socket {
+pub struct CountingStream {
     tcp: TcpStream,
-    crossed: Crossed,
+    counts: ByteCounts,
 }
 
-/// Bytes that have crossed a socket since it was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Crossed {
-    /// Written.
-    pub out: u64,
-    /// Read.
-    pub inward: u64,
-}
-
-impl Socket {
-    /// A socket that nothing has crossed yet, without delay for small writes.
+impl CountingStream {
+    /// Starts counting at zero, and turns Nagle's algorithm off.
     ///
     /// # Errors
     ///
-    /// What the system said.
+    /// The error of the system.
     pub fn new(tcp: TcpStream) -> io::Result<Self> {
         tcp.set_nodelay(true)?;
-        Ok(Self { tcp, crossed: Crossed::default() })
+        Ok(Self { tcp, counts: ByteCounts::default() })
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for CountingStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
+        buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        ready!(Pin::new(&mut self.tcp).poll_read(context, into))?;
-        self.crossed.inward += (into.filled().len() - before) as u64;
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.tcp).poll_read(context, buffer))?;
+        self.counts.received += (buffer.filled().len() - before) as u64;
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for CountingStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.tcp).poll_write(context, bytes))?;
-        self.crossed.out += written as u64;
+        self.counts.sent += written as u64;
         Poll::Ready(Ok(written))
     }
 
@@ -78,7 +71,7 @@ impl AsyncWrite for Socket {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.tcp).poll_write_vectored(context, slices))?;
-        self.crossed.out += written as u64;
+        self.counts.sent += written as u64;
         Poll::Ready(Ok(written))
     }
 
@@ -95,36 +88,36 @@ impl AsyncWrite for Socket {
     }
 }
 
-impl Stream {
-    /// What has crossed the wire so far, with everything that TLS adds.
+impl MaybeTlsStream {
+    /// Bytes sent and received so far, TLS included.
     #[must_use]
-    pub fn crossed(&self) -> Crossed {
+    pub fn byte_counts(&self) -> ByteCounts {
         match self {
-            Self::Plain(socket) => socket.crossed,
-            Self::Tls(tls) => tls.get_ref().0.crossed,
-            Self::Nested(nested) => nested.get_ref().0.get_ref().0.crossed,
+            Self::Plain(socket) => socket.counts,
+            Self::Tls(tls) => tls.get_ref().0.counts,
+            Self::TlsInTls(inner) => inner.get_ref().0.get_ref().0.counts,
         }
     }
 
-    /// Appends what has come to `buffer`, waiting for something to come; 0 at the end.
+    /// Waits for bytes and appends them to `buffer`; returns their number, 0 at the end of the stream.
     ///
     /// # Errors
     ///
-    /// What the system or TLS said.
+    /// The error of the system or of TLS.
     pub async fn read_buf(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read_buf(buffer).await,
             Self::Tls(tls) => tls.read_buf(buffer).await,
-            Self::Nested(nested) => nested.read_buf(buffer).await,
+            Self::TlsInTls(inner) => inner.read_buf(buffer).await,
         }
     }
 
-    /// Writes some of a head and a body, both at once as long as they go. What TLS has taken may wait for the wire: when
-    /// nothing else is left, that is written.
+    /// Writes part of a head and a body, in one system call if possible, and returns the number of bytes. With nothing
+    /// left to write, flushes what TLS has buffered.
     ///
     /// # Errors
     ///
-    /// What the system or TLS said.
+    /// The error of the system or of TLS.
     pub fn poll_write(
         &mut self,
         head: &[u8],
@@ -134,48 +127,51 @@ impl Stream {
         match self {
             Self::Plain(socket) => poll_write(socket, head, body, context),
             Self::Tls(tls) => poll_write(tls.as_mut(), head, body, context),
-            Self::Nested(nested) => poll_write(nested.as_mut(), head, body, context),
+            Self::TlsInTls(inner) => poll_write(inner.as_mut(), head, body, context),
         }
     }
 
-    /// Whether nothing that was written waits for the wire.
+    /// Whether TLS has buffered nothing that is yet to be written to the socket.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         match self {
             Self::Plain(_) => true,
             Self::Tls(tls) => !tls.get_ref().1.wants_write(),
-            Self::Nested(nested) => {
-                let (outer, inner) = nested.get_ref();
-                !inner.wants_write() && !outer.get_ref().1.wants_write()
+            Self::TlsInTls(inner) => {
+                let (outer, session) = inner.get_ref();
+                !session.wants_write() && !outer.get_ref().1.wants_write()
             }
         }
     }
 
-    /// Whether the peer has neither said anything nor closed the stream. The runtime remembers that the socket was
-    /// drained, so this is no system call as long as the peer is silent. What TLS has to say to itself is no word of
-    /// the peer's.
+    /// Whether the stream is open and has no unread data; records of TLS that carry no data do not count. The runtime
+    /// remembers that the socket was drained, so that this is no system call unless something has arrived.
     #[must_use]
-    pub fn is_silent(&mut self) -> bool {
+    pub fn is_idle(&mut self) -> bool {
         match self {
             Self::Plain(socket) => {
                 let read = socket.tcp.try_read(&mut [0]);
                 matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
             }
-            // Whoever reads next leaves a waker that wakes.
-            _ => self.poll_byte(&mut Context::from_waker(Waker::noop())).is_pending(),
+            // The next read registers a waker of its own.
+            _ => self.poll_read_byte(&mut Context::from_waker(Waker::noop())).is_pending(),
         }
     }
 
-    /// Reads a byte; 0 at the end.
-    pub fn poll_byte(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    /// Reads and discards one byte; returns 1, or 0 at the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system or of TLS.
+    pub fn poll_read_byte(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut byte = [0];
-        let mut into = ReadBuf::new(&mut byte);
+        let mut buffer = ReadBuf::new(&mut byte);
         let polled = match self {
-            Self::Plain(socket) => Pin::new(socket).poll_read(context, &mut into),
-            Self::Tls(tls) => Pin::new(tls).poll_read(context, &mut into),
-            Self::Nested(nested) => Pin::new(nested).poll_read(context, &mut into),
+            Self::Plain(socket) => Pin::new(socket).poll_read(context, &mut buffer),
+            Self::Tls(tls) => Pin::new(tls).poll_read(context, &mut buffer),
+            Self::TlsInTls(inner) => Pin::new(inner).poll_read(context, &mut buffer),
         };
-        polled.map_ok(|()| into.filled().len())
+        polled.map_ok(|()| buffer.filled().len())
     }
 }
 

@@ -1,4 +1,4 @@
-//! A time-out that costs nothing as long as replies come.
+//! The time-out of requests.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -7,16 +7,16 @@ use std::time::Instant;
 
 use tokio::time::{Sleep, sleep_until};
 
-/// The timer of a connection. It is kept from request to request: to set one that runs already to later is one store,
-/// where a new one would be put into the runtime's timer wheel and taken out again.
+/// A timer that is reused from request to request. Moving a running timer to a later deadline is one store; a new timer
+/// for each request, as `tokio::time::timeout_at` creates it, is inserted into the runtime's timer wheel and removed.
 #[derive(Debug, Default)]
-pub struct Timeout {
+pub struct RequestTimer {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Timeout {
-    /// Waits for a future until `deadline`; `None` when that is over first.
-    pub async fn until<F: Future>(&mut self, deadline: Instant, future: F) -> Option<F::Output> {
+impl RequestTimer {
+    /// Waits for a future; returns `None` if it is not ready at `deadline`.
+    pub async fn timeout_at<F: Future>(&mut self, deadline: Instant, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let mut is_set = false;
         poll_fn(|context| {
@@ -41,21 +41,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_timer_serves_request_after_request() {
+    fn a_timer_is_reused_for_earlier_and_later_deadlines() {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-            let mut timeout = Timeout::default();
+            let mut timer = RequestTimer::default();
             let soon = || Instant::now() + Duration::from_millis(5);
             let later = || Instant::now() + Duration::from_mins(1);
             let never = std::future::pending::<()>;
-            assert_eq!(timeout.until(later(), async { 1 }).await, Some(1));
+            assert_eq!(timer.timeout_at(later(), async { 1 }).await, Some(1));
             let short = tokio::time::sleep(Duration::from_millis(1));
-            assert_eq!(timeout.until(later(), short).await, Some(()));
-            // Earlier than it was set to, then later again, past the moment at which it rang.
-            assert_eq!(timeout.until(soon(), never()).await, None);
+            assert_eq!(timer.timeout_at(later(), short).await, Some(()));
+            // Earlier than the last deadline, then later again, after it has fired.
+            assert_eq!(timer.timeout_at(soon(), never()).await, None);
             let longer = tokio::time::sleep(Duration::from_millis(20));
-            assert_eq!(timeout.until(later(), longer).await, Some(()));
+            assert_eq!(timer.timeout_at(later(), longer).await, Some(()));
             let deadline = soon();
-            assert_eq!(timeout.until(deadline, never()).await, None);
+            assert_eq!(timer.timeout_at(deadline, never()).await, None);
             assert!(Instant::now() >= deadline);
         });
     }

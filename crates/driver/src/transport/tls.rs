@@ -1,5 +1,5 @@
-//! Whom a cluster's hosts must be vouched for by, and what they are shown: the configuration of TLS, built once per
-//! cluster and shared by all of its connections, which resume each other's sessions.
+//! Configuration of TLS: the authorities that are accepted, and the client certificate. Built once per cluster and shared
+//! by all of its connections, which therefore resume each other's sessions.
 
 use std::fs;
 use std::io;
@@ -19,14 +19,13 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, InconsistentKeys, ProtocolVersion, RootCertStore, SignatureScheme,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Why TLS cannot be spoken as the plan has it.
+/// Why TLS cannot be configured as the plan says.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum TrustError {
-    /// A file is not what it should be. What is in it is not shown, it may be secret.
+pub enum TlsSettingsError {
+    /// A file cannot be used. Its content is not shown because it may be secret.
     #[error("{path}: {reason}")]
     File {
         /// The file.
@@ -34,211 +33,219 @@ pub enum TrustError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Nobody is trusted.
-    #[error("this system trusts no authority{0}: name the file of the cluster's one with ca_certs")]
-    Nobody(String),
-    /// A host's name is none.
-    #[error("{0:?} is no name that a certificate could be made out to")]
-    Name(String),
-    /// The library refuses.
-    #[error("TLS cannot be set up: {0}")]
-    Setup(rustls::Error),
+    /// The system has no certificate authorities.
+    #[error(
+        "this system has no certificate authorities{0}: name the file of the cluster's authority with ca_certs"
+    )]
+    NoAuthorities(String),
+    /// The name of a host cannot be verified.
+    #[error("{0:?} is not a name that a certificate can be issued for")]
+    ServerName(String),
+    /// The TLS library refuses the configuration.
+    #[error("TLS cannot be configured: {0}")]
+    Config(rustls::Error),
 }
 
-/// Those whom the system trusts, loaded when they are asked for first.
+/// The certificate authorities of the system, loaded when first needed.
 #[derive(Debug, Default)]
 pub struct SystemRoots(Option<Arc<RootCertStore>>);
 
 impl SystemRoots {
-    fn get(&mut self) -> Result<Arc<RootCertStore>, TrustError> {
-        if let Some(known) = &self.0 {
-            return Ok(Arc::clone(known));
+    fn get(&mut self) -> Result<Arc<RootCertStore>, TlsSettingsError> {
+        if let Some(loaded) = &self.0 {
+            return Ok(Arc::clone(loaded));
         }
-        let found = rustls_native_certs::load_native_certs();
+        let native = rustls_native_certs::load_native_certs();
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(found.certs);
+        roots.add_parsable_certificates(native.certs);
         if roots.is_empty() {
-            let why = found.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
-            return Err(TrustError::Nobody(why));
+            let cause = native.errors.first().map_or_else(String::new, |error| format!(" ({error})"));
+            return Err(TlsSettingsError::NoAuthorities(cause));
         }
         Ok(Arc::clone(self.0.insert(Arc::new(roots))))
     }
 }
 
-/// See the module documentation.
+/// TLS settings for the hosts of a cluster, or for its proxies.
 #[derive(Debug, Clone)]
-pub struct Trust {
+pub struct TlsSettings {
     config: Arc<ClientConfig>,
     server_name: Option<String>,
-    badge: Arc<Badge>,
+    client_cert: Arc<ClientCertResolver>,
 }
 
-impl Trust {
-    /// Trust in the hosts of a cluster. Reads the files.
+impl TlsSettings {
+    /// Settings for the hosts of a cluster. Reads the certificate files.
     ///
     /// # Errors
     ///
-    /// When one of them is not what it should be, or nobody is trusted.
-    pub fn of_hosts(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TrustError> {
+    /// [`TlsSettingsError`] when a file cannot be used, or no authority is accepted.
+    pub fn for_hosts(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TlsSettingsError> {
         let ca_file = tls.ca_file.as_deref();
-        Self::new(tls, if tls.verify { Some(Trusted::new(ca_file, system)?) } else { None })
+        Self::new(tls, if tls.verify { Some(TrustAnchors::new(ca_file, system)?) } else { None })
     }
 
-    /// Trust in the proxies before them: those whom the system trusts, or the cluster's file names, are verified
-    /// whatever is held of the hosts, and are not shown who the client is.
+    /// Settings for the proxies of a cluster. Their certificates are verified even if those of the hosts are not, against
+    /// the authorities of the system and of the cluster's file; they do not receive the client certificate.
     ///
     /// # Errors
     ///
-    /// As [`Trust::of_hosts`].
-    pub fn of_proxies(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TrustError> {
-        let mut trusted = Trusted::new(tls.ca_file.as_deref(), system)?;
+    /// Those of [`TlsSettings::for_hosts`].
+    pub fn for_proxies(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TlsSettingsError> {
+        let mut anchors = TrustAnchors::new(tls.ca_file.as_deref(), system)?;
         if tls.ca_file.is_some()
-            && let Ok(others) = system.get()
+            && let Ok(system_roots) = system.get()
         {
-            trusted.roots = Arc::new(trusted.roots.roots.iter().chain(&others.roots).cloned().collect());
+            anchors.roots =
+                Arc::new(anchors.roots.roots.iter().chain(&system_roots.roots).cloned().collect());
         }
-        let own = TlsOptions {
+        let proxy_tls = TlsOptions {
             client_cert: None,
             client_key: None,
             server_name: None,
             verify_host: true,
             ..tls.clone()
         };
-        Self::new(&own, Some(trusted))
+        Self::new(&proxy_tls, Some(anchors))
     }
 
-    fn new(tls: &TlsOptions, trusted: Option<Trusted>) -> Result<Self, TrustError> {
+    fn new(tls: &TlsOptions, anchors: Option<TrustAnchors>) -> Result<Self, TlsSettingsError> {
         let provider = Arc::new(default_provider());
-        let shown = tls.client_cert.as_ref();
-        let shown = shown.map(|path| certified(path, tls.client_key.as_ref(), &provider)).transpose()?;
-        let badge = Arc::new(Badge { shown: shown.map(Arc::new), asked: AtomicBool::new(false) });
+        let path = tls.client_cert.as_ref();
+        let key =
+            path.map(|path| client_certificate(path, tls.client_key.as_ref(), &provider)).transpose()?;
+        let requested = AtomicBool::new(false);
+        let client_cert = Arc::new(ClientCertResolver { key: key.map(Arc::new), requested });
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(TrustError::Setup)?;
-        let judge = Judge { trusted, names: tls.verify_host, provider };
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(judge));
-        let config = builder.with_client_cert_resolver(Arc::clone(&badge) as Arc<dyn ResolvesClientCert>);
-        let server_name = tls.server_name.clone();
-        Ok(Self { config: Arc::new(config), server_name, badge })
+            .map_err(TlsSettingsError::Config)?;
+        let verifier = CertVerifier { anchors, verify_names: tls.verify_host, provider };
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let resolver = Arc::clone(&client_cert) as Arc<dyn ResolvesClientCert>;
+        let config = builder.with_client_cert_resolver(resolver);
+        Ok(Self { config: Arc::new(config), server_name: tls.server_name.clone(), client_cert })
     }
 
-    /// TLS with a peer; the name that the plan gives hosts counts more than their own.
+    /// A connector for one host. The server name of the plan, if there is one, takes precedence over the host's own.
     ///
     /// # Errors
     ///
-    /// When its name is none.
-    pub fn with(&self, peer: &str) -> Result<Layer, TrustError> {
-        let name = self.server_name.as_deref().unwrap_or(peer);
-        let server = ServerName::try_from(name.to_owned()).map_err(|_| TrustError::Name(name.to_owned()))?;
-        Ok(Layer { config: Arc::clone(&self.config), server, badge: Arc::clone(&self.badge) })
+    /// [`TlsSettingsError::ServerName`] when the name cannot be that of a certificate.
+    pub fn connector(&self, host: &str) -> Result<TlsConnector, TlsSettingsError> {
+        let name = self.server_name.as_deref().unwrap_or(host);
+        let server_name = ServerName::try_from(name.to_owned())
+            .map_err(|_| TlsSettingsError::ServerName(name.to_owned()))?;
+        let client_cert = Arc::clone(&self.client_cert);
+        Ok(TlsConnector { config: Arc::clone(&self.config), server_name, client_cert })
     }
 }
 
-/// TLS with one peer.
+/// Opens TLS sessions with one host.
 #[derive(Debug, Clone)]
-pub struct Layer {
+pub struct TlsConnector {
     config: Arc<ClientConfig>,
-    server: ServerName<'static>,
-    badge: Arc<Badge>,
+    server_name: ServerName<'static>,
+    client_cert: Arc<ClientCertResolver>,
 }
 
-impl Layer {
-    /// Shakes hands.
+impl TlsConnector {
+    /// Performs the handshake.
     ///
     /// # Errors
     ///
-    /// As [`tls_error`] tells it.
-    pub async fn shake<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
-        TlsConnector::from(Arc::clone(&self.config)).connect(self.server.clone(), stream).await
+    /// The error of the system, or of TLS: see [`tls_error`].
+    pub async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
+        let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.config));
+        connector.connect(self.server_name.clone(), stream).await
     }
 
-    /// Whether the peer has yet to say what it thinks of the client's certificate: in TLS 1.3 it does so after the
-    /// handshake.
-    pub fn awaits_verdict<S>(&self, stream: &TlsStream<S>) -> bool {
+    /// Whether the host has yet to accept or reject the client certificate: in TLS 1.3 it does so after the handshake.
+    pub fn awaits_client_auth<S>(&self, stream: &TlsStream<S>) -> bool {
         let version = stream.get_ref().1.protocol_version();
-        version == Some(ProtocolVersion::TLSv1_3) && self.badge.asked.load(Ordering::Relaxed)
+        version == Some(ProtocolVersion::TLSv1_3) && self.client_cert.requested.load(Ordering::Relaxed)
     }
 }
 
-/// What TLS says is wrong, if it was TLS that failed.
+/// The TLS error inside an I/O error, if there is one.
 #[must_use]
 pub fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref()
 }
 
-/// The client's certificate, and whether any host has asked for it.
+/// The client certificate, and whether any host has requested one.
 #[derive(Debug)]
-struct Badge {
-    shown: Option<Arc<CertifiedKey>>,
-    asked: AtomicBool,
+struct ClientCertResolver {
+    key: Option<Arc<CertifiedKey>>,
+    requested: AtomicBool,
 }
 
-impl ResolvesClientCert for Badge {
+impl ResolvesClientCert for ClientCertResolver {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.asked.store(true, Ordering::Relaxed);
-        self.shown.clone()
+        self.requested.store(true, Ordering::Relaxed);
+        self.key.clone()
     }
 
     fn has_certs(&self) -> bool {
-        // Otherwise it is not even asked, and nobody would know that a host wanted one.
+        // With `false` rustls would not call `resolve`, and a request for a certificate would go unnoticed.
         true
     }
 }
 
-/// Whom the user trusts.
+/// The certificates that are accepted.
 #[derive(Debug)]
-struct Trusted {
+struct TrustAnchors {
     roots: Arc<RootCertStore>,
-    /// What is in the user's file: a host that shows one of these certificates needs no authority. Otherwise one that
-    /// vouches for itself could not be trusted if it also says that it is an authority, as OpenSSL makes them.
-    listed: Vec<CertificateDer<'static>>,
+    /// All certificates of the user's file. A host that presents one of them needs no authority: a self-signed certificate
+    /// that is also marked as an authority, as OpenSSL creates them, would not be accepted otherwise.
+    pinned: Vec<CertificateDer<'static>>,
 }
 
-impl Trusted {
-    fn new(ca_file: Option<&str>, system: &mut SystemRoots) -> Result<Self, TrustError> {
-        let Some(path) = ca_file else { return Ok(Self { roots: system.get()?, listed: Vec::new() }) };
-        let listed = certificates(path)?;
+impl TrustAnchors {
+    fn new(ca_file: Option<&str>, system: &mut SystemRoots) -> Result<Self, TlsSettingsError> {
+        let Some(path) = ca_file else { return Ok(Self { roots: system.get()?, pinned: Vec::new() }) };
+        let pinned = read_certificates(path)?;
         let mut roots = RootCertStore::empty();
-        for (number, certificate) in listed.iter().enumerate().filter(|(_, listed)| may_vouch(listed)) {
-            let bad = |error| wrong(path, format!("certificate {} cannot be read: {error}", number + 1));
-            roots.add(certificate.clone()).map_err(bad)?;
+        for (index, certificate) in pinned.iter().enumerate().filter(|(_, pinned)| is_authority(pinned)) {
+            let unreadable =
+                |error| file_error(path, format!("certificate {} cannot be read: {error}", index + 1));
+            roots.add(certificate.clone()).map_err(unreadable)?;
         }
-        Ok(Self { roots: Arc::new(roots), listed })
+        Ok(Self { roots: Arc::new(roots), pinned })
     }
 
-    /// Whether it does not matter that no authority vouches for a certificate; its dates still do, and its purpose
-    /// unless it says that it is an authority.
-    fn itself(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
+    /// Whether a certificate is accepted although no authority has issued it. Its validity period has been verified, and
+    /// its purpose unless it is marked as an authority.
+    fn is_pinned(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
         use rustls::CertificateError::{Other, UnknownIssuer};
         matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))
-            && self.listed.contains(certificate)
+            && self.pinned.contains(certificate)
     }
 }
 
-/// Whether a certificate of the user's file vouches for others too. A host's own does not: the library would take it
-/// for an authority's, and whoever has the key of one host could pass for all. Nor does one that is not valid now.
-fn may_vouch(certificate: &CertificateDer<'_>) -> bool {
-    // One of version 1 cannot say. What cannot be read at all is complained about by the store.
+/// Whether a certificate of the user's file is that of a valid authority. A host's certificate must not become an
+/// anchor: webpki accepts any anchor as an issuer, so the key of one host could impersonate all others.
+fn is_authority(certificate: &CertificateDer<'_>) -> bool {
+    // X.509 version 1 has no such mark. The store reports certificates that cannot be read at all.
     let Ok(parsed) = ParsedCertificate::try_from(certificate) else { return true };
     let algorithms = default_provider().signature_verification_algorithms.all;
-    let nobody = RootCertStore::empty();
-    let judged =
-        verify_server_cert_signed_by_trust_anchor(&parsed, &nobody, &[], UnixTime::now(), algorithms);
-    // Taken for a host's, an authority's is refused for what it is before anybody asks who vouches for it.
-    matches!(judged, Err(rustls::Error::InvalidCertificate(rustls::CertificateError::Other(_))))
+    let no_roots = RootCertStore::empty();
+    let verified =
+        verify_server_cert_signed_by_trust_anchor(&parsed, &no_roots, &[], UnixTime::now(), algorithms);
+    // webpki rejects an authority as a server certificate before it looks for the issuer.
+    matches!(verified, Err(rustls::Error::InvalidCertificate(rustls::CertificateError::Other(_))))
 }
 
-/// Trusts as the user says, which may be more than it should.
+/// Verifies certificates of servers as strictly as the plan says.
 #[derive(Debug)]
-struct Judge {
-    /// `None`: anybody.
-    trusted: Option<Trusted>,
-    /// Whether certificates must be made out to the host's name.
-    names: bool,
+struct CertVerifier {
+    /// `None` accepts every certificate.
+    anchors: Option<TrustAnchors>,
+    /// Whether certificates must be issued for the name of the host.
+    verify_names: bool,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Judge {
+impl ServerCertVerifier for CertVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -247,13 +254,13 @@ impl ServerCertVerifier for Judge {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(trusted) = &self.trusted else { return Ok(ServerCertVerified::assertion()) };
+        let Some(anchors) = &self.anchors else { return Ok(ServerCertVerified::assertion()) };
         let parsed = ParsedCertificate::try_from(certificate)?;
         let algorithms = self.provider.signature_verification_algorithms.all;
-        let roots = &trusted.roots;
+        let roots = &anchors.roots;
         verify_server_cert_signed_by_trust_anchor(&parsed, roots, intermediates, now, algorithms)
-            .or_else(|error| if trusted.itself(certificate, &error) { Ok(()) } else { Err(error) })?;
-        if self.names {
+            .or_else(|error| if anchors.is_pinned(certificate, &error) { Ok(()) } else { Err(error) })?;
+        if self.verify_names {
             verify_server_name(&parsed, name)?;
         }
         Ok(ServerCertVerified::assertion())
@@ -265,7 +272,7 @@ impl ServerCertVerifier for Judge {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signature(|provider| {
+        self.verify_signature(|provider| {
             verify_tls12_signature(
                 message,
                 certificate,
@@ -281,7 +288,7 @@ impl ServerCertVerifier for Judge {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signature(|provider| {
+        self.verify_signature(|provider| {
             verify_tls13_signature(
                 message,
                 certificate,
@@ -296,68 +303,66 @@ impl ServerCertVerifier for Judge {
     }
 }
 
-impl Judge {
-    /// Whoever may show any certificate proves nothing with its key; some that only this lets through, such as those
-    /// of X.509 version 1, could not even be read.
-    fn signature(
+impl CertVerifier {
+    /// Verifies a signature unless every certificate is accepted: then a signature proves nothing, and the keys of some
+    /// certificates, such as those of X.509 version 1, cannot be read.
+    fn verify_signature(
         &self,
         verify: impl FnOnce(&CryptoProvider) -> Result<HandshakeSignatureValid, rustls::Error>,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if self.trusted.is_some() { verify(&self.provider) } else { Ok(HandshakeSignatureValid::assertion()) }
+        if self.anchors.is_some() { verify(&self.provider) } else { Ok(HandshakeSignatureValid::assertion()) }
     }
 }
 
-fn wrong(path: &str, reason: impl Into<String>) -> TrustError {
-    TrustError::File { path: path.to_owned(), reason: reason.into() }
+fn file_error(path: &str, reason: impl Into<String>) -> TlsSettingsError {
+    TlsSettingsError::File { path: path.to_owned(), reason: reason.into() }
 }
 
-fn read(path: &str) -> Result<Vec<u8>, TrustError> {
-    fs::read(path).map_err(|error| wrong(path, error.to_string()))
+fn read_file(path: &str) -> Result<Vec<u8>, TlsSettingsError> {
+    fs::read(path).map_err(|error| file_error(path, error.to_string()))
 }
 
-fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TrustError> {
-    let text = read(path)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let found = found.map_err(|_| wrong(path, "a certificate in it is no PEM"))?;
-    if found.is_empty() {
-        return Err(wrong(path, "there is no certificate in it (in PEM form)"));
+fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TlsSettingsError> {
+    let text = read_file(path)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(|_| file_error(path, "a certificate in it is not valid PEM"))?;
+    if certificates.is_empty() {
+        return Err(file_error(path, "there is no certificate in it (PEM)"));
     }
-    Ok(found)
+    Ok(certificates)
 }
 
-/// The client's certificate with its key, which may be in the same file.
-fn certified(
+/// The client certificate with its key, which may be in the same file.
+fn client_certificate(
     path: &str,
     key: Option<&String>,
     provider: &CryptoProvider,
-) -> Result<CertifiedKey, TrustError> {
-    let chain = certificates(path)?;
+) -> Result<CertifiedKey, TlsSettingsError> {
+    let chain = read_certificates(path)?;
     let key_path = key.map_or(path, String::as_str);
-    let found = private_key(key_path)?;
-    CertifiedKey::from_der(chain, found, provider).map_err(|error| match error {
+    let key = read_private_key(key_path)?;
+    CertifiedKey::from_der(chain, key, provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-            wrong(key_path, format!("the private key does not belong to the certificate in {path}"))
+            file_error(key_path, format!("the private key does not belong to the certificate in {path}"))
         }
         rustls::Error::InvalidCertificate(problem) => {
-            wrong(path, format!("the certificate cannot be read: {problem:?}"))
+            file_error(path, format!("the certificate cannot be read: {problem:?}"))
         }
-        _ => wrong(key_path, "the private key is neither RSA, ECDSA nor Ed25519"),
+        _ => file_error(key_path, "the private key is neither RSA, ECDSA nor Ed25519"),
     })
 }
 
-/// Says what is wrong without a word of what is in the file.
-fn private_key(path: &str) -> Result<PrivateKeyDer<'static>, TrustError> {
-    let text = read(path)?;
+/// Reads a private key. Errors do not show anything of the file's content.
+fn read_private_key(path: &str) -> Result<PrivateKeyDer<'static>, TlsSettingsError> {
+    let text = read_file(path)?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         let encrypted = memchr::memmem::find(&text, b"ENCRYPTED").is_some();
-        wrong(
+        file_error(
             path,
             match error {
                 _ if encrypted => "the private key is encrypted: decrypt it, for example with openssl pkey",
-                PemError::NoItemsFound => {
-                    "there is no private key in it (PKCS#8, PKCS#1 or SEC1 in PEM form)"
-                }
-                _ => "the private key in it is no PEM",
+                PemError::NoItemsFound => "there is no private key in it (PEM: PKCS#8, PKCS#1 or SEC1)",
+                _ => "the private key in it is not valid PEM",
             },
         )
     })

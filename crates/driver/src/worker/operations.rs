@@ -6,7 +6,7 @@ use pacenote_record::SampleType;
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::Outcome;
-use crate::transport::pool::Links;
+use crate::transport::pool::ConnectionPool;
 use crate::worker::source::Source;
 
 /// The operations of one client in one task.
@@ -48,7 +48,7 @@ pub struct PooledOperations<'a> {
     /// Makes the operations.
     pub source: &'a mut Source,
     /// The connections of the client.
-    pub links: &'a Links,
+    pub links: &'a ConnectionPool,
 }
 
 impl Operations for PooledOperations<'_> {
@@ -94,6 +94,6 @@ impl Operations for PooledOperations<'_> {
     }
 
     fn host_name(&self) -> &str {
-        self.links.host_name()
+        self.links.authority()
     }
 }

@@ -12,7 +12,7 @@ use crate::operation::outcome::Outcome;
 use crate::operation::{Destination, Prepared};
 use crate::python::{Hand, LaneSource, SuppliedSource};
 use crate::response::outcome::ReplyOutcome;
-use crate::transport::pool::Links;
+use crate::transport::pool::ConnectionPool;
 
 /// The source of one client's share of a task.
 #[derive(Debug)]
@@ -90,15 +90,15 @@ impl Source {
     /// has neither succeeded nor failed.
     pub async fn execute(
         &mut self,
-        links: &Links,
+        links: &ConnectionPool,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
     ) -> Option<Outcome> {
         match self {
             Self::Bulk(bulk) => {
-                let mut link = links.take();
+                let mut link = links.acquire();
                 let outcome = bulk.execute(&mut link, cancellation).await;
-                links.give_back(link);
+                links.release(link);
                 Some(outcome)
             }
             Self::Calls(calls) => calls.execute(links, cancellation).await,

@@ -24,8 +24,8 @@ use crate::schedule::open_loop::OpenLoop;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::timer::{SpinWait, Timer};
 use crate::step::{StepRun, WorkerIndex};
-use crate::transport::pool::Links;
-use crate::transport::{DialError, Routes};
+use crate::transport::pool::ConnectionPool;
+use crate::transport::{ConnectError, Endpoints};
 use crate::worker::book::Book;
 use crate::worker::client_loop::{ClientLoop, Entry, Schedule, TaskClient};
 use crate::worker::operations::PooledOperations;
@@ -60,7 +60,7 @@ pub struct WorkerContext {
     /// The plan.
     pub plan: Arc<Plan>,
     /// The hosts of the cluster under test.
-    pub routes: Routes,
+    pub routes: Endpoints,
     /// The bridge to Python, if the plan needs it.
     pub lane: Option<Arc<Lane>>,
     /// The state of the race.
@@ -96,7 +96,7 @@ struct StepResources<'a> {
 struct ClientState {
     /// Row of the allocation matrix.
     row: u32,
-    links: Rc<Links>,
+    links: Rc<ConnectionPool>,
     timer: Timer,
     /// What it does in the step, one after another.
     tasks: Vec<ClientTask>,
@@ -115,7 +115,7 @@ struct ClientTask {
 }
 
 /// The connections of each client, by its row of the allocation matrix; they are kept from step to step.
-type Connections = BTreeMap<u32, Rc<Links>>;
+type Connections = BTreeMap<u32, Rc<ConnectionPool>>;
 
 impl Worker {
     /// Executes commands until [`WorkerCommand::Quit`]. Returns the highest load of the thread.
@@ -161,8 +161,9 @@ impl Worker {
         let mut clients = Vec::new();
         for slot in step.clients_of(self.index) {
             let links = connections.remove(&slot.client);
-            let links = links
-                .unwrap_or_else(|| Rc::new(Links::of_client(&self.context.routes, slot.client as usize)));
+            let links = links.unwrap_or_else(|| {
+                Rc::new(ConnectionPool::for_client(&self.context.routes, slot.client as usize))
+            });
             let timer = Timer::new(Rc::clone(resources.spin_wait));
             let tasks = self.client_tasks(slot, resources)?;
             clients.push(ClientState { row: slot.client, links, timer, tasks });
@@ -242,7 +243,7 @@ impl Worker {
             let (client, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
             match result {
                 Err(source) if required => {
-                    return Err(DriveError::Connect { host: client.links.host_name().to_owned(), source });
+                    return Err(DriveError::Connect { host: client.links.authority().to_owned(), source });
                 }
                 _ => ready.push(client),
             }
@@ -263,7 +264,7 @@ impl Worker {
         let waker = race.waker(self.index.index);
         let mut running = JoinSet::new();
         let mut reconnecting = JoinSet::new();
-        let links: Vec<Rc<Links>> = clients.iter().map(|client| Rc::clone(&client.links)).collect();
+        let links: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.links)).collect();
         for mut client in clients {
             let (step, race) = (Arc::clone(step), Arc::clone(race));
             let (book, waker) = (Rc::clone(&book), Arc::clone(&waker));
@@ -300,22 +301,27 @@ impl Worker {
 
     /// Reopens idle connections that the server has closed, as the next request would; no request is sent for that. An
     /// engine that dies while no request is under way closes its connections and refuses new ones: that aborts the race.
-    fn reconnect_idle(&self, links: &[Rc<Links>], step: &Arc<StepRun>, reconnecting: &mut JoinSet<()>) {
+    fn reconnect_idle(
+        &self,
+        links: &[Rc<ConnectionPool>],
+        step: &Arc<StepRun>,
+        reconnecting: &mut JoinSet<()>,
+    ) {
         while reconnecting.try_join_next().is_some() {}
         let WorkerContext { plan, race, .. } = &self.context;
         if plan.driver.on_error == OnError::ContinueOnNetwork {
             return;
         }
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
-        for links in links.iter().filter(|links| links.is_cut_off()) {
+        for links in links.iter().filter(|links| links.needs_reconnect()) {
             let (links, step, race) = (Rc::clone(links), Arc::clone(step), Arc::clone(race));
             reconnecting.spawn_local(async move {
-                let Err(error) = links.reopen(deadline).await else { return };
-                if matches!(&error, DialError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
+                let Err(error) = links.reconnect(deadline).await else { return };
+                if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
                     // The host did not refuse. A request would wait as long and report the time-out.
                     return;
                 }
-                let (host, name) = (links.host_name(), &step.step().name);
+                let (host, name) = (links.authority(), &step.step().name);
                 race.abort(format!("{host} has closed its connections in step {name}: {error}"));
             });
         }

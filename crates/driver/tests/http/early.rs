@@ -27,7 +27,7 @@ fn send_large(serve: impl FnOnce(TcpStream) + Send + 'static) -> Result<(u16, Ve
     let seen = runtime().block_on(async {
         let mut connection = connect(port).await;
         let reply = connection.exchange(&mut head(port, "POST", "/_bulk"), &body).await?;
-        Ok((reply.status, connection.body(&reply).to_vec(), connection.usable()))
+        Ok((reply.status, connection.body(&reply).to_vec(), connection.is_ready()))
     });
     server.join().unwrap();
     seen

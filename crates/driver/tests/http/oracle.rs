@@ -8,7 +8,7 @@ use std::rc::Rc;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
-use pacenote_driver::transport::http::{ExchangeError, Receiver};
+use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -16,9 +16,12 @@ use crate::{connect, edges, head, runtime};
 
 /// What this client refuses and hyper does not: part of the message, and why.
 const STRICTER: [(&str, &str); 8] = [
-    ("bytes follow", "RFC 9112 section 9.2: what nobody asked for answers nothing; hyper keeps it for later"),
     (
-        "does not begin",
+        "unexpected data",
+        "RFC 9112 section 9.2: what nobody asked for answers nothing; hyper keeps it for later",
+    ),
+    (
+        "does not start",
         "RFC 9112 section 4: a reply begins with its status line; hyper passes over empty lines",
     ),
     (
@@ -26,7 +29,7 @@ const STRICTER: [(&str, &str); 8] = [
         "RFC 9112 section 6.1: a coding that was not asked for; hyper leaves the body coded",
     ),
     ("switches protocols", "RFC 9110 section 15.2.2: only after an Upgrade; hyper hands the connection over"),
-    ("interim replies", "RFC 9110 section 15.2 sets no bound, so a server could send them for ever"),
+    ("interim responses", "RFC 9110 section 15.2 sets no bound, so a server could send them for ever"),
     ("head is longer than", "RFC 9112 section 3 leaves the bound to the reader"),
     ("more than 64 trailers", "RFC 9112 section 7.1.2 leaves the bound to the reader; hyper's is 100"),
     (
@@ -181,7 +184,7 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     let reply = match connection.exchange(&mut head(port, case.method, &format!("/{index}/close")), b"").await
     {
         Ok(reply) if reply.bytes_in < case.reply.len() as u64 => {
-            return refused(ExchangeError::Malformed("bytes follow"));
+            return refused(ExchangeError::Malformed("unexpected data"));
         }
         Ok(reply) => reply,
         Err(error) => return refused(error),
@@ -194,7 +197,7 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     let again = &mut head(port, case.method, &format!("/{index}/keep"));
     let first = connection.exchange(again, b"").await.unwrap();
     assert_eq!((first.status, connection.body(&first)), (status, body.as_slice()));
-    let kept = connection.usable() && {
+    let kept = connection.is_ready() && {
         let second = connection.exchange(&mut head(port, "GET", "/"), b"").await.unwrap();
         (second.status, connection.body(&second)) == (203, b"second")
     };
@@ -259,10 +262,10 @@ async fn hypers(
 
 /// Whether it is the end of the connection that ends a reply.
 fn ends_with_connection(case: &Case) -> bool {
-    let mut receiver = Receiver::default();
-    receiver.begin(case.method == "HEAD");
-    receiver.room().extend_from_slice(&case.reply);
-    matches!(receiver.advance(), Ok(None)) && receiver.end().is_ok()
+    let mut reader = ResponseReader::default();
+    reader.reset(case.method == "HEAD");
+    reader.read_buffer().extend_from_slice(&case.reply);
+    matches!(reader.advance(), Ok(None)) && reader.finish().is_ok()
 }
 
 /// The reason why two outcomes differ; `None` when there is none, `Some("")` when they do not differ.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pacenote_driver::transport::http::Receiver;
+use pacenote_driver::transport::http::ResponseReader;
 use serde_json::{Value, json};
 
 /// What a reply came to.
@@ -17,16 +17,16 @@ struct Seen {
 
 /// Feeds the pieces; nothing may come out before the last of them, and everything then.
 fn receive<'a>(bodiless: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
-    let mut receiver = Receiver::default();
-    receiver.begin(bodiless);
+    let mut reader = ResponseReader::default();
+    reader.reset(bodiless);
     let mut reply = None;
     for piece in pieces {
         assert_eq!(reply, None, "bytes are left over");
-        receiver.room().extend_from_slice(piece);
-        reply = receiver.advance().unwrap();
+        reader.read_buffer().extend_from_slice(piece);
+        reply = reader.advance().unwrap();
     }
-    let reply = receiver.decode(reply.expect("all bytes make a reply")).unwrap();
-    Seen { status: reply.status, close: reply.close, body: receiver.body(&reply).to_vec() }
+    let reply = reader.decompress(reply.expect("all bytes make a reply")).unwrap();
+    Seen { status: reply.status, close: reply.close, body: reader.body(&reply).to_vec() }
 }
 
 /// Every recorded reply by its name.

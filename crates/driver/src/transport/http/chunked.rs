@@ -1,142 +1,141 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), decoded in place.
 //!
-//! Lines end in CRLF and in nothing else: where one reader sees an end of line and another does not, they disagree
-//! about what the body is. Every byte is moved once; a line that has not come whole is looked at again with every
-//! read, which its greatest length bounds.
+//! Lines must end in CRLF: a reader that also accepts other line ends disagrees with others about what the body is.
+//! Every byte is moved once. An incomplete line is searched again with every read, which its maximum length bounds.
 
-/// A line with a chunk's size, extensions included, may not be longer.
-const LONGEST_SIZE_LINE: usize = 4 * 1024;
-/// Trailers may not be longer together.
-const LONGEST_TRAILERS: usize = 16 * 1024;
-/// More trailers are refused.
-const MOST_TRAILERS: usize = 64;
+/// Longest line with the size of a chunk, extensions included, in bytes.
+const MAX_SIZE_LINE: usize = 4 * 1024;
+/// Longest trailer section, in bytes.
+const MAX_TRAILER_SECTION: usize = 16 * 1024;
+/// Most trailers.
+const MAX_TRAILERS: usize = 64;
 
-/// Where decoding stands. The decoded bytes are moved together at the beginning of the body.
+/// State of decoding a chunked body. The decoded bytes are moved to the beginning of the body.
 #[derive(Debug, Default)]
-pub struct Chunked {
-    /// End of the decoded bytes, from the body's beginning.
+pub struct ChunkedDecoder {
+    /// End of the decoded bytes, from the beginning of the body.
     decoded: usize,
-    /// Next byte to look at, likewise.
+    /// The next byte to decode, from the beginning of the body.
     next: usize,
-    /// What is expected next.
-    expected: Expected,
+    state: State,
 }
 
+/// The part of the coding that is expected next.
 #[derive(Debug, Default, Clone, Copy)]
-enum Expected {
-    /// The line with a chunk's size.
+enum State {
+    /// The line with the size of a chunk.
     #[default]
     Size,
-    /// So many bytes of the present chunk.
+    /// This number of remaining bytes of the current chunk.
     Data(usize),
-    /// The end of the line after a chunk.
-    LineEnd,
-    /// Trailers from here to an empty line.
+    /// The line end after a chunk.
+    DataEnd,
+    /// The trailer section, up to an empty line.
     Trailers,
 }
 
-/// What looking at more bytes came to.
+/// Result of decoding the bytes received so far.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ChunkedStatus {
     /// More bytes are needed.
     Partial,
-    /// The body is complete: so many decoded bytes, made of so many bytes on the wire.
+    /// The body is complete.
     Complete {
-        /// Decoded length.
+        /// Decoded length in bytes.
         decoded: usize,
-        /// Encoded length, trailers included.
+        /// Encoded length in bytes, trailers included.
         consumed: usize,
     },
-    /// This is no chunked body, and why.
+    /// This is not a chunked body, and why.
     Malformed(&'static str),
 }
 
-impl Chunked {
-    /// Goes on with `body`, which begins where the coded body begins and holds all bytes that have come. A chunk
-    /// longer than `longest` is refused before any of it has come.
-    pub fn advance(&mut self, body: &mut [u8], longest: usize) -> Progress {
+impl ChunkedDecoder {
+    /// Continues with `body`, which holds all bytes received since the beginning of the encoded body. A chunk of more than
+    /// `max_body` bytes is refused as soon as its size is known.
+    pub fn advance(&mut self, body: &mut [u8], max_body: usize) -> ChunkedStatus {
         loop {
-            let step = match self.expected {
-                Expected::Size => self.take_size(&body[self.next..], longest),
-                Expected::Data(left) => self.take_data(body, left),
-                Expected::LineEnd => self.take_line_end(&body[self.next..]),
-                Expected::Trailers => Some(self.take_trailers(&body[self.next..])),
+            let status = match self.state {
+                State::Size => self.read_size(&body[self.next..], max_body),
+                State::Data(left) => self.read_data(body, left),
+                State::DataEnd => self.read_data_end(&body[self.next..]),
+                State::Trailers => Some(self.read_trailers(&body[self.next..])),
             };
-            if let Some(progress) = step {
-                return progress;
+            if let Some(status) = status {
+                return status;
             }
         }
     }
 
-    fn take_size(&mut self, rest: &[u8], longest: usize) -> Option<Progress> {
+    fn read_size(&mut self, rest: &[u8], max_body: usize) -> Option<ChunkedStatus> {
         let first = *rest.first().unwrap_or(&b'0');
-        let Some(length) = memchr::memchr(b'\n', &rest[..rest.len().min(LONGEST_SIZE_LINE)]) else {
+        let Some(length) = memchr::memchr(b'\n', &rest[..rest.len().min(MAX_SIZE_LINE)]) else {
             return Some(if !first.is_ascii_hexdigit() {
-                Progress::Malformed("a chunk's size is no number")
-            } else if rest.len() >= LONGEST_SIZE_LINE {
-                Progress::Malformed("the line with a chunk's size is longer than 4 KiB")
+                ChunkedStatus::Malformed("a chunk's size is not a number")
+            } else if rest.len() >= MAX_SIZE_LINE {
+                ChunkedStatus::Malformed("the line with a chunk's size is longer than 4 KiB")
             } else {
-                Progress::Partial
+                ChunkedStatus::Partial
             });
         };
-        let Some(size) = rest[..length].strip_suffix(b"\r").and_then(size) else {
-            return Some(Progress::Malformed("a chunk's size is no number"));
+        let Some(size) = rest[..length].strip_suffix(b"\r").and_then(parse_size) else {
+            return Some(ChunkedStatus::Malformed("a chunk's size is not a number"));
         };
-        if size > longest {
-            return Some(Progress::Malformed("a chunk is longer than any body may be"));
+        if size > max_body {
+            return Some(ChunkedStatus::Malformed("a chunk is longer than the limit of a body"));
         }
         self.next += length + 1;
-        self.expected = if size == 0 { Expected::Trailers } else { Expected::Data(size) };
+        self.state = if size == 0 { State::Trailers } else { State::Data(size) };
         None
     }
 
-    fn take_data(&mut self, body: &mut [u8], left: usize) -> Option<Progress> {
-        let here = left.min(body.len() - self.next);
-        body.copy_within(self.next..self.next + here, self.decoded);
-        self.decoded += here;
-        self.next += here;
-        if left > here {
-            self.expected = Expected::Data(left - here);
-            return Some(Progress::Partial);
+    fn read_data(&mut self, body: &mut [u8], left: usize) -> Option<ChunkedStatus> {
+        let available = left.min(body.len() - self.next);
+        body.copy_within(self.next..self.next + available, self.decoded);
+        self.decoded += available;
+        self.next += available;
+        if left > available {
+            self.state = State::Data(left - available);
+            return Some(ChunkedStatus::Partial);
         }
-        self.expected = Expected::LineEnd;
+        self.state = State::DataEnd;
         None
     }
 
-    fn take_line_end(&mut self, rest: &[u8]) -> Option<Progress> {
+    fn read_data_end(&mut self, rest: &[u8]) -> Option<ChunkedStatus> {
         match rest {
             [b'\r', b'\n', ..] => {
                 self.next += 2;
-                self.expected = Expected::Size;
+                self.state = State::Size;
                 None
             }
-            [] | [b'\r'] => Some(Progress::Partial),
-            _ => Some(Progress::Malformed("a chunk is longer than its size says")),
+            [] | [b'\r'] => Some(ChunkedStatus::Partial),
+            _ => Some(ChunkedStatus::Malformed("a chunk is longer than its size says")),
         }
     }
 
-    fn take_trailers(&self, rest: &[u8]) -> Progress {
-        let shown = &rest[..rest.len().min(LONGEST_TRAILERS)];
-        let end = match shown {
+    fn read_trailers(&self, rest: &[u8]) -> ChunkedStatus {
+        let searched = &rest[..rest.len().min(MAX_TRAILER_SECTION)];
+        let end = match searched {
             [b'\r', b'\n', ..] => Some(2),
-            _ => memchr::memmem::find(shown, b"\r\n\r\n").map(|at| at + 4),
+            _ => memchr::memmem::find(searched, b"\r\n\r\n").map(|position| position + 4),
         };
         match end {
-            Some(2) => Progress::Complete { decoded: self.decoded, consumed: self.next + 2 },
-            Some(length) => match check_trailers(&shown[..length]) {
-                Ok(()) => Progress::Complete { decoded: self.decoded, consumed: self.next + length },
-                Err(why) => Progress::Malformed(why),
+            Some(2) => ChunkedStatus::Complete { decoded: self.decoded, consumed: self.next + 2 },
+            Some(length) => match check_trailers(&searched[..length]) {
+                Ok(()) => ChunkedStatus::Complete { decoded: self.decoded, consumed: self.next + length },
+                Err(reason) => ChunkedStatus::Malformed(reason),
             },
-            None if rest.len() >= LONGEST_TRAILERS => {
-                Progress::Malformed("the trailers are longer than 16 KiB")
+            None if rest.len() >= MAX_TRAILER_SECTION => {
+                ChunkedStatus::Malformed("the trailers are longer than 16 KiB")
             }
-            None => Progress::Partial,
+            None => ChunkedStatus::Partial,
         }
     }
 }
 
-/// A size in hexadecimal digits; extensions are passed over.
-fn size(line: &[u8]) -> Option<usize> {
+/// Parses the hexadecimal size of a chunk and ignores its extensions.
+fn parse_size(line: &[u8]) -> Option<usize> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let blanks = line[digits..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let rest = &line[digits + blanks..];
@@ -147,15 +146,15 @@ fn size(line: &[u8]) -> Option<usize> {
 }
 
 fn check_trailers(section: &[u8]) -> Result<(), &'static str> {
-    // Such a line would be one to some and two to others.
-    if memchr::memchr_iter(b'\n', section).any(|at| at == 0 || section[at - 1] != b'\r') {
+    // Readers disagree about whether a bare LF ends a line.
+    if memchr::memchr_iter(b'\n', section).any(|newline| newline == 0 || section[newline - 1] != b'\r') {
         return Err("a trailer's line does not end with CRLF");
     }
-    let mut trailers = [httparse::EMPTY_HEADER; MOST_TRAILERS];
+    let mut trailers = [httparse::EMPTY_HEADER; MAX_TRAILERS];
     match httparse::parse_headers(section, &mut trailers) {
         Ok(httparse::Status::Complete(_)) => Ok(()),
         Err(httparse::Error::TooManyHeaders) => Err("there are more than 64 trailers"),
-        _ => Err("what follows the last chunk are no trailers"),
+        _ => Err("the data after the last chunk is not a trailer section"),
     }
 }
 
@@ -163,57 +162,57 @@ fn check_trailers(section: &[u8]) -> Result<(), &'static str> {
 mod tests {
     use super::*;
 
-    const LONGEST: usize = 1 << 20;
+    const LIMIT: usize = 1 << 20;
 
-    /// Feeds the bytes in pieces of `size`, as they would come from a socket.
-    fn decode(coded: &[u8], size: usize) -> (Progress, Vec<u8>) {
-        let mut chunked = Chunked::default();
+    /// Feeds the bytes in pieces of `size`, as a socket delivers them.
+    fn decode(encoded: &[u8], size: usize) -> (ChunkedStatus, Vec<u8>) {
+        let mut decoder = ChunkedDecoder::default();
         let mut buffer = Vec::new();
-        for piece in coded.chunks(size) {
+        for piece in encoded.chunks(size) {
             buffer.extend_from_slice(piece);
-            let progress = chunked.advance(&mut buffer, LONGEST);
-            if progress != Progress::Partial {
-                buffer.truncate(chunked.decoded);
-                return (progress, buffer);
+            let status = decoder.advance(&mut buffer, LIMIT);
+            if status != ChunkedStatus::Partial {
+                buffer.truncate(decoder.decoded);
+                return (status, buffer);
             }
         }
-        (Progress::Partial, buffer)
+        (ChunkedStatus::Partial, buffer)
     }
 
-    /// What becomes of it whole and byte by byte, which must be the same.
-    fn outcome(coded: &[u8]) -> Progress {
-        let (whole, bytewise) = (decode(coded, coded.len()).0, decode(coded, 1).0);
+    /// The status after decoding in one piece and byte by byte, which must be the same.
+    fn status(encoded: &[u8]) -> ChunkedStatus {
+        let (whole, bytewise) = (decode(encoded, encoded.len()).0, decode(encoded, 1).0);
         assert_eq!(
             std::mem::discriminant(&whole),
             std::mem::discriminant(&bytewise),
             "{:?}",
-            String::from_utf8_lossy(coded)
+            String::from_utf8_lossy(encoded)
         );
         whole
     }
 
     #[test]
-    fn any_cut_of_the_bytes_gives_the_same_body() {
-        let coded =
+    fn the_body_does_not_depend_on_how_the_bytes_are_cut() {
+        let encoded =
             b"5;ext=1\r\nhello\r\n1\r\n \r\n00A \t;a=\"b\"\r\n0123456789\r\n0\r\nx-trailer: y\r\n\r\n";
-        for size in 1..=coded.len() {
-            let (progress, body) = decode(coded, size);
+        for size in 1..=encoded.len() {
+            let (status, body) = decode(encoded, size);
             assert_eq!(
-                progress,
-                Progress::Complete { decoded: 16, consumed: coded.len() },
+                status,
+                ChunkedStatus::Complete { decoded: 16, consumed: encoded.len() },
                 "pieces of {size}"
             );
             assert_eq!(body, b"hello 0123456789");
         }
         assert!(matches!(
-            outcome(b"a\r\n0123456789\r\n0;last\r\n\r\n"),
-            Progress::Complete { decoded: 10, .. }
+            status(b"a\r\n0123456789\r\n0;last\r\n\r\n"),
+            ChunkedStatus::Complete { decoded: 10, .. }
         ));
-        assert!(matches!(outcome(b"0 \r\n\r\n"), Progress::Complete { decoded: 0, consumed: 6 }));
+        assert!(matches!(status(b"0 \r\n\r\n"), ChunkedStatus::Complete { decoded: 0, consumed: 6 }));
     }
 
     #[test]
-    fn what_is_not_chunked_is_refused() {
+    fn a_malformed_chunked_body_is_refused() {
         let sizes: [&[u8]; 16] = [
             b"2\r;x\r\nab\r\n",
             b"2\x0c;x\r\nab\r\n",
@@ -240,22 +239,22 @@ mod tests {
             b"0\r\n folded: b\r\n\r\n",
             b"0\r\na b: c\r\n\r\n",
         ];
-        for coded in sizes.into_iter().chain(data).chain(trailers) {
-            let progress = outcome(coded);
-            assert!(matches!(progress, Progress::Malformed(_)), "{}", String::from_utf8_lossy(coded));
+        for encoded in sizes.into_iter().chain(data).chain(trailers) {
+            let status = status(encoded);
+            assert!(matches!(status, ChunkedStatus::Malformed(_)), "{}", String::from_utf8_lossy(encoded));
         }
-        assert_eq!(outcome(b"2\r\nab"), Progress::Partial);
-        assert_eq!(outcome(b"2\r\nab\r"), Progress::Partial);
-        assert_eq!(outcome(b"0\r\na: b\r\n"), Progress::Partial);
+        assert_eq!(status(b"2\r\nab"), ChunkedStatus::Partial);
+        assert_eq!(status(b"2\r\nab\r"), ChunkedStatus::Partial);
+        assert_eq!(status(b"0\r\na: b\r\n"), ChunkedStatus::Partial);
     }
 
     #[test]
-    fn lines_that_never_end_are_refused() {
-        let line = [b"2;".as_slice(), &[b'x'; LONGEST_SIZE_LINE]].concat();
-        assert!(matches!(outcome(&line), Progress::Malformed(_)));
-        let trailer = [b"0\r\nx: ".as_slice(), &[b'x'; LONGEST_TRAILERS]].concat();
-        assert!(matches!(outcome(&trailer), Progress::Malformed(_)));
-        let many = [b"0\r\n".as_slice(), &b"x: y\r\n".repeat(MOST_TRAILERS + 1), b"\r\n"].concat();
-        assert!(matches!(outcome(&many), Progress::Malformed(_)));
+    fn lines_and_trailers_beyond_their_limits_are_refused() {
+        let line = [b"2;".as_slice(), &[b'x'; MAX_SIZE_LINE]].concat();
+        assert!(matches!(status(&line), ChunkedStatus::Malformed(_)));
+        let trailer = [b"0\r\nx: ".as_slice(), &[b'x'; MAX_TRAILER_SECTION]].concat();
+        assert!(matches!(status(&trailer), ChunkedStatus::Malformed(_)));
+        let many = [b"0\r\n".as_slice(), &b"x: y\r\n".repeat(MAX_TRAILERS + 1), b"\r\n"].concat();
+        assert!(matches!(status(&many), ChunkedStatus::Malformed(_)));
     }
 }

@@ -1,184 +1,189 @@
-//! One connection: a request goes out, a reply comes in.
+//! One connection: sends a request, receives the response.
 
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
-use super::error::{ExchangeError, FOLLOWED};
-use super::head::Head;
-use super::receiver::{Receiver, Reply};
-use crate::transport::connect::{DialError, Route};
-use crate::transport::stream::{Crossed, Stream};
+use super::error::{ExchangeError, TRAILING_DATA};
+use super::request_head::RequestHead;
+use super::response_reader::{Response, ResponseReader};
+use crate::transport::stream::MaybeTlsStream;
 use crate::transport::tls::tls_error;
+use crate::transport::traffic::ByteCounts;
 
-/// A connection to one host.
+/// An HTTP/1.1 connection to one host.
 #[derive(Debug)]
 pub struct Connection {
-    stream: Stream,
-    receiver: Receiver,
-    spent: bool,
+    stream: MaybeTlsStream,
+    reader: ResponseReader,
+    /// The connection cannot be used again: an exchange is under way, has failed, or ended with a close.
+    closing: bool,
 }
 
 impl Connection {
-    /// Connects until `deadline`; see [`Route::dial`].
+    /// A connection over an open stream.
+    #[must_use]
+    pub fn new(stream: MaybeTlsStream) -> Self {
+        Self { stream, reader: ResponseReader::default(), closing: false }
+    }
+
+    /// Whether another request can be sent: the server has neither closed the connection nor announced that it will.
+    #[must_use]
+    pub fn is_ready(&mut self) -> bool {
+        // A server sends nothing between two exchanges: a byte is garbage, end of file a closed connection.
+        !self.closing && self.stream.is_idle()
+    }
+
+    /// Bytes that were sent and received since the connection was opened, TLS included.
+    #[must_use]
+    pub fn byte_counts(&self) -> ByteCounts {
+        self.stream.byte_counts()
+    }
+
+    /// Whether the server has closed the connection, or sent unexpected data, since the last exchange.
+    #[must_use]
+    pub fn was_closed_by_server(&mut self) -> bool {
+        !self.closing && !self.is_ready()
+    }
+
+    /// Sends one request and receives its response up to the last byte.
     ///
     /// # Errors
     ///
-    /// [`DialError`].
-    pub async fn open(route: &Route, client: usize, deadline: Instant) -> Result<Self, DialError> {
-        let stream = route.dial(client, deadline).await?;
-        Ok(Self { stream, receiver: Receiver::default(), spent: false })
-    }
-
-    /// Whether another request can be sent: the peer has neither announced nor carried out the end.
-    #[must_use]
-    pub fn usable(&mut self) -> bool {
-        // Between exchanges nothing may come in: a byte is garbage, an end of file a closed connection.
-        !self.spent && self.stream.is_silent()
-    }
-
-    /// What has crossed the wire so far.
-    #[must_use]
-    pub fn crossed(&self) -> Crossed {
-        self.stream.crossed()
-    }
-
-    /// Whether the peer has closed the connection without having announced it.
-    #[must_use]
-    pub fn was_cut(&mut self) -> bool {
-        !self.spent && !self.usable()
-    }
-
-    /// Sends one request and reads its reply to the last byte.
-    ///
-    /// # Errors
-    ///
-    /// [`ExchangeError`]; the connection is then not [`Connection::usable`] any more.
-    pub async fn exchange(&mut self, head: &mut Head, body: &[u8]) -> Result<Reply, ExchangeError> {
-        self.spent = true;
-        self.receiver.begin(head.bodiless_reply());
+    /// [`ExchangeError`]; then [`Connection::is_ready`] returns `false`.
+    pub async fn exchange(&mut self, head: &mut RequestHead, body: &[u8]) -> Result<Response, ExchangeError> {
+        self.closing = true;
+        self.reader.reset(head.response_has_no_body());
         let (head, body) = head.with_body(body);
-        let (reply, all_sent) = match self.send(head, body).await {
-            Ok(Sent { early: Some(reply), all }) => (reply, all),
-            Ok(Sent { early: None, .. }) => (self.receive().await?, true),
-            // A server that refuses a large body may answer and close before it has read it all: its answer says more
-            // than the broken pipe, and so does an alert of TLS.
+        let (response, all_sent) = match self.send(head, body).await {
+            Ok(SendResult { early: Some(response), complete }) => (response, complete),
+            Ok(SendResult { early: None, .. }) => (self.receive().await?, true),
+            // A server that rejects a large body may respond and close before it has read all of it. Its response, or
+            // a TLS alert, is more specific than the broken pipe.
             Err(ExchangeError::Io(error)) => match self.receive().await {
-                // What ends where the connection breaks may have been longer: enough for a refusal, not for more.
-                Ok(reply) if reply.status < 400 && self.receiver.ends_with_connection() => {
+                // A response that ends with the connection may be truncated here, which only an error status tolerates.
+                Ok(response) if response.status < 400 && self.reader.ends_with_connection() => {
                     return Err(error.into());
                 }
-                read => (read.map_err(|read| worse(read, error))?, false),
+                read => (read.map_err(|read| more_specific(read, error))?, false),
             },
             Err(error) => return Err(error),
         };
-        self.spent = reply.close || !all_sent;
-        Ok(reply)
+        self.closing = response.close || !all_sent;
+        Ok(response)
     }
 
-    /// Decompresses the body of the last reply, if it is compressed: work to be done when the clock has stopped.
+    /// Decompresses the body of the last response if it is compressed. Not part of the service time: call it after the
+    /// clock has stopped.
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] when it is coded otherwise, or broken, or longer than any body may be.
-    pub fn decode(&mut self, reply: Reply) -> Result<Reply, ExchangeError> {
-        self.receiver.decode(reply)
+    /// [`ExchangeError`] when the body has another encoding, is invalid, or exceeds the limit once decompressed.
+    pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
+        self.reader.decompress(response)
     }
 
-    /// The headers of the last reply, as the server wrote them; none while there is no whole reply.
+    /// The headers of the last response as the server wrote them; empty if no response is complete.
     #[must_use]
     pub fn headers(&self) -> Vec<(String, String)> {
-        self.receiver.headers()
+        self.reader.headers()
     }
 
-    /// The body of the last reply: as it came until [`Connection::decode`] has seen it.
+    /// The body of the last response: as received before, decompressed after [`Connection::decompress`].
     #[must_use]
-    pub fn body(&self, reply: &Reply) -> &[u8] {
-        self.receiver.body(reply)
+    pub fn body(&self, response: &Response) -> &[u8] {
+        self.reader.body(response)
     }
 
-    /// Sends head and body, in one system call as long as the socket takes them. While it takes no more, the peer is
-    /// listened to: it may answer before it has read everything. If it then closes the connection the rest is not sent
-    /// (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
-    async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<Sent, ExchangeError> {
-        let mut early: Option<Reply> = None;
+    /// Sends head and body, in one system call if the socket takes all of it. While the socket takes no more, reads
+    /// from it: the server may respond before it has read the whole request. If it then closes the connection, the rest
+    /// is not sent (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
+    async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<SendResult, ExchangeError> {
+        let mut early: Option<Response> = None;
         while !(head.is_empty() && body.is_empty() && self.stream.is_flushed()) {
-            match poll_fn(|context| self.poll_step(head, body, context)).await {
-                Ok(Step::Wrote(written)) => {
-                    let of_head = written.min(head.len());
-                    head = &head[of_head..];
-                    body = &body[written - of_head..];
+            match poll_fn(|context| self.poll_send(head, body, context)).await {
+                Ok(SendStep::Written(written)) => {
+                    let head_written = written.min(head.len());
+                    head = &head[head_written..];
+                    body = &body[written - head_written..];
                 }
-                Ok(Step::Came(1..)) if early.is_none() => early = self.receiver.advance()?,
-                stopped => return Ok(Sent { early: Some(self.last_words(early, stopped)?), all: false }),
+                Ok(SendStep::Received(1..)) if early.is_none() => early = self.reader.advance()?,
+                stopped => {
+                    let early = Some(self.early_response(early, stopped)?);
+                    return Ok(SendResult { early, complete: false });
+                }
             }
-            if early.as_ref().is_some_and(|reply| reply.close) {
-                return Ok(Sent { early, all: false });
-            }
-        }
-        Ok(Sent { early, all: true })
-    }
-
-    /// Writes some of the request; if the socket takes none of it, reads some of the reply.
-    fn poll_step(&mut self, head: &[u8], body: &[u8], context: &mut Context<'_>) -> Poll<io::Result<Step>> {
-        match self.stream.poll_write(head, body, context) {
-            Poll::Ready(written) => Poll::Ready(written.map(Step::Wrote)),
-            Poll::Pending => {
-                pin!(self.stream.read_buf(self.receiver.room())).poll(context).map_ok(Step::Came)
+            if early.as_ref().is_some_and(|response| response.close) {
+                return Ok(SendResult { early, complete: false });
             }
         }
+        Ok(SendResult { early, complete: true })
     }
 
-    /// What became of a request that could not be sent to its end.
-    fn last_words(
+    /// Writes part of the request; if the socket takes none of it, reads part of the response.
+    fn poll_send(
         &mut self,
-        early: Option<Reply>,
-        stopped: io::Result<Step>,
-    ) -> Result<Reply, ExchangeError> {
+        head: &[u8],
+        body: &[u8],
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<SendStep>> {
+        match self.stream.poll_write(head, body, context) {
+            Poll::Ready(written) => Poll::Ready(written.map(SendStep::Written)),
+            Poll::Pending => {
+                pin!(self.stream.read_buf(self.reader.read_buffer())).poll(context).map_ok(SendStep::Received)
+            }
+        }
+    }
+
+    /// The response to a request that could not be sent completely, or why there is none.
+    fn early_response(
+        &mut self,
+        early: Option<Response>,
+        stopped: io::Result<SendStep>,
+    ) -> Result<Response, ExchangeError> {
         match (stopped, early) {
-            (Ok(Step::Came(1..)), _) => Err(FOLLOWED),
-            (_, Some(reply)) => Ok(reply),
-            (Ok(_), None) => self.receiver.end(),
+            (Ok(SendStep::Received(1..)), _) => Err(TRAILING_DATA),
+            (_, Some(response)) => Ok(response),
+            (Ok(_), None) => self.reader.finish(),
             (Err(error), None) => Err(error.into()),
         }
     }
 
-    async fn receive(&mut self) -> Result<Reply, ExchangeError> {
+    async fn receive(&mut self) -> Result<Response, ExchangeError> {
         loop {
-            if let Some(reply) = self.receiver.advance()? {
-                return Ok(reply);
+            if let Some(response) = self.reader.advance()? {
+                return Ok(response);
             }
-            if self.stream.read_buf(self.receiver.room()).await? == 0 {
-                return self.receiver.end();
+            if self.stream.read_buf(self.reader.read_buffer()).await? == 0 {
+                return self.reader.finish();
             }
         }
     }
 }
 
-/// Which of the errors of a read and of the write before it says more.
-fn worse(read: ExchangeError, written: io::Error) -> ExchangeError {
+/// Of a failed write and the failed read after it, the more specific error: a TLS alert, otherwise that of the write.
+fn more_specific(read: ExchangeError, written: io::Error) -> ExchangeError {
     match read {
         ExchangeError::Io(alert) if tls_error(&alert).is_some() => alert.into(),
         _ => written.into(),
     }
 }
 
-/// How far a request was sent.
+/// How sending a request ended.
 #[derive(Debug)]
-struct Sent {
-    /// The reply, if it came before everything was sent.
-    early: Option<Reply>,
-    /// Everything was sent.
-    all: bool,
+struct SendResult {
+    /// The response, if it arrived before the request was sent completely.
+    early: Option<Response>,
+    /// The whole request was sent.
+    complete: bool,
 }
 
-/// What was done next while a request is sent.
+/// One step of sending a request.
 #[derive(Debug)]
-enum Step {
-    /// So many bytes of the request have left.
-    Wrote(usize),
-    /// So many bytes of the reply have come; none: the peer has closed its side.
-    Came(usize),
+enum SendStep {
+    /// Bytes of the request that were written.
+    Written(usize),
+    /// Bytes of the response that were read; 0 if the server has closed its side.
+    Received(usize),
 }

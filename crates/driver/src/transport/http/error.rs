@@ -1,37 +1,37 @@
-//! Why no whole reply came.
+//! Why a request has no complete response.
 
 use std::io;
 use std::time::Duration;
 
-/// More has come than was asked for.
-pub(super) const FOLLOWED: ExchangeError =
-    ExchangeError::Malformed("bytes follow the reply that nobody asked for");
+/// Bytes after the end of the response.
+pub(super) const TRAILING_DATA: ExchangeError =
+    ExchangeError::Malformed("there is unexpected data after the response");
 
-/// Why no whole reply came. The connection cannot be used again.
+/// Why a request has no complete response. The connection cannot be used again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExchangeError {
-    /// The socket failed.
+    /// The socket or TLS failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The peer closed the connection before the reply was whole.
-    #[error("the connection was closed before the reply was complete")]
+    /// The server closed the connection before the response was complete.
+    #[error("the connection was closed before the response was complete")]
     Closed,
-    /// It has taken longer than it may.
-    #[error("no complete reply within {} s", .0.as_secs_f64())]
-    Late(Duration),
-    /// The reply is not what HTTP/1.1 allows, or larger than anything sensible.
+    /// The request took longer than its time-out.
+    #[error("no complete response within {} s", .0.as_secs_f64())]
+    Timeout(Duration),
+    /// The response violates HTTP/1.1, or exceeds a limit of this client.
     #[error("{0}")]
     Malformed(&'static str),
-    /// The reply is coded in a way that nobody asked for.
-    #[error("the reply's {header} is {coding:?}, which nobody asked for")]
-    Coding {
-        /// The header that says so.
+    /// The response has an encoding that the request did not ask for.
+    #[error("the response's {header} is {encoding:?}, which was not requested")]
+    UnexpectedEncoding {
+        /// The header that names the encoding.
         header: &'static str,
-        /// What it says.
-        coding: String,
+        /// Its value.
+        encoding: String,
     },
-    /// The reply has come whole, but its body cannot be decompressed.
-    #[error("the reply's gzip stream is broken: {0}")]
+    /// The response is complete, but its body cannot be decompressed.
+    #[error("the response's gzip stream is invalid: {0}")]
     Gzip(&'static str),
 }

@@ -1,4 +1,9 @@
-//! Bodies compressed with gzip (RFC 1952).
+//! Decoding of bodies compressed with gzip (RFC 1952).
+//!
+//! `flate2` inflates and computes checksums; headers, trailers and members are read here. Its own gzip readers are not used
+//! because they allocate the state of decompression, tens of kilobytes, for every body and leave the growth of the
+//! output to their caller. Here each thread reuses one state, and the output goes straight into a reused buffer whose
+//! capacity never exceeds the limit of a body by more than one byte. The fuzz target `gzip` compares both.
 
 use std::cell::RefCell;
 
@@ -6,40 +11,43 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::error::ExchangeError;
 
-/// Least room that is offered to decompressed bytes.
-const LEAST_ROOM: usize = 16 * 1024;
+/// Least free capacity offered to decompressed bytes.
+const MIN_CAPACITY: usize = 16 * 1024;
 
-const CUT: ExchangeError = ExchangeError::Gzip("it ends too early");
+const TRUNCATED: ExchangeError = ExchangeError::Gzip("it is truncated");
 
 thread_local! {
-    /// The state of decompression takes tens of kilobytes and is of use only while a body is decoded, which nothing
-    /// interrupts: one per thread will do for all its connections.
+    /// Shared by all connections of a thread: a body is decoded without interruption.
     static INFLATER: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
-/// Decodes a body to the last byte into `plain`, which keeps its room.
+/// Decodes all members of a stream into `output`, which keeps its capacity.
 ///
 /// # Errors
 ///
-/// [`ExchangeError::Gzip`] for what is no whole gzip stream, [`ExchangeError::Malformed`] for one of more than
-/// `longest` bytes.
-pub fn decode(coded: &[u8], plain: &mut Vec<u8>, longest: usize) -> Result<(), ExchangeError> {
-    plain.clear();
-    let mut rest = member(coded, plain, longest)?;
+/// [`ExchangeError::Gzip`] when this is not a complete gzip stream, [`ExchangeError::Malformed`] when it decodes to more
+/// than `max_len` bytes.
+pub fn decode(encoded: &[u8], output: &mut Vec<u8>, max_len: usize) -> Result<(), ExchangeError> {
+    output.clear();
+    let mut rest = decode_member(encoded, output, max_len)?;
     while !rest.is_empty() {
-        rest = member(rest, plain, longest)?;
+        rest = decode_member(rest, output, max_len)?;
     }
     Ok(())
 }
 
-/// Decodes one member of the stream; tells what follows it.
-fn member<'a>(coded: &'a [u8], plain: &mut Vec<u8>, longest: usize) -> Result<&'a [u8], ExchangeError> {
-    let data = skip_header(coded)?;
-    let begin = plain.len();
-    let used = INFLATER.with_borrow_mut(|inflater| inflate(inflater, data, plain, longest))?;
-    let (trailer, rest) = data[used..].split_first_chunk::<8>().ok_or(CUT)?;
+/// Decodes one member of a stream and returns what follows it.
+fn decode_member<'a>(
+    encoded: &'a [u8],
+    output: &mut Vec<u8>,
+    max_len: usize,
+) -> Result<&'a [u8], ExchangeError> {
+    let data = skip_header(encoded)?;
+    let start = output.len();
+    let used = INFLATER.with_borrow_mut(|inflater| inflate(inflater, data, output, max_len))?;
+    let (trailer, rest) = data[used..].split_first_chunk::<8>().ok_or(TRUNCATED)?;
     let mut crc = Crc::new();
-    crc.update(&plain[begin..]);
+    crc.update(&output[start..]);
     let [a, b, c, d, size @ ..] = *trailer;
     if crc.sum() != u32::from_le_bytes([a, b, c, d]) || crc.amount() != u32::from_le_bytes(size) {
         return Err(ExchangeError::Gzip("its checksum is wrong"));
@@ -47,61 +55,61 @@ fn member<'a>(coded: &'a [u8], plain: &mut Vec<u8>, longest: usize) -> Result<&'
     Ok(rest)
 }
 
-fn skip_header(coded: &[u8]) -> Result<&[u8], ExchangeError> {
-    let (fixed, mut rest) = coded.split_first_chunk::<10>().ok_or(CUT)?;
+fn skip_header(encoded: &[u8]) -> Result<&[u8], ExchangeError> {
+    let (fixed, mut rest) = encoded.split_first_chunk::<10>().ok_or(TRUNCATED)?;
     let [0x1f, 0x8b, 8, flags, ..] = *fixed else {
-        return Err(ExchangeError::Gzip("it does not begin as one"));
+        return Err(ExchangeError::Gzip("its header is not that of gzip with deflate"));
     };
-    // FTEXT is a hint, FHCRC, FEXTRA, FNAME and FCOMMENT say what follows, the rest is reserved.
+    // FTEXT is a hint; FHCRC, FEXTRA, FNAME and FCOMMENT announce fields; the other flags are reserved.
     if flags & 0b1110_0000 != 0 {
-        return Err(ExchangeError::Gzip("its header has flags that nobody knows"));
+        return Err(ExchangeError::Gzip("its header has reserved flags"));
     }
     if flags & 4 != 0 {
-        let (length, after) = rest.split_first_chunk::<2>().ok_or(CUT)?;
-        rest = after.get(usize::from(u16::from_le_bytes(*length))..).ok_or(CUT)?;
+        let (length, after) = rest.split_first_chunk::<2>().ok_or(TRUNCATED)?;
+        rest = after.get(usize::from(u16::from_le_bytes(*length))..).ok_or(TRUNCATED)?;
     }
-    for text in [8, 16] {
-        if flags & text != 0 {
-            let end = memchr::memchr(0, rest).ok_or(CUT)?;
+    for text_flag in [8, 16] {
+        if flags & text_flag != 0 {
+            let end = memchr::memchr(0, rest).ok_or(TRUNCATED)?;
             rest = &rest[end + 1..];
         }
     }
     if flags & 2 != 0 {
-        rest = rest.get(2..).ok_or(CUT)?;
+        rest = rest.get(2..).ok_or(TRUNCATED)?;
     }
     Ok(rest)
 }
 
-/// Appends what `data` decompresses to; tells how much of it was used.
+/// Appends the decompressed `data` to `output` and returns how many bytes of it were used.
 fn inflate(
     inflater: &mut Decompress,
     data: &[u8],
-    plain: &mut Vec<u8>,
-    longest: usize,
+    output: &mut Vec<u8>,
+    max_len: usize,
 ) -> Result<usize, ExchangeError> {
     inflater.reset(false);
     let mut used = 0;
     loop {
-        if plain.len() == plain.capacity() {
-            // Doubled, but never more than one byte beyond what is allowed.
-            let room = plain.len().max(LEAST_ROOM).min((longest + 1).saturating_sub(plain.len())).max(1);
-            plain.reserve_exact(room);
+        if output.len() == output.capacity() {
+            // Doubles the capacity, but to at most one byte more than the limit.
+            let left = (max_len + 1).saturating_sub(output.len());
+            output.reserve_exact(output.len().max(MIN_CAPACITY).min(left).max(1));
         }
-        let before = plain.len();
+        let before = output.len();
         let status = inflater
-            .decompress_vec(&data[used..], plain, FlushDecompress::None)
-            .map_err(|_| ExchangeError::Gzip("its data are damaged"))?;
-        // What was used of a slice fits into its length's type.
+            .decompress_vec(&data[used..], output, FlushDecompress::None)
+            .map_err(|_| ExchangeError::Gzip("its data is damaged"))?;
+        // The used length of a slice fits into usize.
         used = usize::try_from(inflater.total_in()).unwrap_or(data.len()).min(data.len());
-        if plain.len() > longest {
+        if output.len() > max_len {
             return Err(ExchangeError::Malformed(
-                "the reply's body is longer than 512 MiB once decompressed",
+                "the response's body is longer than 512 MiB once decompressed",
             ));
         }
         match status {
             Status::StreamEnd => return Ok(used),
-            _ if plain.len() == plain.capacity() => {}
-            _ if used == data.len() || plain.len() == before => return Err(CUT),
+            _ if output.len() == output.capacity() => {}
+            _ if used == data.len() || output.len() == before => return Err(TRUNCATED),
             _ => {}
         }
     }
@@ -122,53 +130,53 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn decoded(coded: &[u8]) -> Result<Vec<u8>, ExchangeError> {
-        let mut plain = b"of the reply before".to_vec();
-        decode(coded, &mut plain, 1 << 20).map(|()| plain)
+    fn decoded(encoded: &[u8]) -> Result<Vec<u8>, ExchangeError> {
+        let mut output = b"the previous body".to_vec();
+        decode(encoded, &mut output, 1 << 20).map(|()| output)
     }
 
     #[test]
-    fn members_follow_each_other_and_headers_may_say_more() {
+    fn several_members_and_optional_header_fields_are_decoded() {
         let mut encoder = GzBuilder::new()
             .filename("a")
             .comment("b")
             .extra(vec![0; 300])
             .write(Vec::new(), Compression::fast());
         encoder.write_all(b"first ").unwrap();
-        let mut coded = encoder.finish().unwrap();
-        coded.extend(compress(&vec![b'x'; 100_000]));
-        coded.extend(compress(b""));
-        let text = decoded(&coded).unwrap();
+        let mut encoded = encoder.finish().unwrap();
+        encoded.extend(compress(&vec![b'x'; 100_000]));
+        encoded.extend(compress(b""));
+        let text = decoded(&encoded).unwrap();
         assert!(text.starts_with(b"first xxx") && text.len() == 100_006);
     }
 
     #[test]
-    fn every_cut_and_every_damage_is_seen() {
-        let coded = compress(b"{\"took\":3,\"errors\":false}");
-        assert_eq!(decoded(&coded).unwrap(), b"{\"took\":3,\"errors\":false}");
-        for end in 0..coded.len() {
-            assert!(matches!(decoded(&coded[..end]), Err(ExchangeError::Gzip(_))), "cut at {end}");
+    fn truncation_at_any_byte_and_damage_of_any_byte_are_errors() {
+        let encoded = compress(b"{\"took\":3,\"errors\":false}");
+        assert_eq!(decoded(&encoded).unwrap(), b"{\"took\":3,\"errors\":false}");
+        for end in 0..encoded.len() {
+            assert!(matches!(decoded(&encoded[..end]), Err(ExchangeError::Gzip(_))), "truncated at {end}");
         }
-        // Time, level and system in the header mean nothing to the text.
-        for at in (0..4).chain(10..coded.len()) {
-            let mut damaged = coded.clone();
-            damaged[at] ^= 0xff;
-            assert!(matches!(decoded(&damaged), Err(ExchangeError::Gzip(_))), "damaged at {at}");
+        // Modification time, level and operating system in the header do not affect the text.
+        for position in (0..4).chain(10..encoded.len()) {
+            let mut damaged = encoded.clone();
+            damaged[position] ^= 0xff;
+            assert!(matches!(decoded(&damaged), Err(ExchangeError::Gzip(_))), "damaged at {position}");
         }
-        let followed = [coded.as_slice(), b"and more"].concat();
+        let followed = [encoded.as_slice(), b"and more"].concat();
         assert!(matches!(decoded(&followed), Err(ExchangeError::Gzip(_))));
-        // An error leaves nothing behind.
-        assert_eq!(decoded(&coded).unwrap(), b"{\"took\":3,\"errors\":false}");
+        // The shared state is reset after an error.
+        assert_eq!(decoded(&encoded).unwrap(), b"{\"took\":3,\"errors\":false}");
     }
 
     #[test]
-    fn a_bomb_stays_small() {
-        let coded = compress(&vec![0; 8 << 20]);
-        assert!(coded.len() < 256 << 10);
-        let mut plain = Vec::new();
-        assert!(matches!(decode(&coded, &mut plain, 1 << 20), Err(ExchangeError::Malformed(_))));
-        assert!(plain.capacity() <= (1 << 20) + 1, "{}", plain.capacity());
-        let just = compress(&vec![0; 1 << 20]);
-        assert!(decode(&just, &mut Vec::new(), 1 << 20).is_ok());
+    fn a_decompression_bomb_is_refused_within_the_memory_limit() {
+        let encoded = compress(&vec![0; 8 << 20]);
+        assert!(encoded.len() < 256 << 10);
+        let mut output = Vec::new();
+        assert!(matches!(decode(&encoded, &mut output, 1 << 20), Err(ExchangeError::Malformed(_))));
+        assert!(output.capacity() <= (1 << 20) + 1, "{}", output.capacity());
+        let at_the_limit = compress(&vec![0; 1 << 20]);
+        assert!(decode(&at_the_limit, &mut Vec::new(), 1 << 20).is_ok());
     }
 }

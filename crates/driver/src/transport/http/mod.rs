@@ -1,19 +1,20 @@
-//! HTTP/1.1 over one kept-alive connection per client.
+//! An HTTP/1.1 client: one request and one response at a time on a connection that is kept alive.
 //!
-//! The seam to the rest of the driver is [`Connection`]: a prepared head and a body go out, a status and the body's
-//! bytes come back, in buffers that are used again and again. What makes a reply of bytes is [`Receiver`], which knows
-//! no socket.
+//! [`Connection`] sends a prepared [`RequestHead`] and a body, and receives status, headers and body of the response in
+//! buffers that are reused. [`ResponseReader`] turns received bytes into responses and knows no socket, so that tests
+//! and fuzzing can cut the bytes anywhere. Time-outs, reconnecting and pooling belong to the parent module, whether a
+//! response is a success to `response`. The rest of the driver uses this module through the parent's pool.
 
 mod chunked;
 mod connection;
 mod error;
 mod gzip;
-mod head;
-mod receiver;
-mod reply;
+mod request_head;
+mod response_head;
+mod response_reader;
 
 pub use connection::Connection;
 pub use error::ExchangeError;
-pub(crate) use head::authority;
-pub use head::{Head, HeadError};
-pub use receiver::{Receiver, Reply};
+pub(crate) use request_head::authority;
+pub use request_head::{RequestHead, RequestHeadError};
+pub use response_reader::{Response, ResponseReader};

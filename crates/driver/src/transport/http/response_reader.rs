@@ -1,0 +1,388 @@
+//! Reads responses from bytes as they arrive. Knows no socket, so that tests can cut the bytes anywhere.
+
+use std::ops::Range;
+
+use super::chunked::{ChunkedDecoder, ChunkedStatus};
+use super::error::{ExchangeError, TRAILING_DATA};
+use super::gzip;
+use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
+
+/// Longest response head, in bytes.
+const MAX_HEAD: usize = 64 * 1024;
+/// Longest response body, in bytes, as received and decompressed: no response can exhaust the memory.
+const MAX_BODY: usize = 512 * 1024 * 1024;
+/// Most interim (1xx) responses to one request.
+const MAX_INTERIM_RESPONSES: usize = 32;
+/// Buffers that have grown beyond this are freed before the next request.
+const MAX_KEPT_CAPACITY: usize = 4 << 20;
+/// Least free capacity offered to a read.
+const MIN_READ: usize = 32 * 1024;
+/// Most free capacity offered to a read of a body of known length: a declared length alone allocates no memory.
+const MAX_READ: usize = 1 << 20;
+
+const NOT_HTTP: ExchangeError =
+    ExchangeError::Malformed("the response does not start with an HTTP/1.1 status line");
+const BODY_TOO_LONG: ExchangeError = ExchangeError::Malformed("the response's body is longer than 512 MiB");
+
+/// A complete response. Its body stays in the buffers of its [`ResponseReader`] until the next request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// Bytes received, head and framing included.
+    pub bytes_in: u64,
+    /// The connection cannot be used again.
+    pub close: bool,
+    body: BodyLocation,
+}
+
+/// Where the body of a response is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum BodyLocation {
+    /// In the received bytes, with this encoding.
+    Received(Range<usize>, ContentEncoding),
+    /// In the buffer of the decompressed body.
+    Decompressed,
+}
+
+/// Reads one response after another; reuses its buffers.
+#[derive(Debug)]
+pub struct ResponseReader {
+    /// All bytes received since the last request.
+    buffer: Vec<u8>,
+    /// The last body that was decompressed.
+    decompressed: Vec<u8>,
+    /// Start of the current head in `buffer`, after those of interim responses.
+    start: usize,
+    interim_responses: usize,
+    /// The response has no body, whatever its head says.
+    no_body: bool,
+    state: State,
+    max_body: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    Head {
+        /// Bytes of the incomplete head that were parsed last.
+        parsed: usize,
+        /// Bytes of the head that were searched for its end.
+        searched: usize,
+    },
+    Body(ResponseHead, ChunkedDecoder),
+}
+
+impl State {
+    const START: Self = Self::Head { parsed: 0, searched: 0 };
+}
+
+impl Default for ResponseReader {
+    fn default() -> Self {
+        Self::new(MAX_BODY)
+    }
+}
+
+impl ResponseReader {
+    /// A reader that refuses bodies longer than `max_body` bytes, as received and decompressed.
+    #[must_use]
+    pub fn new(max_body: usize) -> Self {
+        Self {
+            buffer: Vec::with_capacity(MIN_READ),
+            decompressed: Vec::new(),
+            start: 0,
+            interim_responses: 0,
+            no_body: false,
+            state: State::START,
+            max_body,
+        }
+    }
+
+    /// Discards the last response and prepares for the next; `no_body` for the response to HEAD.
+    pub fn reset(&mut self, no_body: bool) {
+        self.buffer.clear();
+        // One large response must not occupy its memory for the rest of the race.
+        if self.buffer.capacity() > MAX_KEPT_CAPACITY {
+            self.buffer = Vec::with_capacity(MIN_READ);
+        }
+        if self.decompressed.capacity() > MAX_KEPT_CAPACITY {
+            self.decompressed = Vec::new();
+        }
+        (self.start, self.interim_responses, self.no_body, self.state) = (0, 0, no_body, State::START);
+    }
+
+    /// The buffer that received bytes are appended to, with spare capacity for a read.
+    pub fn read_buffer(&mut self) -> &mut Vec<u8> {
+        let additional = match &self.state {
+            State::Body(ResponseHead { length, framing: BodyFraming::Length(body), .. }, _) => {
+                (self.start + length + body).saturating_sub(self.buffer.len()).clamp(MIN_READ, MAX_READ)
+            }
+            _ => MIN_READ,
+        };
+        self.buffer.reserve(additional);
+        &mut self.buffer
+    }
+
+    /// Parses the bytes that were appended. `Ok(None)` means that more bytes are needed.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError`] when no further bytes can make a valid response of it.
+    pub fn advance(&mut self) -> Result<Option<Response>, ExchangeError> {
+        while let State::Head { parsed, searched } = self.state {
+            match self.read_head(parsed, searched)? {
+                Some(head) if head.status < 200 => self.skip_interim(&head)?,
+                Some(head) => self.state = State::Body(head, ChunkedDecoder::default()),
+                None => return Ok(None),
+            }
+        }
+        self.read_body()
+    }
+
+    /// Ends the response because the server has closed the connection.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError`] when the response is incomplete.
+    pub fn finish(&mut self) -> Result<Response, ExchangeError> {
+        match &self.state {
+            State::Body(head @ ResponseHead { framing: BodyFraming::UntilClose, .. }, _) => {
+                Ok(self.response(head, self.start + head.length..self.buffer.len()))
+            }
+            // A head that was not worth parsing yet may be invalid, which is the more specific error.
+            State::Head { .. } if self.start < self.buffer.len() => {
+                response_head::parse(&self.buffer[self.start..], self.no_body)?;
+                Err(ExchangeError::Closed)
+            }
+            _ => Err(ExchangeError::Closed),
+        }
+    }
+
+    /// Whether the response ends where the connection does.
+    #[must_use]
+    pub fn ends_with_connection(&self) -> bool {
+        matches!(self.state, State::Body(ResponseHead { framing: BodyFraming::UntilClose, .. }, _))
+    }
+
+    /// Decompresses the body of the last response if it is compressed.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError`] when the body has another encoding, is invalid, or exceeds the limit once decompressed.
+    pub fn decompress(&mut self, response: Response) -> Result<Response, ExchangeError> {
+        match &response.body {
+            BodyLocation::Received(range, ContentEncoding::Gzip) => {
+                gzip::decode(&self.buffer[range.clone()], &mut self.decompressed, self.max_body)?;
+                Ok(Response { body: BodyLocation::Decompressed, ..response })
+            }
+            BodyLocation::Received(_, ContentEncoding::Unsupported) => {
+                let header = "content-encoding";
+                let encoding = response_head::header(&self.buffer[self.start..], header);
+                Err(ExchangeError::UnexpectedEncoding { header, encoding })
+            }
+            BodyLocation::Received(_, ContentEncoding::Identity) | BodyLocation::Decompressed => Ok(response),
+        }
+    }
+
+    /// The body of the last response: as received before, decompressed after [`ResponseReader::decompress`].
+    #[must_use]
+    pub fn body(&self, response: &Response) -> &[u8] {
+        match &response.body {
+            BodyLocation::Received(range, _) => &self.buffer[range.clone()],
+            BodyLocation::Decompressed => &self.decompressed,
+        }
+    }
+
+    /// The headers of the last response as the server wrote them; empty if no response is complete.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(String, String)> {
+        response_head::headers(&self.buffer[self.start..])
+    }
+
+    /// Bytes that the buffers occupy.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity() + self.decompressed.capacity()
+    }
+
+    /// Parses the head when it may be complete or its size has doubled. Parsing starts over each time, so that the cost
+    /// of a head that arrives in small pieces stays proportional to its length.
+    fn read_head(&mut self, parsed: usize, searched: usize) -> Result<Option<ResponseHead>, ExchangeError> {
+        let bytes = &self.buffer[self.start..];
+        match bytes.first() {
+            None => return Ok(None),
+            Some(b'H') => {}
+            // Not even empty lines may precede it.
+            Some(_) => return Err(NOT_HTTP),
+        }
+        let worth_parsing = bytes.len() >= 2 * parsed || has_empty_line(&bytes[searched..]);
+        let head = if worth_parsing { response_head::parse(bytes, self.no_body)? } else { None };
+        // The last two bytes may be the start of the empty line.
+        let searched = bytes.len().saturating_sub(2);
+        let parsed = if worth_parsing { bytes.len() } else { parsed };
+        if head.map_or(bytes.len(), |head| head.length) > MAX_HEAD {
+            return Err(ExchangeError::Malformed("the response's head is longer than 64 KiB"));
+        }
+        self.state = State::Head { parsed, searched };
+        Ok(head)
+    }
+
+    fn skip_interim(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
+        self.interim_responses += 1;
+        if head.status == 101 {
+            return Err(ExchangeError::Malformed("the response switches protocols, which was not requested"));
+        }
+        if self.interim_responses > MAX_INTERIM_RESPONSES {
+            return Err(ExchangeError::Malformed("more than 32 interim responses precede the response"));
+        }
+        self.start += head.length;
+        self.state = State::START;
+        Ok(())
+    }
+
+    fn read_body(&mut self) -> Result<Option<Response>, ExchangeError> {
+        let State::Body(head, chunked) = &mut self.state else { return Ok(None) };
+        let (head, start) = (*head, self.start + head.length);
+        let received = self.buffer.len() - start;
+        let (length, consumed) = match head.framing {
+            BodyFraming::Length(length) if length > self.max_body => return Err(BODY_TOO_LONG),
+            BodyFraming::Length(length) if received >= length => (length, length),
+            BodyFraming::UntilClose if received > self.max_body => return Err(BODY_TOO_LONG),
+            BodyFraming::Length(_) | BodyFraming::UntilClose => return Ok(None),
+            BodyFraming::Chunked => match chunked.advance(&mut self.buffer[start..], self.max_body) {
+                ChunkedStatus::Complete { decoded, consumed } => (decoded, consumed),
+                ChunkedStatus::Malformed(reason) => return Err(ExchangeError::Malformed(reason)),
+                // The framing of the chunks counts too, since it occupies memory.
+                ChunkedStatus::Partial if received > self.max_body => return Err(BODY_TOO_LONG),
+                ChunkedStatus::Partial => return Ok(None),
+            },
+        };
+        if received > consumed {
+            return Err(TRAILING_DATA);
+        }
+        Ok(Some(self.response(&head, start..start + length)))
+    }
+
+    fn response(&self, head: &ResponseHead, body: Range<usize>) -> Response {
+        // An empty body needs no decoding, whatever its encoding.
+        let encoding = if body.is_empty() { ContentEncoding::Identity } else { head.encoding };
+        Response {
+            status: head.status,
+            bytes_in: self.buffer.len() as u64,
+            close: head.close,
+            body: BodyLocation::Received(body, encoding),
+        }
+    }
+}
+
+/// Whether an empty line follows one of the lines.
+fn has_empty_line(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', bytes)
+        .any(|newline| matches!(&bytes[newline + 1..], [b'\n', ..] | [b'\r', b'\n', ..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1 << 20;
+
+    /// Feeds the pieces, then closes the connection; returns status and body.
+    fn receive<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<(u16, Vec<u8>), ExchangeError> {
+        let mut reader = ResponseReader::new(LIMIT);
+        reader.reset(false);
+        let mut response = None;
+        for piece in pieces {
+            reader.read_buffer().extend_from_slice(piece);
+            if let Some(complete) = reader.advance()? {
+                response = Some(complete);
+                break;
+            }
+        }
+        let response = match response {
+            Some(response) => response,
+            None => reader.finish()?,
+        };
+        let response = reader.decompress(response)?;
+        Ok((response.status, reader.body(&response).to_vec()))
+    }
+
+    fn with_head(fill: &str) -> Vec<u8> {
+        format!("HTTP/1.1 200 OK\r\nx: {fill}\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()
+    }
+
+    #[test]
+    fn the_length_of_a_head_is_limited_however_it_is_cut() {
+        let rest = with_head("").len() - 2;
+        for (length, fits) in [(MAX_HEAD, true), (MAX_HEAD + 1, false)] {
+            let text = with_head(&"y".repeat(length - rest));
+            assert_eq!(receive([text.as_slice()]).is_ok(), fits, "{length} in one piece");
+            assert_eq!(receive(text.chunks(1)).is_ok(), fits, "{length} byte by byte");
+        }
+        assert!(receive(["HTTP/1.1 200 OK\r\nx: ", &"y".repeat(MAX_HEAD)].map(str::as_bytes)).is_err());
+    }
+
+    #[test]
+    fn the_number_of_interim_responses_is_limited() {
+        let last = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}".as_slice();
+        let interim = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\ncontent-length: 7\r\n\r\n".as_slice();
+        let cases = [(0, true), (1, true), (MAX_INTERIM_RESPONSES, true), (MAX_INTERIM_RESPONSES + 1, false)];
+        for (number, fits) in cases {
+            let text = [interim.repeat(number).as_slice(), last].concat();
+            assert_eq!(receive([text.as_slice()]).is_ok(), fits, "{number} in one piece");
+            assert_eq!(receive(text.chunks(3)).is_ok(), fits, "{number} in pieces");
+        }
+        assert!(receive([b"HTTP/1.1 101 Switching\r\n\r\n".as_slice(), last]).is_err());
+    }
+
+    #[test]
+    fn the_length_of_a_body_is_limited() {
+        let mut too_long = ResponseReader::new(LIMIT);
+        too_long.read_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 1048577\r\n\r\n");
+        assert!(too_long.advance().is_err());
+        for head in ["", "transfer-encoding: chunked\r\n"] {
+            let mut endless = ResponseReader::new(LIMIT);
+            endless.read_buffer().extend_from_slice(format!("HTTP/1.1 200 OK\r\n{head}\r\n").as_bytes());
+            let mut fed = 0;
+            while endless.advance().is_ok() {
+                fed += 5008;
+                endless.read_buffer().extend_from_slice(b"1388\r\n");
+                endless.read_buffer().extend_from_slice(&[b'x'; 5000]);
+                endless.read_buffer().extend_from_slice(b"\r\n");
+                assert!(fed < 2 * LIMIT, "{head}");
+            }
+            assert!(endless.capacity() < 3 * LIMIT, "{head}");
+        }
+    }
+
+    #[test]
+    fn a_declared_length_allocates_no_memory() {
+        let mut reader = ResponseReader::new(MAX_BODY);
+        reader.read_buffer().extend_from_slice(b"HTTP/1.1 200 OK\r\ncontent-length: 536870912\r\n\r\n");
+        assert_eq!(reader.advance().unwrap(), None);
+        reader.read_buffer();
+        assert!(reader.capacity() < 3 * MAX_READ);
+    }
+
+    #[test]
+    fn the_memory_of_a_large_response_is_freed_before_the_next() {
+        let mut reader = ResponseReader::default();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", 2 * MAX_KEPT_CAPACITY);
+        reader.read_buffer().extend_from_slice(head.as_bytes());
+        reader.read_buffer().extend_from_slice(&vec![b'x'; 2 * MAX_KEPT_CAPACITY]);
+        assert!(reader.advance().unwrap().is_some());
+        reader.reset(false);
+        assert!(reader.capacity() <= MIN_READ);
+    }
+
+    #[test]
+    fn an_encoding_that_was_not_requested_is_named() {
+        let text = b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\ncontent-length: 2\r\n\r\n{}".as_slice();
+        let error = receive([text]).unwrap_err().to_string();
+        assert_eq!(error, "the response's content-encoding is \"br\", which was not requested");
+        let text = b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n".as_slice();
+        let error = receive([text]).unwrap_err().to_string();
+        assert_eq!(error, "the response's transfer-encoding is \"gzip, chunked\", which was not requested");
+        let empty = b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\ncontent-length: 0\r\n\r\n".as_slice();
+        assert_eq!(receive([empty]).unwrap(), (200, Vec::new()));
+    }
+}
