@@ -116,6 +116,12 @@ impl BulkBody {
     }
 }
 
+impl AsRef<[u8]> for BulkBody {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
 /// Reads the bulks of one client in order.
 #[derive(Debug, Clone)]
 pub struct BulkReader {

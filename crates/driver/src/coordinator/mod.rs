@@ -24,7 +24,7 @@ use crate::coordinator::pool::WorkerPool;
 use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
 use crate::health::cpu::{PeakLoad, process_cpu_ns};
-use crate::operation::bulk::DataFiles;
+use crate::operation::data_files::DataFiles;
 use crate::race_state::StopLevel;
 use crate::step::StepRun;
 use crate::summary::{RaceSummary, ThreadSummary};

@@ -1,42 +1,42 @@
-//! Values of replies that later requests of the same operation need.
+//! Values of responses that later requests of the same operation need.
 
-/// What was remembered since the operation began.
+/// The values captured since the operation began.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct Captures {
     entries: Vec<(String, Option<String>)>,
 }
 
-/// What there is under a name.
+/// The state of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recalled<'a> {
-    /// Nothing was to be remembered under it.
+pub enum Captured<'a> {
+    /// No request before this one captures under the name.
     Unknown,
-    /// The reply did not have the value.
-    Absent,
+    /// The response lacked the value.
+    Missing,
     /// The value.
     Value(&'a str),
 }
 
-impl Memory {
-    /// Forgets everything.
+impl Captures {
+    /// Forgets all values.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Keeps a value, or that the reply did not have it.
-    pub fn put(&mut self, name: &str, value: Option<String>) {
+    /// Stores a value, or that the response lacked it.
+    pub fn set(&mut self, name: &str, value: Option<String>) {
         match self.entries.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = value,
             None => self.entries.push((name.to_owned(), value)),
         }
     }
 
-    /// What was kept.
-    pub fn get(&self, name: &str) -> Recalled<'_> {
+    /// The value captured under a name.
+    pub fn get(&self, name: &str) -> Captured<'_> {
         match self.entries.iter().find(|(known, _)| known == name) {
-            None => Recalled::Unknown,
-            Some((_, None)) => Recalled::Absent,
-            Some((_, Some(value))) => Recalled::Value(value),
+            None => Captured::Unknown,
+            Some((_, None)) => Captured::Missing,
+            Some((_, Some(value))) => Captured::Value(value),
         }
     }
 }

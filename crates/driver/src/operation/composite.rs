@@ -1,146 +1,276 @@
-//! Operations within an operation: one after another, in streams beside one another.
+//! The steps of an operation, and composites: operations within an operation.
+//!
+//! A step may be a composite, and each operation of a composite has steps: one file holds both.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
-use pacenote_plan::{Call, Composite as Planned, CompositeItem};
+use pacenote_plan::{Call, Composite, CompositeItem, RetryPolicy};
+use pacenote_record::ErrorClass;
 use tokio::sync::Semaphore;
 
-use super::{Destination, Operation, Run};
+use super::context::{Destination, Execution};
+use super::outcome::{Label, Outcome, SubOperation};
+use super::paging::Paginator;
+use super::request::CheckedRequest;
+use super::wait::{pause, wait};
 use crate::error::DriveError;
-use crate::operation::outcome::{Label, Outcome, SubOperation};
 use crate::response::outcome::ReplyOutcome;
+use crate::transport::traffic::Traffic;
 
-/// A composite operation for one host.
+/// Steps that run one after another, and when they are tried again.
 #[derive(Debug)]
-pub struct Composite {
-    items: Vec<Item>,
+pub struct Steps {
+    steps: Vec<Step>,
+    retry: RetryPolicy,
+}
+
+#[derive(Debug)]
+enum Step {
+    Composite(Box<PreparedComposite>),
+    Single(SingleStep),
+}
+
+/// A step that has one request in flight at a time.
+#[derive(Debug)]
+enum SingleStep {
+    Request(Box<CheckedRequest>),
+    Pages(Box<Paginator>),
+    Wait { duration: Duration, weight: u64 },
+}
+
+/// A composite, prepared for one host.
+#[derive(Debug)]
+struct PreparedComposite {
+    elements: Vec<Element>,
     max_connections: Option<usize>,
 }
 
 #[derive(Debug)]
-enum Item {
-    Operation(Box<Inner>),
-    Stream(Vec<Item>),
+enum Element {
+    Operation(Box<PreparedSubOperation>),
+    Stream(Vec<Element>),
 }
 
-/// An operation within.
+/// An operation of a composite.
 #[derive(Debug)]
-struct Inner {
+struct PreparedSubOperation {
     label: Arc<Label>,
-    operation: Operation,
-    /// It is a composite itself: recorded by its sub-operations.
-    nested: bool,
+    steps: Steps,
+    /// Whether it is a composite itself, which is recorded by its sub-operations.
+    is_composite: bool,
 }
 
-/// Why a stream ends early.
-enum End {
-    /// The race or the step is over.
-    CutShort,
+/// Why a stream ends before its last element.
+enum EarlyEnd {
+    /// The race or the step has ended.
+    Cancelled,
     /// An operation failed.
-    Failed(ReplyOutcome, u16),
+    Failed { result: ReplyOutcome, status: u16 },
 }
 
-type Streaming<'a> = Pin<Box<dyn Future<Output = Result<(), End>> + 'a>>;
+type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
 
-impl Composite {
-    /// Prepares everything within.
+impl Steps {
+    /// Prepares the steps for one host.
     ///
     /// # Errors
     ///
-    /// When an operation within cannot be prepared.
-    pub fn new(planned: &Planned, to: Destination<'_>) -> Result<Self, DriveError> {
-        let max_connections = planned.max_connections.map(|most| most as usize);
-        Ok(Self { items: prepare(&planned.items, to)?, max_connections })
+    /// When a request cannot be written as HTTP, or its body cannot be paged.
+    pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
+        // A pause is work only where it is the whole operation.
+        let wait_weight = u64::from(calls.len() == 1);
+        let steps: Result<Vec<_>, _> = calls.iter().map(|call| Step::new(call, wait_weight, to)).collect();
+        Ok(Self { steps: steps?, retry })
     }
 
-    /// Carries all of it out; the first failure stops it. What went over the wire is only known of the outermost
-    /// composite, whose sub-operations are all there is. `None` when it was cut short while it waited.
-    pub async fn send(&mut self, run: &Run<'_>) -> Option<Outcome> {
-        // A composite within another shares its connections.
-        let own = self.max_connections.filter(|_| !run.within).map(Semaphore::new);
-        let within = Run { limit: run.limit.or(own.as_ref()), within: true, ..*run };
-        let earlier = run.sub_operations.borrow().len();
-        if !run.within {
-            // Calls before it say themselves what they sent.
-            run.wire.take();
+    /// Executes the steps, with all attempts of their retry policy. Returns `None` if the race or the step of the plan
+    /// ends while they wait.
+    pub async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+        let mut retries = 0;
+        let mut first_sent = None;
+        let mut traffic = Traffic::default();
+        loop {
+            let outcome = self.attempt(execution).await?;
+            let first_sent = *first_sent.get_or_insert(outcome.first_sent);
+            traffic += outcome.traffic;
+            let attempts_left = self.retry.until_success || u64::from(retries) < self.retry.retries;
+            if !(attempts_left && self.may_retry(&outcome)) {
+                return Some(Outcome { first_sent, retries, traffic, ..outcome });
+            }
+            pause(Duration::from_secs_f64(self.retry.wait_s), execution.cancellation).await?;
+            retries += 1;
         }
-        let ended = stream(&mut self.items, &within).await;
+    }
+
+    fn may_retry(&self, outcome: &Outcome) -> bool {
+        match outcome.result.class {
+            ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
+                self.retry.on_timeout
+            }
+            ErrorClass::HttpStatus => outcome.status == 408 && self.retry.on_timeout,
+            ErrorClass::Condition => self.retry.on_unsuccess || self.retry.until_success,
+            _ => false,
+        }
+    }
+
+    /// Executes all steps once; the first failure ends the attempt.
+    async fn attempt(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+        let mut whole: Option<Outcome> = None;
+        for step in &mut self.steps {
+            let outcome = step.execute(execution).await?;
+            let failed = !outcome.result.is_success();
+            whole = Some(match whole {
+                None => outcome,
+                Some(before) => before.join(outcome),
+            });
+            if failed {
+                // A failed operation does no work, even if its first requests succeeded.
+                return whole.map(Outcome::without_work);
+            }
+        }
+        whole
+    }
+}
+
+impl Step {
+    fn new(call: &Call, wait_weight: u64, to: Destination<'_>) -> Result<Self, DriveError> {
+        Ok(match call {
+            Call::Request(request) => {
+                Self::Single(SingleStep::Request(Box::new(CheckedRequest::new(request, to)?)))
+            }
+            Call::Pages(paged) => Self::Single(SingleStep::Pages(Box::new(Paginator::new(paged, to)?))),
+            Call::Wait { seconds } => {
+                let duration = Duration::from_secs_f64(*seconds);
+                Self::Single(SingleStep::Wait { duration, weight: wait_weight })
+            }
+            Call::Composite(composite) => Self::Composite(Box::new(PreparedComposite::new(composite, to)?)),
+        })
+    }
+
+    async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+        let single = match self {
+            Self::Composite(composite) => return Box::pin(composite.execute(execution)).await,
+            Self::Single(single) => single,
+        };
+        let permit = match execution.limit {
+            Some(limit) => limit.acquire().await.ok(),
+            None => None,
+        };
+        let outcome = match single {
+            // Takes no connection: the next request would have to open another.
+            SingleStep::Wait { duration, weight } => wait(*duration, *weight, execution.cancellation).await,
+            SingleStep::Request(request) => {
+                let mut connection = execution.connections.acquire();
+                let outcome = request.send(&mut connection, execution).await;
+                execution.connections.release(connection);
+                outcome
+            }
+            SingleStep::Pages(paginator) => {
+                let mut connection = execution.connections.acquire();
+                let outcome = Box::pin(paginator.send(&mut connection, execution)).await;
+                execution.connections.release(connection);
+                outcome
+            }
+        };
+        drop(permit);
+        outcome
+    }
+}
+
+impl PreparedComposite {
+    /// Prepares all operations of a composite.
+    fn new(planned: &Composite, to: Destination<'_>) -> Result<Self, DriveError> {
+        let max_connections = planned.max_connections.map(|most| most as usize);
+        Ok(Self { elements: prepare(&planned.items, to)?, max_connections })
+    }
+
+    /// Executes all operations; the first failure ends the composite. Only the outermost composite returns traffic:
+    /// that of all operations within. Returns `None` if the race or the step of the plan ends while it waits.
+    async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+        // A composite within another shares its connections.
+        let own_limit = self.max_connections.filter(|_| !execution.nested).map(Semaphore::new);
+        let within = Execution { limit: execution.limit.or(own_limit.as_ref()), nested: true, ..*execution };
+        let earlier = execution.sub_operations.borrow().len();
+        if !execution.nested {
+            // Steps before the composite return their own traffic.
+            execution.traffic.take_completed();
+        }
+        let ended = run_elements(&mut self.elements, &within).await;
         let (result, status) = match ended {
             Ok(()) => (ReplyOutcome::success(1, -1), None),
-            Err(End::Failed(result, status)) => (result, Some(status)),
-            Err(End::CutShort) => return None,
+            Err(EarlyEnd::Failed { result, status }) => (result, Some(status)),
+            Err(EarlyEnd::Cancelled) => return None,
         };
-        let mut whole = times(&run.sub_operations.borrow()[earlier..]);
+        let mut whole = spanning(&execution.sub_operations.borrow()[earlier..]);
         whole.result = result;
         whole.status = status.unwrap_or(whole.status);
-        if !run.within {
-            whole.traffic = run.wire.take();
-            // What streams that were dropped left on the wire was sent, though nobody waits for it.
-            whole.traffic.requests += run.wire.abandon();
+        if !execution.nested {
+            whole.traffic = execution.traffic.take_completed();
+            // Requests of dropped streams were sent, although their responses are not awaited.
+            whole.traffic.requests += execution.traffic.take_dropped();
         }
         Some(whole)
     }
 }
 
-fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Item>, DriveError> {
-    let item = |item: &CompositeItem| {
+fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>, DriveError> {
+    let element = |item: &CompositeItem| {
         Ok(match item {
-            CompositeItem::Stream { items } => Item::Stream(prepare(items, to)?),
+            CompositeItem::Stream { items } => Element::Stream(prepare(items, to)?),
             CompositeItem::Operation { name, operation_type, calls, retry } => {
-                let nested = calls.iter().any(|call| matches!(call, Call::Composite(_)));
-                if nested && calls.len() > 1 {
-                    let problem = format!("{name} has a composite operation beside other calls");
-                    return Err(DriveError::Calls { task: to.task.to_owned(), problem });
+                let is_composite = calls.iter().any(|call| matches!(call, Call::Composite(_)));
+                if is_composite && calls.len() > 1 {
+                    return Err(to.calls_error(format!("{name} has a composite operation among other calls")));
                 }
-                let (operation, operation_type) = (name.clone(), operation_type.clone());
-                let label = Arc::new(Label { operation, operation_type });
-                let operation = Operation::new(calls, *retry, to)?;
-                Item::Operation(Box::new(Inner { label, operation, nested }))
+                let label = Label { operation: name.clone(), operation_type: operation_type.clone() };
+                let (label, steps) = (Arc::new(label), Steps::new(calls, *retry, to)?);
+                Element::Operation(Box::new(PreparedSubOperation { label, steps, is_composite }))
             }
         })
     };
-    items.iter().map(item).collect()
+    items.iter().map(element).collect()
 }
 
-/// From the beginning of the first part to the end of the last.
-fn times(sub_operations: &[SubOperation]) -> Outcome {
+/// An outcome that lasts from the start of the first sub-operation to the end of the last.
+fn spanning(sub_operations: &[SubOperation]) -> Outcome {
     let mut whole = Outcome::nothing();
-    let outcomes = || sub_operations.iter().map(|part| &part.outcome);
+    let outcomes = || sub_operations.iter().map(|sub_operation| &sub_operation.outcome);
     if let (Some(sent), Some(last)) =
-        (outcomes().map(|part| part.first_sent).min(), outcomes().max_by_key(|part| part.done))
+        (outcomes().map(|outcome| outcome.first_sent).min(), outcomes().max_by_key(|outcome| outcome.done))
     {
         (whole.first_sent, whole.sent) = (sent, sent);
         (whole.done, whole.status) = (last.done, last.status);
-        whole.free = outcomes().map(|part| part.free).max().unwrap_or(last.free);
+        whole.free = outcomes().map(|outcome| outcome.free).max().unwrap_or(last.free);
     }
     whole
 }
 
-/// Carries items out: an operation waits for the streams before it, streams that follow one another do not wait.
-fn stream<'a>(items: &'a mut [Item], run: &'a Run<'a>) -> Streaming<'a> {
+/// Runs elements: an operation waits for the streams before it, adjacent streams run concurrently.
+fn run_elements<'a>(elements: &'a mut [Element], execution: &'a Execution<'a>) -> StreamFuture<'a> {
     Box::pin(async move {
-        let mut beside = Vec::new();
-        for item in items {
-            match item {
-                Item::Stream(items) => beside.push(stream(items, run)),
-                Item::Operation(inner) => {
-                    together(std::mem::take(&mut beside)).await?;
-                    inner.send(run).await?;
+        let mut streams = Vec::new();
+        for element in elements {
+            match element {
+                Element::Stream(elements) => streams.push(run_elements(elements, execution)),
+                Element::Operation(operation) => {
+                    join_streams(std::mem::take(&mut streams)).await?;
+                    operation.execute(execution).await?;
                 }
             }
         }
-        together(beside).await
+        join_streams(streams).await
     })
 }
 
-/// Waits for all streams, or for the first that ends early; the others are then dropped.
-async fn together(mut streams: Vec<Streaming<'_>>) -> Result<(), End> {
+/// Waits for all streams, or for the first that ends early, and drops the others.
+async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd> {
     poll_fn(|context| {
         let mut failed = None;
-        // A reply that came for one of them wakes all; the others find nothing to do.
+        // A response to one of the streams wakes all; the others find nothing to do.
         streams.retain_mut(|stream| match stream.as_mut().poll(context) {
             Poll::Pending => true,
             Poll::Ready(Ok(())) => false,
@@ -158,16 +288,19 @@ async fn together(mut streams: Vec<Streaming<'_>>) -> Result<(), End> {
     .await
 }
 
-impl Inner {
-    async fn send(&mut self, run: &Run<'_>) -> Result<(), End> {
-        let outcome = self.operation.run(run).await.ok_or(End::CutShort)?;
+impl PreparedSubOperation {
+    async fn execute(&mut self, execution: &Execution<'_>) -> Result<(), EarlyEnd> {
+        let outcome = self.steps.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
         let result = &outcome.result;
-        let failed = (!result.is_success()).then(|| {
-            let rejected = 0;
-            End::Failed(ReplyOutcome { rejected, accepted: 0, took_ms: -1, ..result.clone() }, outcome.status)
+        let failed = (!result.is_success()).then(|| EarlyEnd::Failed {
+            result: ReplyOutcome { rejected: 0, accepted: 0, took_ms: -1, ..result.clone() },
+            status: outcome.status,
         });
-        if !self.nested {
-            run.sub_operations.borrow_mut().push(SubOperation { label: Arc::clone(&self.label), outcome });
+        if !self.is_composite {
+            execution
+                .sub_operations
+                .borrow_mut()
+                .push(SubOperation { label: Arc::clone(&self.label), outcome });
         }
         failed.map_or(Ok(()), Err)
     }

@@ -1,68 +1,72 @@
-//! Request bodies compressed with gzip, before the clock of their request starts.
+//! Compression of request bodies with gzip, before the clock of their request starts.
 
 use std::io;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 use pacenote_plan::Target;
 use tokio::sync::Mutex;
 
-/// What is compressed without a pause: about 0.15 ms, for which replies to other clients of the thread may have to wait.
+/// Bytes that are compressed without a pause: about 0.15 ms, during which responses to other clients of the thread may
+/// have to wait.
 const SLICE: usize = 64 * 1024;
-/// Least room that is offered to compressed bytes.
-const LEAST_ROOM: usize = 16 * 1024;
-/// The base-2 logarithm of the window, the largest there is.
+/// The smallest free space that is offered for compressed bytes.
+const MIN_OUTPUT_SPACE: usize = 16 * 1024;
+/// Base-2 logarithm of the size of the window; the largest that gzip allows.
 const WINDOW_BITS: u8 = 15;
 
 thread_local! {
-    /// The state of compression takes hundreds of kilobytes: one per thread will do for all its clients, which wait for
-    /// each other's bodies as they would for the core.
+    /// The state of compression takes hundreds of kilobytes. One per thread is enough for all its clients: they wait for
+    /// each other's bodies as they would wait for the core.
     static DEFLATER: Rc<Mutex<Compress>> = Rc::new(Mutex::new(deflater()));
 }
 
-/// The header of a body that is to be compressed, if there is one: any to a cluster that wants it so, unless it says
-/// itself how it is coded.
-pub fn coding<'a>(
+/// The header of a compressed body.
+pub static CONTENT_ENCODING: LazyLock<(String, String)> =
+    LazyLock::new(|| ("content-encoding".to_owned(), "gzip".to_owned()));
+
+/// Whether a body is to be compressed: if there is one, the target asks for it, and `headers` do not declare an encoding
+/// already.
+pub fn is_compressed<'a>(
     target: &Target,
     has_body: bool,
     mut headers: impl Iterator<Item = &'a (String, String)>,
-) -> Option<(String, String)> {
-    let named = |(name, _): &(String, String)| name.eq_ignore_ascii_case("content-encoding");
-    let wanted = target.compress && has_body && !headers.any(named);
-    wanted.then(|| ("content-encoding".to_owned(), "gzip".to_owned()))
+) -> bool {
+    let is_encoding = |(name, _): &(String, String)| name.eq_ignore_ascii_case(&CONTENT_ENCODING.0);
+    target.compress && has_body && !headers.any(is_encoding)
 }
 
-/// Compresses a body at once.
+/// Compresses a body without a pause; `compressed` is overwritten.
 ///
 /// # Errors
 ///
-/// When the library refuses, which it never should.
-pub fn pack(body: &[u8], packed: &mut Vec<u8>) -> io::Result<()> {
-    packed.clear();
+/// When the library fails, which is a defect.
+pub fn compress(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
+    compressed.clear();
     let shared = DEFLATER.with(Rc::clone);
     let Ok(mut state) = shared.try_lock() else {
-        // A bulk is under way in there.
-        return squeeze(&mut deflater(), body, packed, true);
+        // A body is being compressed in slices.
+        return append_compressed(&mut deflater(), body, compressed, true);
     };
     state.reset();
-    squeeze(&mut state, body, packed, true)
+    append_compressed(&mut state, body, compressed, true)
 }
 
-/// Compresses a body slice by slice, and lets the other clients of the thread work between them. Whoever drops this has
-/// nothing in `packed`.
+/// Compresses a body slice by slice, and yields to other clients of the thread between them; `compressed` is overwritten.
 ///
 /// # Errors
 ///
-/// As [`pack`].
-pub async fn pack_in_slices(body: &[u8], packed: &mut Vec<u8>) -> io::Result<()> {
-    packed.clear();
+/// When the library fails, which is a defect.
+pub async fn compress_in_slices(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
+    compressed.clear();
     let shared = DEFLATER.with(Rc::clone);
     let mut state = shared.lock().await;
     state.reset();
     let mut slices = body.chunks(SLICE).peekable();
     while let Some(slice) = slices.next() {
         let last = slices.peek().is_none();
-        squeeze(&mut state, slice, packed, last)?;
+        append_compressed(&mut state, slice, compressed, last)?;
         if !last {
             tokio::task::yield_now().await;
         }
@@ -70,18 +74,23 @@ pub async fn pack_in_slices(body: &[u8], packed: &mut Vec<u8>) -> io::Result<()>
     Ok(())
 }
 
-/// The lowest level: the driver's time is stolen from the engine's.
+/// The fastest level: CPU time of the driver is taken from the engine if they share a machine.
 fn deflater() -> Compress {
     Compress::new_gzip(Compression::fast(), WINDOW_BITS)
 }
 
 /// Appends the compressed form of the next bytes.
-fn squeeze(state: &mut Compress, mut bytes: &[u8], packed: &mut Vec<u8>, last: bool) -> io::Result<()> {
+fn append_compressed(
+    state: &mut Compress,
+    mut bytes: &[u8],
+    compressed: &mut Vec<u8>,
+    last: bool,
+) -> io::Result<()> {
     let flush = if last { FlushCompress::Finish } else { FlushCompress::None };
     loop {
-        packed.reserve(LEAST_ROOM);
+        compressed.reserve(MIN_OUTPUT_SPACE);
         let before = state.total_in();
-        let status = state.compress_vec(bytes, packed, flush).map_err(io::Error::other)?;
+        let status = state.compress_vec(bytes, compressed, flush).map_err(io::Error::other)?;
         bytes = &bytes[usize::try_from(state.total_in() - before).unwrap_or(bytes.len())..];
         if status == Status::StreamEnd || !last && bytes.is_empty() {
             return Ok(());
@@ -99,9 +108,9 @@ mod tests {
 
     use super::*;
 
-    fn unpacked(packed: &[u8]) -> Vec<u8> {
+    fn decompressed(compressed: &[u8]) -> Vec<u8> {
         let mut body = Vec::new();
-        MultiGzDecoder::new(packed).read_to_end(&mut body).unwrap();
+        MultiGzDecoder::new(compressed).read_to_end(&mut body).unwrap();
         body
     }
 
@@ -116,35 +125,35 @@ mod tests {
     }
 
     #[test]
-    fn bodies_come_out_as_they_went_in_however_they_were_compressed() {
+    fn decompressed_bodies_equal_the_originals() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        // What was in the buffer before does not matter.
-        let mut packed = b"old".to_vec();
+        // Earlier contents of the buffer do not matter.
+        let mut compressed = b"old".to_vec();
         for body in bodies() {
-            pack(&body, &mut packed).unwrap();
-            assert_eq!(unpacked(&packed), body);
-            runtime.block_on(pack_in_slices(&body, &mut packed)).unwrap();
-            assert_eq!(unpacked(&packed), body);
+            compress(&body, &mut compressed).unwrap();
+            assert_eq!(decompressed(&compressed), body);
+            runtime.block_on(compress_in_slices(&body, &mut compressed)).unwrap();
+            assert_eq!(decompressed(&compressed), body);
         }
     }
 
     #[test]
-    fn a_body_can_be_compressed_while_another_is_under_way_on_the_thread() {
+    fn a_body_can_be_compressed_while_another_is_compressed_in_slices() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let bodies = bodies();
         let (mut one, mut other, mut third) = (Vec::new(), Vec::new(), Vec::new());
         runtime.block_on(async {
-            let first = pack_in_slices(&bodies[2], &mut one);
-            let second = pack_in_slices(&bodies[3], &mut other);
+            let first = compress_in_slices(&bodies[2], &mut one);
+            let second = compress_in_slices(&bodies[3], &mut other);
             let between = async {
                 tokio::task::yield_now().await;
-                pack(&bodies[1], &mut third).unwrap();
+                compress(&bodies[1], &mut third).unwrap();
             };
             let (first, second, ()) = tokio::join!(first, second, between);
             first.and(second).unwrap();
         });
         assert_eq!(
-            [one, other, third].map(|packed| unpacked(&packed)),
+            [one, other, third].map(|compressed| decompressed(&compressed)),
             [2, 3, 1].map(|n: usize| bodies[n].clone())
         );
     }

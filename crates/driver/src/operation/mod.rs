@@ -1,297 +1,137 @@
-//! Carrying out calls: what an operation does beside posting documents.
+//! Executing operations: what a client sends each time one is due.
 //!
-//! [`Prepared`] is made once, off the clock, and carried out as often as the operation is due. All calls of an operation
-//! run on the client's thread; what runs beside one another there is nothing but several replies waited for.
+//! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
+//! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
+//!
+//! `worker/` and `python/` prepare and execute operations. Nothing here knows workers, schedules or Python: where
+//! requests go and why they have to stop comes with the call ([`context`]).
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `request.rs` | one request: head and body ready to be sent, with gaps for what only earlier replies say |
-//! | `template.rs`, `captures.rs` | the gaps, and what is remembered to fill them |
+//! | `prepared.rs` | one HTTP request, ready to be sent: head, body, encoding, timeout |
+//! | `request.rs` | a request of a call sequence: its template, and how its response is checked |
+//! | `template.rs`, `captures.rs` | bodies with gaps, and the values of earlier responses that fill them |
 //! | `paging.rs` | page by page: searches, scrolls, aggregations, SQL |
-//! | `composite.rs` | operations within the operation, some beside one another |
+//! | `composite.rs` | steps one after another, and operations within an operation |
+//! | `bulk.rs`, `data_files.rs` | the bulks that a client posts, and the files they are read from |
+//! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and its rejected documents sent again |
+//! | `compression.rs` | request bodies compressed with gzip |
+//! | `wait.rs` | pauses, and operations that only wait |
+//! | `context.rs` | where requests go, and the state of one execution |
+//! | `outcome.rs` | what an operation returns |
 
 pub mod bulk;
+pub mod bulk_request;
 mod bulk_retry;
 mod captures;
 mod composite;
 pub mod compression;
+pub mod context;
+pub mod data_files;
 pub mod outcome;
 mod paging;
+pub mod prepared;
 mod request;
 mod template;
+pub mod wait;
 
-use std::cell::{Cell, RefCell};
-use std::time::{Duration, Instant};
+use std::cell::RefCell;
 
-use pacenote_plan::{Call, RetryPolicy, Target};
-use pacenote_record::ErrorClass;
-use tokio::sync::Semaphore;
+use pacenote_plan::{Call, CallSequence};
 
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
-use crate::operation::outcome::{Outcome, SubOperation};
-use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::ConnectionPool;
-use crate::transport::traffic::Traffic;
+use captures::Captures;
+use composite::Steps;
+use context::{Destination, Execution, TrafficCounter};
+use outcome::{Outcome, SubOperation};
+use request::CheckedRequest;
 
-use captures::Memory;
-use composite::Composite;
-use paging::Pages;
-use request::Letter;
-
-/// Where an operation goes.
-#[derive(Debug, Clone, Copy)]
-pub struct Destination<'a> {
-    /// The cluster.
-    pub target: &'a Target,
-    /// Which of its hosts; the [`ConnectionPool`] that the operation is carried out with lead there.
-    pub host: usize,
-    /// The task, for messages.
-    pub task: &'a str,
-}
-
-/// An operation, ready to be carried out any number of times.
+/// A sequence of calls, prepared to be executed any number of times.
 #[derive(Debug)]
-pub struct Prepared {
-    kind: Kind,
+pub struct Operation {
+    kind: OperationKind,
 }
 
 #[derive(Debug)]
-enum Kind {
-    /// One request that is judged by its check and that is all: what nearly every operation is. It goes straight to its
-    /// connection.
-    Plain(Box<Letter>),
-    Any(Box<Any>),
+enum OperationKind {
+    /// One request that only its check decides about, which is what most operations are: it takes the shortest path to
+    /// its connection.
+    Plain(Box<CheckedRequest>),
+    /// Everything else.
+    Stepped(Box<SteppedOperation>),
 }
 
-/// Any operation.
+/// An operation of several steps, with the state of its present execution.
 #[derive(Debug)]
-struct Any {
-    operation: Operation,
-    memory: RefCell<Memory>,
+struct SteppedOperation {
+    steps: Steps,
+    captures: RefCell<Captures>,
     sub_operations: RefCell<Vec<SubOperation>>,
 }
 
-impl Prepared {
-    /// Prepares calls for one host.
+impl Operation {
+    /// Prepares a sequence of calls for one host.
     ///
     /// # Errors
     ///
-    /// When a request cannot be written as HTTP, or pages cannot be asked for.
-    pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
+    /// When a request cannot be written as HTTP, or its body cannot be paged.
+    pub fn new(calls: &CallSequence, to: Destination<'_>) -> Result<Self, DriveError> {
+        let retry = calls.retry;
         let tried_once = retry.retries == 0 && !retry.until_success;
-        if let ([Call::Request(request)], true) = (calls, tried_once) {
-            let letter = Box::new(Letter::new(request, to)?);
-            if letter.is_plain() {
-                return Ok(Self { kind: Kind::Plain(letter) });
+        if let ([Call::Request(request)], true) = (calls.calls.as_slice(), tried_once) {
+            let request = Box::new(CheckedRequest::new(request, to)?);
+            if request.is_plain() {
+                return Ok(Self { kind: OperationKind::Plain(request) });
             }
         }
-        let operation = Operation::new(calls, retry, to)?;
-        let any = Any { operation, memory: RefCell::default(), sub_operations: RefCell::default() };
-        Ok(Self { kind: Kind::Any(Box::new(any)) })
+        let steps = Steps::new(&calls.calls, retry, to)?;
+        let stepped =
+            SteppedOperation { steps, captures: RefCell::default(), sub_operations: RefCell::default() };
+        Ok(Self { kind: OperationKind::Stepped(Box::new(stepped)) })
     }
 
-    /// Carries the operation out, with all attempts that its retry rule asks for; `None` when it was cut short while
-    /// it waited.
+    /// Executes the operation, with all attempts of its retry policy. Returns `None` if the race or the step ends while
+    /// it waits.
     pub async fn execute(
         &mut self,
-        links: &ConnectionPool,
+        connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
     ) -> Option<Outcome> {
         match &mut self.kind {
-            Kind::Plain(letter) => {
-                let mut link = links.acquire();
-                let outcome = letter.send_plain(&mut link).await;
-                links.release(link);
+            OperationKind::Plain(request) => {
+                let mut connection = connections.acquire();
+                let outcome = request.send_plain(&mut connection).await;
+                connections.release(connection);
                 Some(outcome)
             }
-            Kind::Any(any) => any.execute(links, cancellation).await,
+            OperationKind::Stepped(stepped) => stepped.execute(connections, cancellation).await,
         }
     }
 }
 
-impl Any {
-    async fn execute(&mut self, links: &ConnectionPool, cancellation: &Cancellation<'_>) -> Option<Outcome> {
-        let Self { operation, memory, sub_operations } = self;
-        memory.get_mut().clear();
+impl SteppedOperation {
+    async fn execute(
+        &mut self,
+        connections: &ConnectionPool,
+        cancellation: &Cancellation<'_>,
+    ) -> Option<Outcome> {
+        let Self { steps, captures, sub_operations } = self;
+        captures.get_mut().clear();
         sub_operations.get_mut().clear();
-        let wire = Wire::default();
-        let run =
-            Run { links, cancellation, memory, sub_operations, wire: &wire, limit: None, within: false };
-        let mut outcome = operation.run(&run).await?;
+        let traffic = TrafficCounter::default();
+        let execution = Execution {
+            connections,
+            cancellation,
+            captures,
+            sub_operations,
+            traffic: &traffic,
+            limit: None,
+            nested: false,
+        };
+        let mut outcome = steps.execute(&execution).await?;
         outcome.sub_operations = std::mem::take(sub_operations.get_mut());
         Some(outcome)
     }
-}
-
-/// What the steps of an operation share while it is carried out.
-#[derive(Debug, Clone, Copy)]
-struct Run<'a> {
-    links: &'a ConnectionPool,
-    cancellation: &'a Cancellation<'a>,
-    memory: &'a RefCell<Memory>,
-    /// The operations within that have ended.
-    sub_operations: &'a RefCell<Vec<SubOperation>>,
-    wire: &'a Wire,
-    /// How many requests may be under way at a time.
-    limit: Option<&'a Semaphore>,
-    /// Within a composite operation.
-    within: bool,
-}
-
-/// What went over the wire since the operation began, also for streams that were dropped.
-#[derive(Debug, Default)]
-struct Wire {
-    ended: Cell<Traffic>,
-    under_way: Cell<u32>,
-}
-
-impl Wire {
-    fn begin(&self) {
-        self.under_way.set(self.under_way.get() + 1);
-    }
-
-    fn end(&self, outcome: &Outcome) {
-        self.under_way.set(self.under_way.get() - 1);
-        self.ended.set(self.ended.get() + outcome.traffic);
-    }
-
-    /// Takes the traffic of what has ended; it is counted anew from here.
-    fn take(&self) -> Traffic {
-        self.ended.take()
-    }
-
-    /// How many requests were dropped while they waited for their reply.
-    fn abandon(&self) -> u32 {
-        self.under_way.take()
-    }
-}
-
-/// Calls one after another, and when they are tried again.
-#[derive(Debug)]
-struct Operation {
-    steps: Vec<Step>,
-    retry: RetryPolicy,
-}
-
-#[derive(Debug)]
-enum Step {
-    Composite(Box<Composite>),
-    Single(Single),
-}
-
-/// A step that has one request under way at a time.
-#[derive(Debug)]
-enum Single {
-    Request(Box<Letter>),
-    Pages(Box<Pages>),
-    Wait { duration: Duration, weight: u64 },
-}
-
-impl Operation {
-    fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
-        let alone = u64::from(calls.len() == 1);
-        let step = |call: &Call| {
-            Ok(match call {
-                Call::Request(request) => Step::Single(Single::Request(Box::new(Letter::new(request, to)?))),
-                Call::Pages(pages) => Step::Single(Single::Pages(Box::new(Pages::new(pages, to)?))),
-                Call::Wait { seconds } => {
-                    let duration = Duration::from_secs_f64(*seconds);
-                    Step::Single(Single::Wait { duration, weight: alone })
-                }
-                Call::Composite(composite) => Step::Composite(Box::new(Composite::new(composite, to)?)),
-            })
-        };
-        let steps: Result<Vec<_>, DriveError> = calls.iter().map(step).collect();
-        Ok(Self { steps: steps?, retry })
-    }
-
-    async fn run(&mut self, run: &Run<'_>) -> Option<Outcome> {
-        let mut retries = 0;
-        let mut first_sent = None;
-        let mut traffic = Traffic::default();
-        loop {
-            let outcome = self.attempt(run).await?;
-            let first_sent = *first_sent.get_or_insert(outcome.first_sent);
-            traffic += outcome.traffic;
-            let again = self.retry.until_success || u64::from(retries) < self.retry.retries;
-            if !(again && self.may_retry(&outcome)) {
-                return Some(Outcome { first_sent, retries, traffic, ..outcome });
-            }
-            pause(Duration::from_secs_f64(self.retry.wait_s), run.cancellation).await?;
-            retries += 1;
-        }
-    }
-
-    fn may_retry(&self, outcome: &Outcome) -> bool {
-        match outcome.result.class {
-            ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
-                self.retry.on_timeout
-            }
-            ErrorClass::HttpStatus => outcome.status == 408 && self.retry.on_timeout,
-            ErrorClass::Condition => self.retry.on_unsuccess || self.retry.until_success,
-            _ => false,
-        }
-    }
-
-    /// All steps once; the first failure ends the attempt.
-    async fn attempt(&mut self, run: &Run<'_>) -> Option<Outcome> {
-        let mut whole: Option<Outcome> = None;
-        for step in &mut self.steps {
-            let outcome = step.run(run).await?;
-            let failed = !outcome.result.is_success();
-            whole = Some(match whole {
-                None => outcome,
-                Some(before) => before.join(outcome),
-            });
-            if failed {
-                // Work of an operation that failed is no work, even where its first requests succeeded.
-                return whole.map(Outcome::without_work);
-            }
-        }
-        whole
-    }
-}
-
-impl Step {
-    async fn run(&mut self, run: &Run<'_>) -> Option<Outcome> {
-        let single = match self {
-            Self::Composite(composite) => return Box::pin(composite.send(run)).await,
-            Self::Single(single) => single,
-        };
-        let permit = match run.limit {
-            Some(limit) => limit.acquire().await.ok(),
-            None => None,
-        };
-        let outcome = match single {
-            // It needs no connection: one more would be opened for the next request.
-            Single::Wait { duration, weight } => wait(*duration, *weight, run.cancellation).await,
-            Single::Request(letter) => {
-                let mut link = run.links.acquire();
-                let outcome = letter.send(&mut link, run).await;
-                run.links.release(link);
-                outcome
-            }
-            Single::Pages(pages) => {
-                let mut link = run.links.acquire();
-                let outcome = Box::pin(pages.send(&mut link, run)).await;
-                run.links.release(link);
-                outcome
-            }
-        };
-        drop(permit);
-        outcome
-    }
-}
-
-/// Waits, which is an operation too.
-async fn wait(duration: Duration, weight: u64, cancellation: &Cancellation<'_>) -> Option<Outcome> {
-    let sent = Instant::now();
-    pause(duration, cancellation).await?;
-    Some(Outcome { first_sent: sent, sent, result: ReplyOutcome::success(weight, -1), ..Outcome::nothing() })
-}
-
-/// Waits between two requests; `None` when the race or the step ends meanwhile.
-async fn pause(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
-    cancellation.until_cancelled(tokio::time::sleep(duration)).await
 }

@@ -1,113 +1,127 @@
-//! Page by page: a request and those that fetch what follows its first page.
+//! Requests that fetch a result page by page.
 
-use pacenote_plan::{NextPage, PagedRequest as Planned};
+use std::time::Duration;
+
+use pacenote_plan::{NextPage, PagedRequest};
 use pacenote_record::ErrorClass;
 
-use super::request::{Letter, Sheet, exchange};
-use super::template::{Template, Values};
-use super::{Destination, Run};
+use super::context::{Destination, Execution};
+use super::outcome::Outcome;
+use super::prepared::RequestSpec;
+use super::request::{CheckedRequest, RequestTemplate};
+use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
-use crate::operation::outcome::Outcome;
 use crate::response::json_scan::{Elements, Fields, value, whole};
 use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::PooledConnection;
 
-/// A paging request for one host.
+/// A paged request, prepared for one host.
 #[derive(Debug)]
-pub struct Pages {
-    first: Letter,
-    /// Asks for every page but the first; without it the first request asks for all.
-    next: Option<Sheet>,
-    /// Tells the engine that no page will be asked for any more.
-    close: Option<Sheet>,
-    reader: Reader,
-    most: Option<u32>,
+pub struct Paginator {
+    first: CheckedRequest,
+    /// Fetches every page but the first; `None`: the first request fetches all pages.
+    next: Option<RequestTemplate>,
+    /// Frees what the engine keeps for further pages.
+    close: Option<RequestTemplate>,
+    reader: PageReader,
+    max_pages: Option<u32>,
     page_size: Option<usize>,
     strict: bool,
-    /// The first body has a point in time, which replies may renew.
-    renews: bool,
-    /// What the next page is asked for with, as JSON; empty if there is none.
-    key: Vec<u8>,
-    /// The point in time as the last reply renewed it, as JSON.
-    pit: Vec<u8>,
+    /// Whether the first body has a point in time, which responses may renew.
+    renews_point_in_time: bool,
+    /// The key of the next page, as JSON; empty if there is none.
+    page_key: Vec<u8>,
+    /// The point in time as the last response renewed it, as JSON; empty if none did.
+    point_in_time: Vec<u8>,
 }
 
-/// How a page is read.
+/// Where a response holds the key of the next page.
 #[derive(Debug)]
-enum Reader {
+enum PageReader {
     SearchAfter,
     Scroll,
     AfterKey(Vec<String>),
     Cursor,
 }
 
-/// What a page says about the next one.
+/// What a response says about the next page.
 #[derive(Debug, Default)]
 struct Page<'a> {
     key: Option<&'a [u8]>,
-    pit: Option<&'a [u8]>,
+    point_in_time: Option<&'a [u8]>,
     entries: Option<usize>,
 }
 
-impl Pages {
+/// The outcome of fetching one page.
+struct FetchedPage {
+    outcome: Outcome,
+    /// Whether there may be a page after it.
+    has_more: bool,
+}
+
+/// The requests of a paginator that are not the first.
+#[derive(Debug, Default)]
+struct FollowUps {
+    next: Option<RequestTemplate>,
+    close: Option<RequestTemplate>,
+}
+
+impl Paginator {
     /// Prepares the requests.
     ///
     /// # Errors
     ///
-    /// When they cannot be written as HTTP, or the body does not let itself be asked page by page.
-    pub fn new(planned: &Planned, to: Destination<'_>) -> Result<Self, DriveError> {
-        let mut first = Letter::new(&planned.first, to)?;
-        let wrong = |problem| DriveError::Calls { task: to.task.to_owned(), problem };
-        let (mut next, mut close) = (None, None);
-        let request = &planned.first;
-        // A first request without a body says nothing of the type that the others have.
-        let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        headers.extend(request.headers.iter().cloned());
-        let sheet = |method: &str, path: &str, before: &str, after: &str| {
-            Sheet::new((method, path), Template::around_key(before, after), &headers, to).map(Some)
-        };
+    /// When they cannot be written as HTTP, or the body has no place for the key of the next page.
+    pub fn new(planned: &PagedRequest, to: Destination<'_>) -> Result<Self, DriveError> {
+        let mut first = CheckedRequest::new(&planned.first, to)?;
+        let body = first.template.body_mut();
         let reader = match &planned.next {
             NextPage::SearchAfter {} => {
-                first.sheet.body().search_after().map_err(wrong)?;
-                Reader::SearchAfter
+                body.add_search_after().map_err(|problem| to.calls_error(problem))?;
+                PageReader::SearchAfter
             }
             NextPage::AfterKey { path } => {
-                first.sheet.body().after_key(path).map_err(wrong)?;
-                Reader::AfterKey(path.clone())
+                body.add_after_key(path).map_err(|problem| to.calls_error(problem))?;
+                PageReader::AfterKey(path.clone())
             }
-            NextPage::Scroll { keep_alive } => {
-                let keep_alive = serde_json::Value::from(keep_alive.as_str());
-                let before = format!("{{\"scroll\":{keep_alive},\"scroll_id\":");
-                next = sheet("POST", "/_search/scroll", &before, "}")?;
-                close = sheet("DELETE", "/_search/scroll", "{\"scroll_id\":[", "]}")?;
-                Reader::Scroll
-            }
-            NextPage::Cursor {} => {
-                let path = request.path.split('?').next().unwrap_or_default();
-                next = sheet("POST", &request.path, "{\"cursor\":", "}")?;
-                close = sheet("POST", &format!("{path}/close"), "{\"cursor\":", "}")?;
-                Reader::Cursor
-            }
+            NextPage::Scroll { .. } => PageReader::Scroll,
+            NextPage::Cursor {} => PageReader::Cursor,
         };
-        let renews = request.body.as_ref().is_some_and(|body| value(body.as_bytes(), "pit").is_some());
-        let Planned { pages: most, strict, .. } = *planned;
-        let page_size = planned.page_size.map(|size| size as usize);
-        Ok(Self { first, next, close, reader, most, page_size, strict, renews, key: vec![], pit: vec![] })
+        let FollowUps { next, close } = follow_ups(planned, to)?;
+        let body = planned.first.body.as_deref().unwrap_or_default();
+        Ok(Self {
+            first,
+            next,
+            close,
+            reader,
+            max_pages: planned.pages,
+            page_size: planned.page_size.map(|size| size as usize),
+            strict: planned.strict,
+            renews_point_in_time: value(body.as_bytes(), "pit").is_some(),
+            page_key: Vec::new(),
+            point_in_time: Vec::new(),
+        })
     }
 
-    /// Fetches page by page; the work is the number of pages.
-    pub async fn send(&mut self, link: &mut PooledConnection, run: &Run<'_>) -> Option<Outcome> {
-        self.key.clear();
-        self.pit.clear();
-        let (mut whole, mut more) = self.fetch(true, link, run).await?;
-        while more && self.most.is_none_or(|most| whole.result.accepted < u64::from(most)) {
-            let (page, yet_more) = self.fetch(false, link, run).await?;
-            let took_ms = whole.result.took_ms.max(0) + page.result.took_ms.max(0);
-            whole = whole.join(page);
+    /// Fetches page by page; the work is the number of pages. Returns `None` if the race or the step ends while it
+    /// waits.
+    pub async fn send(
+        &mut self,
+        connection: &mut PooledConnection,
+        execution: &Execution<'_>,
+    ) -> Option<Outcome> {
+        self.page_key.clear();
+        self.point_in_time.clear();
+        let FetchedPage { outcome: mut whole, mut has_more } =
+            self.fetch(true, connection, execution).await?;
+        while has_more && self.max_pages.is_none_or(|most| whole.result.accepted < u64::from(most)) {
+            let page = self.fetch(false, connection, execution).await?;
+            let took_ms = whole.result.took_ms.max(0) + page.outcome.result.took_ms.max(0);
+            whole = whole.join(page.outcome);
             whole.result.took_ms = took_ms;
-            more = yet_more;
+            has_more = page.has_more;
         }
-        let (fetched, wanted) = (whole.result.accepted, self.most.map_or(0, u64::from));
+        let (fetched, wanted) = (whole.result.accepted, self.max_pages.map_or(0, u64::from));
         if !whole.result.is_success() {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
@@ -115,63 +129,103 @@ impl Pages {
             let failure = ReplyOutcome::failure(ErrorClass::Condition, whole.status, "", reason);
             whole.result = ReplyOutcome { took_ms: whole.result.took_ms, ..failure };
         }
-        self.close(&mut whole, link, run).await;
+        self.close(&mut whole, connection, execution).await;
         Some(whole)
     }
 
-    /// Fetches a page. Tells whether there may be more.
+    /// Fetches a page.
     async fn fetch(
         &mut self,
         is_first: bool,
-        link: &mut PooledConnection,
-        run: &Run<'_>,
-    ) -> Option<(Outcome, bool)> {
-        let Self { first: Letter { sheet, terms }, next, reader, page_size, renews, key, pit, .. } = self;
-        let (sheet, recall) = match next {
+        connection: &mut PooledConnection,
+        execution: &Execution<'_>,
+    ) -> Option<FetchedPage> {
+        let Self { first: CheckedRequest { template, policy }, next, reader, .. } = self;
+        let (template, placeholder) = match next {
             Some(next) if !is_first => (next, None),
-            _ => (sheet, terms.request.placeholder.as_ref()),
+            _ => (template, policy.request.placeholder.as_ref()),
         };
-        let filled = sheet.fill(recall, &run.memory.borrow(), Values { key, pit, ..Values::default() });
-        if let Err(unfilled) = filled {
-            return Some((unfilled.outcome(), false));
+        let (page_key, point_in_time) = (&mut self.page_key, &mut self.point_in_time);
+        let values = Values { page_key, point_in_time, ..Values::default() };
+        if let Err(error) = template.fill(placeholder, &execution.captures.borrow(), values) {
+            return Some(FetchedPage { outcome: error.outcome(), has_more: false });
         }
         let (mut seen, mut full) = (false, true);
-        let look = |reply: &[u8]| {
-            let page = reader.read(reply, page_size.is_some(), *renews);
-            // A scroll goes on with the id it has until it gets another; any other page says whether there are more.
-            renew(key, page.key, matches!(reader, Reader::Scroll));
-            renew(pit, page.pit, true);
+        let (page_size, renews) = (self.page_size, self.renews_point_in_time);
+        let inspect = |reply: &[u8]| {
+            let page = reader.read(reply, page_size.is_some(), renews);
+            // A scroll continues with its last id until it gets another; any other page says whether there are more.
+            renew(page_key, page.key, matches!(reader, PageReader::Scroll));
+            renew(point_in_time, page.point_in_time, true);
             full = page.entries.is_none_or(|entries| entries > 0 && entries >= page_size.unwrap_or(0));
             seen = true;
         };
-        let mut outcome = exchange(link, sheet, terms, run, look).await?;
-        if let Some(recall) = recall.filter(|_| !pit.is_empty()) {
-            run.memory.borrow_mut().put(&recall.name, serde_json::from_slice(pit).ok());
+        let mut outcome = template.exchange(connection, policy, execution, inspect).await?;
+        if let Some(placeholder) = placeholder.filter(|_| !point_in_time.is_empty()) {
+            let renewed = serde_json::from_slice(point_in_time).ok();
+            execution.captures.borrow_mut().set(&placeholder.name, renewed);
         }
         let good = seen && outcome.result.is_success();
         if good {
             outcome.result.accepted = 1;
         }
-        Some((outcome, good && full && !self.key.is_empty()))
+        Some(FetchedPage { outcome, has_more: good && full && !page_key.is_empty() })
     }
 
-    /// Frees what the engine keeps for pages that nobody will ask for, off the clock. If that fails, the engine frees it
-    /// by itself when its time is over.
-    async fn close(&mut self, whole: &mut Outcome, link: &mut PooledConnection, run: &Run<'_>) {
-        let Some(close) = self.close.as_mut().filter(|_| !self.key.is_empty() && whole.status != 0) else {
+    /// Frees what the engine keeps for pages that are not fetched, after the clock of the operation has stopped. If that
+    /// fails, the engine frees it when its keep-alive has expired.
+    async fn close(
+        &mut self,
+        whole: &mut Outcome,
+        connection: &mut PooledConnection,
+        execution: &Execution<'_>,
+    ) {
+        let Some(close) = self.close.as_mut().filter(|_| !self.page_key.is_empty() && whole.status != 0)
+        else {
             return;
         };
-        let values = Values { key: &self.key, ..Values::default() };
-        if close.fill(None, &run.memory.borrow(), values).is_err() {
+        let values = Values { page_key: &self.page_key, ..Values::default() };
+        if close.fill(None, &execution.captures.borrow(), values).is_err() {
             return;
         }
-        let outcome = close.post(link, self.first.terms.timeout, run).await;
+        let outcome = close.send_unchecked(connection, execution).await;
         whole.traffic += outcome.traffic;
         whole.free = outcome.done;
     }
 }
 
-/// Replaces a value by the one that a reply has; one that it has not is kept or forgotten.
+/// Prepares the requests that follow the first, if they differ from it.
+fn follow_ups(planned: &PagedRequest, to: Destination<'_>) -> Result<FollowUps, DriveError> {
+    let request = &planned.first;
+    // A first request without a body does not declare the content type that the others need.
+    let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    headers.extend(request.headers.iter().cloned());
+    let timeout = request.timeout_ms.map(Duration::from_millis);
+    let prepare = |method, path: &str, before: &str, after: &str| {
+        let spec = RequestSpec { method, path, headers: headers.iter(), has_body: true, timeout };
+        RequestTemplate::new(spec, BodyTemplate::around_page_key(before, after), to).map(Some)
+    };
+    Ok(match &planned.next {
+        NextPage::SearchAfter {} | NextPage::AfterKey { .. } => FollowUps::default(),
+        NextPage::Scroll { keep_alive } => {
+            let keep_alive = serde_json::Value::from(keep_alive.as_str());
+            let before = format!("{{\"scroll\":{keep_alive},\"scroll_id\":");
+            FollowUps {
+                next: prepare("POST", "/_search/scroll", &before, "}")?,
+                close: prepare("DELETE", "/_search/scroll", "{\"scroll_id\":[", "]}")?,
+            }
+        }
+        NextPage::Cursor {} => {
+            let path = request.path.split('?').next().unwrap_or_default();
+            FollowUps {
+                next: prepare("POST", &request.path, "{\"cursor\":", "}")?,
+                close: prepare("POST", &format!("{path}/close"), "{\"cursor\":", "}")?,
+            }
+        }
+    })
+}
+
+/// Replaces a value by the one of a response. A value that the response lacks is kept or cleared.
 fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
     if value.is_some() || !keep {
         known.clear();
@@ -179,14 +233,14 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
     }
 }
 
-impl Reader {
-    /// Reads what decides about the next page: counts aggregated or tabular entries only if they matter, and looks no
-    /// further than needed. Engines put ids first.
+impl PageReader {
+    /// Reads what decides about the next page. Buckets and rows are counted only if `counts`, and reading stops as soon as
+    /// everything is found; engines write ids first.
     fn read<'a>(&self, reply: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
         let (mut page, mut body) = (Page::default(), false);
         for (key, text) in Fields::of(reply) {
             match (self, key) {
-                (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.pit = present(text),
+                (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.point_in_time = present(text),
                 (Self::Scroll, b"_scroll_id") | (Self::Cursor, b"cursor") => page.key = present(text),
                 (Self::Scroll, b"hits") => {
                     page.entries = value(text, "hits").map(|hits| Elements::of(hits).count());
@@ -212,7 +266,7 @@ impl Reader {
             }
             let has_id = match self {
                 Self::Scroll => page.key.is_some(),
-                Self::SearchAfter | Self::AfterKey(_) => !renews || page.pit.is_some(),
+                Self::SearchAfter | Self::AfterKey(_) => !renews || page.point_in_time.is_some(),
                 Self::Cursor => false,
             };
             if body && has_id {
@@ -223,7 +277,7 @@ impl Reader {
     }
 }
 
-/// A value unless it is nothing.
+/// The value that a text begins with, unless it is empty or null.
 fn present(text: &[u8]) -> Option<&[u8]> {
     Some(whole(text)).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b""))
 }

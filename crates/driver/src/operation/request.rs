@@ -1,64 +1,59 @@
-//! One request: head and body ready to be sent, with gaps for what only earlier replies say.
+//! A request of a call sequence: its template, and how its response is checked.
 
 use std::cell::RefCell;
-use std::io;
 use std::time::Duration;
 
-use pacenote_plan::{Placeholder, Request, TargetHost};
+use pacenote_plan::{Placeholder, Request};
 use pacenote_record::ErrorClass;
 
-use super::captures::{Memory, Recalled};
-use super::template::{Template, Values};
-use super::{Destination, Run, pause};
+use super::captures::{Captured, Captures};
+use super::context::{Destination, Execution};
+use super::outcome::Outcome;
+use super::prepared::{PreparedRequest, RequestSpec};
+use super::template::{BodyTemplate, Values};
+use super::wait::pause;
 use crate::error::DriveError;
-use crate::operation::compression::{coding, pack};
-use crate::operation::outcome::Outcome;
 use crate::response::check::{broken_assertion, is_good, judge};
 use crate::response::json_scan::{find, whole};
 use crate::response::outcome::ReplyOutcome;
 use crate::transport::http::RequestHead;
-use crate::transport::pool::{PooledConnection, RequestBody};
+use crate::transport::pool::PooledConnection;
 
-/// A request for one host.
+/// A request and what its response must look like, prepared for one host.
 #[derive(Debug)]
-pub struct Letter {
+pub struct CheckedRequest {
     /// What is sent.
-    pub sheet: Sheet,
-    /// How its reply is judged.
-    pub terms: Terms,
+    pub template: RequestTemplate,
+    /// How its response is checked.
+    pub policy: ResponsePolicy,
 }
 
-/// Head and body.
+/// A request whose path and body may have gaps for values of earlier responses.
 #[derive(Debug)]
-pub struct Sheet {
-    head: RequestHead,
-    /// The head with the marker of a remembered value in it.
-    blank: Option<RequestHead>,
-    body: Template,
-    /// The body compressed, if it is sent so.
-    packed: Option<Vec<u8>>,
+pub struct RequestTemplate {
+    request: PreparedRequest<BodyTemplate>,
+    /// The head with a placeholder in its path, if it has one.
+    head_template: Option<RequestHead>,
 }
 
-/// What a request asks of its reply.
+/// How a response is checked, and when the request is sent again.
 #[derive(Debug)]
-pub struct Terms {
-    /// The request; its body is in the sheet.
+pub struct ResponsePolicy {
+    /// The request as planned, without its body.
     pub request: Request,
-    /// How long it may take.
-    pub timeout: Duration,
-    /// The reply is looked into beyond its check.
-    listens: bool,
+    /// Whether the response is searched for more than its check needs.
+    inspects_body: bool,
 }
 
-/// Why a gap stays open.
-pub enum Unfilled {
-    /// There is nothing that the request could be about: it has done its work.
-    Nothing,
-    /// The operation cannot go on.
+/// Why a request cannot be sent.
+pub enum FillError {
+    /// The value that it refers to does not exist: there is nothing to do, which is not a failure.
+    NothingToDo,
+    /// A value that it needs is missing.
     Missing(String),
 }
 
-impl Letter {
+impl CheckedRequest {
     /// Prepares a request.
     ///
     /// # Errors
@@ -66,176 +61,182 @@ impl Letter {
     /// When it cannot be written as HTTP.
     pub fn new(request: &Request, to: Destination<'_>) -> Result<Self, DriveError> {
         let mut request = request.clone();
-        let body = Template::new(request.body.take().unwrap_or_default());
-        let mut sheet = Sheet::new((&request.method, &request.path), body, &request.headers, to)?;
-        if let Some(recall) = &request.placeholder {
-            sheet.body.recall(&recall.marker);
-            sheet.blank = request.path.contains(&recall.marker).then(|| sheet.head.clone());
+        let body = BodyTemplate::new(request.body.take().unwrap_or_default());
+        let spec = RequestSpec {
+            method: &request.method,
+            path: &request.path,
+            headers: request.headers.iter(),
+            has_body: !body.is_empty(),
+            timeout: request.timeout_ms.map(Duration::from_millis),
+        };
+        let mut template = RequestTemplate::new(spec, body, to)?;
+        if let Some(placeholder) = &request.placeholder {
+            template.body_mut().add_captured(&placeholder.marker);
+            if request.path.contains(&placeholder.marker) {
+                template.head_template = Some(template.request.head().clone());
+            }
         }
-        let timeout = Duration::from_millis(request.timeout_ms.unwrap_or(to.target.timeout_ms));
-        let listens = !request.assertions.is_empty() || request.capture.is_some();
-        Ok(Self { sheet, terms: Terms { request, timeout, listens } })
+        let inspects_body = !request.assertions.is_empty() || request.capture.is_some();
+        Ok(Self { template, policy: ResponsePolicy { request, inspects_body } })
     }
 
-    /// Whether nothing but its check matters, and nothing before or after it.
+    /// Whether the request is sent once, as it is, and only its check matters.
     pub fn is_plain(&self) -> bool {
-        let Request { poll, placeholder, .. } = &self.terms.request;
-        poll.is_none() && placeholder.is_none() && !self.terms.listens
+        let Request { poll, placeholder, .. } = &self.policy.request;
+        poll.is_none() && placeholder.is_none() && !self.policy.inspects_body
     }
 
     /// Sends a plain request.
-    pub async fn send_plain(&mut self, link: &mut PooledConnection) -> Outcome {
-        let Self { sheet, terms } = self;
-        let judge = |status, reply: &[u8]| judge(&terms.request, status, reply);
-        let body = request_body(&sheet.body, sheet.packed.as_deref());
-        Outcome::from(link.exchange(&mut sheet.head, body, terms.timeout, judge).await)
+    pub async fn send_plain(&mut self, connection: &mut PooledConnection) -> Outcome {
+        let Self { template, policy } = self;
+        let check = |status, reply: &[u8]| judge(&policy.request, status, reply);
+        template.request.send(connection, check).await
     }
 
-    /// Sends the request, again and again if it polls.
-    pub async fn send(&mut self, link: &mut PooledConnection, run: &Run<'_>) -> Option<Outcome> {
-        if let Some(recall) = &self.terms.request.placeholder
-            && let Err(unfilled) = self.sheet.fill(Some(recall), &run.memory.borrow(), Values::default())
+    /// Sends the request, repeatedly if it polls. Returns `None` if the race or the step ends while it waits.
+    pub async fn send(
+        &mut self,
+        connection: &mut PooledConnection,
+        execution: &Execution<'_>,
+    ) -> Option<Outcome> {
+        let Self { template, policy } = self;
+        if let Some(placeholder) = &policy.request.placeholder
+            && let Err(error) =
+                template.fill(Some(placeholder), &execution.captures.borrow(), Values::default())
         {
-            return Some(unfilled.outcome());
+            return Some(error.outcome());
         }
-        exchange(link, &mut self.sheet, &self.terms, run, |_| ()).await
+        template.exchange(connection, policy, execution, |_| ()).await
     }
 }
 
-impl Sheet {
-    /// Head and body of a request for one host.
+impl RequestTemplate {
+    /// Prepares head and body of a request for one host.
     ///
     /// # Errors
     ///
     /// When it cannot be written as HTTP.
-    pub fn new(
-        line: (&str, &str),
-        body: Template,
-        headers: &[(String, String)],
-        to: Destination<'_>,
+    pub fn new<'a>(
+        spec: RequestSpec<'_, impl Iterator<Item = &'a (String, String)> + Clone>,
+        body: BodyTemplate,
+        to: Destination<'a>,
     ) -> Result<Self, DriveError> {
-        let (method, path) = line;
-        let host: &TargetHost = &to.target.hosts[to.host];
-        let headers = to.target.headers.iter().chain(headers);
-        let coding = coding(to.target, !body.is_empty(), headers.clone());
-        let head = RequestHead::new(host, method, path, headers.chain(&coding))
-            .map_err(|source| DriveError::Request { task: to.task.to_owned(), source })?;
-        let mut packed = coding.map(|_| Vec::new());
-        if let Some(packed) = &mut packed {
-            let wrong =
-                |error: io::Error| DriveError::Calls { task: to.task.to_owned(), problem: error.to_string() };
-            pack(body.text(), packed).map_err(wrong)?;
-        }
-        Ok(Self { head, blank: None, body, packed })
+        let mut request = PreparedRequest::new(spec, body, to).map_err(|error| to.request_error(error))?;
+        request.compress().map_err(|error| to.calls_error(error.to_string()))?;
+        Ok(Self { request, head_template: None })
     }
 
-    /// The body, to make gaps in it.
-    pub fn body(&mut self) -> &mut Template {
-        &mut self.body
+    /// The body, to add gaps to it.
+    pub fn body_mut(&mut self) -> &mut BodyTemplate {
+        self.request.body_mut()
     }
 
     /// Fills the gaps.
     ///
     /// # Errors
     ///
-    /// When a value that was to be remembered is not there.
+    /// When a captured value is missing.
     pub fn fill(
         &mut self,
-        recall: Option<&Placeholder>,
-        memory: &Memory,
+        placeholder: Option<&Placeholder>,
+        captures: &Captures,
         values: Values<'_>,
-    ) -> Result<(), Unfilled> {
-        let recalled = match recall {
+    ) -> Result<(), FillError> {
+        let captured = match placeholder {
             None => "",
-            Some(recall) => match memory.get(&recall.name) {
-                Recalled::Value(value) => value,
-                // A search that was over before it got an id leaves nothing to be asked for or deleted.
-                Recalled::Absent if self.blank.is_some() => return Err(Unfilled::Nothing),
-                Recalled::Absent => {
-                    return Err(Unfilled::Missing(format!("the reply of {} had no id", recall.name)));
-                }
-                Recalled::Unknown => {
-                    let reason = format!("nothing called {} came before in this operation", recall.name);
-                    return Err(Unfilled::Missing(reason));
-                }
-            },
+            Some(placeholder) => self.captured(placeholder, captures)?,
         };
-        if let Some((blank, recall)) = self.blank.as_ref().zip(recall) {
-            self.head.fill(blank, &recall.marker, recalled);
+        if let Some((template, placeholder)) = self.head_template.as_ref().zip(placeholder) {
+            self.request.fill_head(template, &placeholder.marker, captured);
         }
-        self.body.fill(Values { recalled, ..values });
-        if let Some(packed) = self.packed.as_mut().filter(|_| self.body.has_gaps()) {
-            pack(self.body.text(), packed).map_err(|error| Unfilled::Missing(error.to_string()))?;
+        let body = self.request.body_mut();
+        body.fill(Values { captured, ..values });
+        if body.has_gaps() {
+            self.request.compress().map_err(|error| FillError::Missing(error.to_string()))?;
         }
         Ok(())
     }
 
-    /// Sends it as it is; what the reply says does not matter.
-    pub async fn post(&mut self, link: &mut PooledConnection, timeout: Duration, run: &Run<'_>) -> Outcome {
-        run.wire.begin();
-        let answered = |_, _: &[u8]| ReplyOutcome::success(0, -1);
-        let body = request_body(&self.body, self.packed.as_deref());
-        let outcome = Outcome::from(link.exchange(&mut self.head, body, timeout, answered).await);
-        run.wire.end(&outcome);
+    /// The captured value that a placeholder stands for.
+    fn captured<'a>(&self, placeholder: &Placeholder, captures: &'a Captures) -> Result<&'a str, FillError> {
+        let name = &placeholder.name;
+        match captures.get(name) {
+            Captured::Value(value) => Ok(value),
+            // A search that ended before it got an id leaves nothing to get or to delete.
+            Captured::Missing if self.head_template.is_some() => Err(FillError::NothingToDo),
+            Captured::Missing => Err(FillError::Missing(format!("the response of {name} had no id"))),
+            Captured::Unknown => {
+                Err(FillError::Missing(format!("no earlier request of this operation captures {name}")))
+            }
+        }
+    }
+
+    /// Sends the request, repeatedly if `policy` polls. `inspect` sees the successful responses. Returns `None` if the
+    /// race or the step ends while it waits.
+    pub async fn exchange(
+        &mut self,
+        connection: &mut PooledConnection,
+        policy: &ResponsePolicy,
+        execution: &Execution<'_>,
+        mut inspect: impl FnMut(&[u8]),
+    ) -> Option<Outcome> {
+        let mut whole: Option<Outcome> = None;
+        loop {
+            let check = |status, reply: &[u8]| {
+                let result = judge(&policy.request, status, reply);
+                if !(result.is_success() && is_good(status)) {
+                    return result;
+                }
+                inspect(reply);
+                policy.inspect(execution.captures, reply).unwrap_or(result)
+            };
+            execution.traffic.request_started();
+            let outcome = self.request.send(connection, check).await;
+            execution.traffic.request_ended(&outcome);
+            let unmet = outcome.result.class == ErrorClass::Condition;
+            let joined = match whole.take() {
+                None => outcome,
+                Some(before) => before.join(outcome),
+            };
+            let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(joined) };
+            pause(Duration::from_secs_f64(poll.every_s), execution.cancellation).await?;
+            whole = Some(joined);
+        }
+    }
+
+    /// Sends the request once; any response is a success.
+    pub async fn send_unchecked(
+        &mut self,
+        connection: &mut PooledConnection,
+        execution: &Execution<'_>,
+    ) -> Outcome {
+        execution.traffic.request_started();
+        let outcome = self.request.send(connection, |_, _: &[u8]| ReplyOutcome::success(0, -1)).await;
+        execution.traffic.request_ended(&outcome);
         outcome
     }
 }
 
-/// A body as it is sent.
-fn request_body<'a>(body: &'a Template, packed: Option<&'a [u8]>) -> RequestBody<'a> {
-    let text = body.text();
-    RequestBody { bytes: packed.unwrap_or(text), uncompressed_len: text.len() }
+impl ResponsePolicy {
+    /// Captures a value of a successful response, and returns the first assertion that it breaks.
+    fn inspect(&self, captures: &RefCell<Captures>, reply: &[u8]) -> Option<ReplyOutcome> {
+        if !self.inspects_body {
+            return None;
+        }
+        if let Some(capture) = &self.request.capture {
+            let value = find(reply, &capture.path).and_then(|text| serde_json::from_slice(whole(text)).ok());
+            captures.borrow_mut().set(&capture.name, value);
+        }
+        broken_assertion(&self.request.assertions, reply)
+    }
 }
 
-impl Unfilled {
-    /// The request that could not be sent.
+impl FillError {
+    /// The outcome of the request that is not sent.
     pub fn outcome(self) -> Outcome {
         match self {
-            Self::Nothing => Outcome::nothing(),
+            Self::NothingToDo => Outcome::nothing(),
             Self::Missing(reason) => Outcome::unsent(reason),
         }
     }
-}
-
-/// Sends a request, again and again if it polls. `look` sees replies that are good.
-pub async fn exchange(
-    link: &mut PooledConnection,
-    sheet: &mut Sheet,
-    terms: &Terms,
-    run: &Run<'_>,
-    mut look: impl FnMut(&[u8]),
-) -> Option<Outcome> {
-    let mut whole: Option<Outcome> = None;
-    loop {
-        let judge = |status, reply: &[u8]| {
-            let result = judge(&terms.request, status, reply);
-            if !(result.is_success() && is_good(status)) {
-                return result;
-            }
-            look(reply);
-            let broken = if terms.listens { listen(&terms.request, run.memory, reply) } else { None };
-            broken.unwrap_or(result)
-        };
-        run.wire.begin();
-        let body = request_body(&sheet.body, sheet.packed.as_deref());
-        let outcome = Outcome::from(link.exchange(&mut sheet.head, body, terms.timeout, judge).await);
-        run.wire.end(&outcome);
-        let unmet = outcome.result.class == ErrorClass::Condition;
-        let joined = match whole.take() {
-            None => outcome,
-            Some(before) => before.join(outcome),
-        };
-        let Some(poll) = terms.request.poll.filter(|_| unmet) else { return Some(joined) };
-        pause(Duration::from_secs_f64(poll.every_s), run.cancellation).await?;
-        whole = Some(joined);
-    }
-}
-
-/// Looks into a good reply for what is asserted of it and what is to be remembered.
-fn listen(request: &Request, memory: &RefCell<Memory>, reply: &[u8]) -> Option<ReplyOutcome> {
-    if let Some(remember) = &request.capture {
-        let value = find(reply, &remember.path).and_then(|text| serde_json::from_slice(whole(text)).ok());
-        memory.borrow_mut().put(&remember.name, value);
-    }
-    broken_assertion(&request.assertions, reply)
 }

@@ -37,12 +37,11 @@ use pacenote_plan::{Plan, PlannedTask, TaskPacing, TaskWork};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::error::DriveError;
-use crate::operation::Destination;
-use crate::operation::compression::coding;
+use crate::operation::context::Destination;
+use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::race_state::{RaceState, StopLevel, lock};
 use crate::step::StepRun;
 use crate::transport::Endpoints;
-use crate::transport::http::RequestHead;
 use crate::transport::pool::ConnectionPool;
 
 pub use events::{After, LaneEvent};
@@ -241,14 +240,18 @@ impl Lane {
             let name = name.to_ascii_lowercase();
             !NOT_TAKEN.contains(&name.as_str())
         });
-        let headers = target.headers.iter().chain(own);
         let body = request.body.unwrap_or_default();
-        let coding = coding(target, !body.is_empty(), headers.clone());
-        let head =
-            RequestHead::new(&target.hosts[host], &request.method, &request.target, headers.chain(&coding))
-                .map_err(|error| DriveError::Lane(error.to_string()))?;
         let timeout = request.timeout.unwrap_or(Duration::from_millis(target.timeout_ms)).min(LONGEST);
-        let load = Load::Request { head, body, packs: coding.is_some(), timeout };
+        let spec = RequestSpec {
+            method: &request.method,
+            path: &request.target,
+            headers: own,
+            has_body: !body.is_empty(),
+            timeout: Some(timeout),
+        };
+        let prepared = PreparedRequest::new(spec, body, Destination { target, host, task: "" })
+            .map_err(|error| DriveError::Lane(error.to_string()))?;
+        let load = Load::Request(Box::new(prepared));
         self.send_off(owner, (cluster, host), load)
     }
 

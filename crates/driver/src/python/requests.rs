@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pacenote_record::ErrorClass;
 use serde::Serialize;
@@ -14,16 +14,16 @@ use tokio::task::JoinSet;
 
 use crate::cancel::Cancellation;
 use crate::health::cpu::{CpuMeter, PeakLoad};
-use crate::operation::compression::pack_in_slices;
 use crate::operation::outcome::Outcome;
+use crate::operation::prepared::PreparedRequest;
 use crate::python::Lane;
 use crate::python::channel::Seat;
 use crate::python::events::LaneEvent;
 use crate::python::item::Item;
 use crate::race_state::RaceState;
+use crate::response::outcome::ReplyOutcome;
 use crate::step::StepRun;
-use crate::transport::http::RequestHead;
-use crate::transport::pool::{ConnectionPool, RequestBody};
+use crate::transport::pool::ConnectionPool;
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -58,17 +58,8 @@ pub struct Errand {
 /// What is sent.
 #[derive(Debug)]
 pub enum Load {
-    /// One request.
-    Request {
-        /// Its head.
-        head: RequestHead,
-        /// Its body, empty for none.
-        body: Vec<u8>,
-        /// The body is compressed before it is sent.
-        packs: bool,
-        /// How long it may take.
-        timeout: Duration,
-    },
+    /// One request, not compressed yet.
+    Request(Box<PreparedRequest<Vec<u8>>>),
     /// A whole operation.
     Operation(Item),
 }
@@ -135,9 +126,7 @@ impl Wire {
         let purpose = (owner.as_ref().map(|(seat, _)| (seat.task, seat.client)), cluster, host);
         let links = self.links(purpose);
         let (outcome, event) = match load {
-            Load::Request { head, body, packs, timeout } => {
-                request(&links, ticket, (head, Body { content: body, packs }, timeout)).await
-            }
+            Load::Request(prepared) => request(&links, ticket, *prepared).await,
             Load::Operation(item) => self.operation(&links, ticket, item).await,
         };
         if let Some((seat, turn)) = owner {
@@ -170,32 +159,22 @@ impl Wire {
     }
 }
 
-/// The body of a request.
-struct Body {
-    content: Vec<u8>,
-    packs: bool,
-}
-
 async fn request(
     links: &ConnectionPool,
     ticket: u64,
-    parts: (RequestHead, Body, Duration),
+    mut prepared: PreparedRequest<Vec<u8>>,
 ) -> (Option<Outcome>, LaneEvent) {
-    let (mut head, Body { content, packs }, timeout) = parts;
-    let mut packed = Vec::new();
-    if packs && let Err(error) = pack_in_slices(&content, &mut packed).await {
+    if let Err(error) = prepared.compress_in_slices().await {
         let kind = ErrorClass::Protocol.name();
         return (None, LaneEvent::Failed { ticket, kind, reason: error.to_string() });
     }
-    let bytes = if packs { &packed } else { &content };
-    let body = RequestBody { bytes, uncompressed_len: content.len() };
     let mut reply = None;
-    let judge = |status, body: &[u8]| {
+    let keep = |status, body: &[u8]| {
         reply = Some((status, body.to_vec()));
-        crate::response::outcome::ReplyOutcome::success(0, -1)
+        ReplyOutcome::success(0, -1)
     };
     let mut link = links.acquire();
-    let outcome = Outcome::from(link.exchange(&mut head, body, timeout, judge).await);
+    let outcome = prepared.send(&mut link, keep).await;
     let event = if let Some((status, body)) = reply {
         LaneEvent::Reply { ticket, status, headers: link.headers(), body }
     } else {

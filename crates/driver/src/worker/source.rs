@@ -7,11 +7,13 @@ use pacenote_record::SampleType;
 
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
-use crate::operation::bulk::{BulkSource, DataFiles};
+use crate::operation::Operation;
+use crate::operation::bulk::{BulkSource, ClientDocuments};
+use crate::operation::context::Destination;
+use crate::operation::data_files::DataFiles;
 use crate::operation::outcome::Outcome;
-use crate::operation::{Destination, Prepared};
+use crate::operation::wait::wait;
 use crate::python::{Hand, LaneSource, SuppliedSource};
-use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::ConnectionPool;
 
 /// The source of one client's share of a task.
@@ -20,7 +22,7 @@ pub enum Source {
     /// Posts documents.
     Bulk(Box<BulkSource>),
     /// Makes prepared calls.
-    Calls(Box<Prepared>),
+    Calls(Box<Operation>),
     /// Waits.
     Sleep(Duration),
     /// Carries out what a parameter source in Python hands over.
@@ -36,14 +38,13 @@ impl Source {
     ///
     /// When a request cannot be written as HTTP or data cannot be read.
     pub fn new(plan: &Plan, task: &PlannedTask, client: u32, site: Site) -> Result<Self, DriveError> {
+        let to = Destination { target: &plan.target, host: site.host, task: &task.name };
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
-                Self::Bulk(Box::new(BulkSource::new(plan, task, bulk, (client, site.host), site.files)?))
+                let documents = ClientDocuments { task, bulk, client };
+                Self::Bulk(Box::new(BulkSource::new(documents, plan.seed, site.files, to)?))
             }
-            TaskWork::Calls(calls) => {
-                let to = Destination { target: &plan.target, host: site.host, task: &task.name };
-                Self::Calls(Box::new(Prepared::new(&calls.calls, calls.retry, to)?))
-            }
+            TaskWork::Calls(calls) => Self::Calls(Box::new(Operation::new(calls, to)?)),
             TaskWork::PythonSource { .. } => {
                 let supplied = site.hand.and_then(|hand| SuppliedSource::new(hand.seat()));
                 Self::Supplied(Box::new(supplied.ok_or_else(|| nobody(task))?))
@@ -69,7 +70,7 @@ impl Source {
     /// Compresses what was prepared, if it is sent so. This takes its time, and others of the thread work meanwhile.
     pub async fn pack(&mut self) {
         if let Self::Bulk(bulk) = self {
-            bulk.pack().await;
+            bulk.compress().await;
         }
     }
 
@@ -102,7 +103,7 @@ impl Source {
                 Some(outcome)
             }
             Self::Calls(calls) => calls.execute(links, cancellation).await,
-            Self::Sleep(duration) => sleep(*duration, cancellation).await,
+            Self::Sleep(duration) => wait(*duration, 1, cancellation).await,
             Self::Supplied(supplied) => supplied.execute(links, cancellation).await,
             Self::Lane(lane) => lane.execute(cancellation, sample_type).await,
         }
@@ -123,15 +124,4 @@ pub struct Site<'a> {
     pub files: &'a DataFiles,
     /// Python's hand in this client's share, if it has one.
     pub hand: Option<&'a Hand>,
-}
-
-async fn sleep(duration: Duration, cancellation: &Cancellation<'_>) -> Option<Outcome> {
-    let sent = Instant::now();
-    let slept = cancellation.until_cancelled(tokio::time::sleep(duration)).await;
-    slept.map(|()| Outcome {
-        first_sent: sent,
-        sent,
-        result: ReplyOutcome::success(1, -1),
-        ..Outcome::nothing()
-    })
 }

@@ -15,7 +15,7 @@ use crate::cancel::{Cancellation, until_cancelled};
 use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad, ServiceTotals};
-use crate::operation::bulk::DataFiles;
+use crate::operation::data_files::DataFiles;
 use crate::python::{Hand, Lane};
 use crate::race_state::{RaceState, StopLevel};
 use crate::schedule::clock::Clock;

@@ -326,7 +326,7 @@ fn nothing_is_recalled_from_another_operation() {
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
     let result = race.task("async");
     assert_eq!((result.accounting.failed, server.seen().len()), (1, 0));
-    assert_eq!(result.errors[0].reason, "nothing called submit came before in this operation");
+    assert_eq!(result.errors[0].reason, "no earlier request of this operation captures submit");
 }
 
 #[test]
@@ -518,7 +518,7 @@ fn a_body_that_cannot_be_paged_is_refused_before_anything_is_sent() {
     first["body"] = "[]".into();
     let call = pages(first, json!({"kind": "search_after"}), 3, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
-    let expected = "task paged: the next page can only be asked for if the body is a JSON object";
+    let expected = "task paged: the next page can only be requested if the body is a JSON object";
     assert_eq!(race.summary.error.unwrap(), expected);
     assert!(server.seen().is_empty());
 }

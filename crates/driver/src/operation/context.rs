@@ -1,0 +1,86 @@
+//! What the steps of an operation need to know: where their requests go, and the state of the present execution.
+
+use std::cell::{Cell, RefCell};
+
+use pacenote_plan::Target;
+use tokio::sync::Semaphore;
+
+use super::captures::Captures;
+use super::outcome::{Outcome, SubOperation};
+use crate::cancel::Cancellation;
+use crate::error::DriveError;
+use crate::transport::http::RequestHeadError;
+use crate::transport::pool::ConnectionPool;
+use crate::transport::traffic::Traffic;
+
+/// The host that the requests of an operation are prepared for.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination<'a> {
+    /// The cluster.
+    pub target: &'a Target,
+    /// Position of the host in the cluster; the connections that execute the operation lead to this host.
+    pub host: usize,
+    /// Name of the task, for messages.
+    pub task: &'a str,
+}
+
+impl Destination<'_> {
+    /// The error of a request that cannot be written as HTTP.
+    pub fn request_error(&self, source: RequestHeadError) -> DriveError {
+        DriveError::Request { task: self.task.to_owned(), source }
+    }
+
+    /// The error of calls that cannot be made as the plan describes them.
+    pub fn calls_error(&self, problem: String) -> DriveError {
+        DriveError::Calls { task: self.task.to_owned(), problem }
+    }
+}
+
+/// The state of one execution of an operation, shared by all its steps.
+#[derive(Debug, Clone, Copy)]
+pub struct Execution<'a> {
+    /// Connections of the client.
+    pub connections: &'a ConnectionPool,
+    /// Why the operation may have to stop.
+    pub cancellation: &'a Cancellation<'a>,
+    /// Values that were captured so far.
+    pub captures: &'a RefCell<Captures>,
+    /// Sub-operations that have ended.
+    pub sub_operations: &'a RefCell<Vec<SubOperation>>,
+    /// Requests and bytes of all steps.
+    pub traffic: &'a TrafficCounter,
+    /// Limits the requests in flight of a composite.
+    pub limit: Option<&'a Semaphore>,
+    /// Whether a composite executes these steps.
+    pub nested: bool,
+}
+
+/// Traffic of an operation, including that of streams that were dropped before they ended.
+#[derive(Debug, Default)]
+pub struct TrafficCounter {
+    completed: Cell<Traffic>,
+    in_flight: Cell<u32>,
+}
+
+impl TrafficCounter {
+    /// Counts a request that is about to be sent.
+    pub fn request_started(&self) {
+        self.in_flight.set(self.in_flight.get() + 1);
+    }
+
+    /// Counts the traffic of a request that has ended.
+    pub fn request_ended(&self, outcome: &Outcome) {
+        self.in_flight.set(self.in_flight.get() - 1);
+        self.completed.set(self.completed.get() + outcome.traffic);
+    }
+
+    /// Returns the traffic of the requests that have ended, and starts again from zero.
+    pub fn take_completed(&self) -> Traffic {
+        self.completed.take()
+    }
+
+    /// Returns the number of requests that were dropped before their response, and starts again from zero.
+    pub fn take_dropped(&self) -> u32 {
+        self.in_flight.take()
+    }
+}

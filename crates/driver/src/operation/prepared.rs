@@ -1,0 +1,133 @@
+//! One HTTP request, ready to be sent: the only place where a head, a body and a timeout come together.
+
+use std::io;
+use std::time::Duration;
+
+use super::compression::{CONTENT_ENCODING, compress, compress_in_slices, is_compressed};
+use super::context::Destination;
+use super::outcome::Outcome;
+use crate::response::outcome::ReplyOutcome;
+use crate::transport::http::{RequestHead, RequestHeadError};
+use crate::transport::pool::{PooledConnection, RequestBody};
+
+/// What distinguishes a request from others to the same host.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestSpec<'a, H> {
+    /// Such as `GET`.
+    pub method: &'a str,
+    /// Path with query string, percent-encoded.
+    pub path: &'a str,
+    /// Sent in addition to the target's headers; of two with one name the later counts.
+    pub headers: H,
+    /// Whether it will have a body, which may not exist yet.
+    pub has_body: bool,
+    /// How long it may take; `None`: as long as the target says.
+    pub timeout: Option<Duration>,
+}
+
+/// A request that can be sent any number of times: head, body, content encoding and timeout.
+#[derive(Debug)]
+pub struct PreparedRequest<B> {
+    head: RequestHead,
+    body: B,
+    /// The compressed body; `None`: the body is sent as it is.
+    compressed: Option<Vec<u8>>,
+    timeout: Duration,
+}
+
+impl<B: AsRef<[u8]>> PreparedRequest<B> {
+    /// Prepares a request for one host. A body that is to be sent compressed is not compressed yet.
+    ///
+    /// # Errors
+    ///
+    /// When the request cannot be written as HTTP.
+    pub fn new<'a>(
+        spec: RequestSpec<'_, impl Iterator<Item = &'a (String, String)> + Clone>,
+        body: B,
+        to: Destination<'a>,
+    ) -> Result<Self, RequestHeadError> {
+        let RequestSpec { method, path, headers, has_body, timeout } = spec;
+        let headers = to.target.headers.iter().chain(headers);
+        let compressed = is_compressed(to.target, has_body, headers.clone());
+        let headers = headers.chain(compressed.then(|| &*CONTENT_ENCODING));
+        let head = RequestHead::new(&to.target.hosts[to.host], method, path, headers)?;
+        let timeout = timeout.unwrap_or(Duration::from_millis(to.target.timeout_ms));
+        Ok(Self { head, body, compressed: compressed.then(Vec::new), timeout })
+    }
+
+    /// The body before compression.
+    pub fn body(&self) -> &B {
+        &self.body
+    }
+
+    /// The body before compression; it has to be compressed again after a change.
+    pub fn body_mut(&mut self) -> &mut B {
+        &mut self.body
+    }
+
+    /// The head.
+    pub fn head(&self) -> &RequestHead {
+        &self.head
+    }
+
+    /// Rewrites the head as `template` with `value` in place of `marker`.
+    pub fn fill_head(&mut self, template: &RequestHead, marker: &str, value: &str) {
+        self.head.fill(template, marker, value);
+    }
+
+    /// Compresses the body if it is sent compressed.
+    ///
+    /// # Errors
+    ///
+    /// When the compression library fails, which is a defect.
+    pub fn compress(&mut self) -> io::Result<()> {
+        match &mut self.compressed {
+            Some(compressed) => compress(self.body.as_ref(), compressed),
+            None => Ok(()),
+        }
+    }
+
+    /// Compresses the body if it is sent compressed, and yields to other clients of the thread meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the compression library fails, which is a defect.
+    pub async fn compress_in_slices(&mut self) -> io::Result<()> {
+        match &mut self.compressed {
+            Some(compressed) => compress_in_slices(self.body.as_ref(), compressed).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sends the request; `check` decides whether the response is a success.
+    pub async fn send(
+        &mut self,
+        connection: &mut PooledConnection,
+        check: impl FnOnce(u16, &[u8]) -> ReplyOutcome,
+    ) -> Outcome {
+        let body = request_body(self.body.as_ref(), self.compressed.as_deref());
+        Outcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
+    }
+
+    /// Sends another body in place of the request's own, compressed if that would be.
+    ///
+    /// # Errors
+    ///
+    /// When the compression library fails, which is a defect.
+    pub async fn send_other_body(
+        &mut self,
+        content: &[u8],
+        connection: &mut PooledConnection,
+        check: impl FnOnce(u16, &[u8]) -> ReplyOutcome,
+    ) -> io::Result<Outcome> {
+        if let Some(compressed) = &mut self.compressed {
+            compress_in_slices(content, compressed).await?;
+        }
+        let body = request_body(content, self.compressed.as_deref());
+        Ok(Outcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await))
+    }
+}
+
+fn request_body<'a>(content: &'a [u8], compressed: Option<&'a [u8]>) -> RequestBody<'a> {
+    RequestBody { bytes: compressed.unwrap_or(content), uncompressed_len: content.len() }
+}

@@ -1,0 +1,20 @@
+//! Waiting within an operation, which ends early when the race or the step does.
+
+use std::time::{Duration, Instant};
+
+use super::outcome::Outcome;
+use crate::cancel::Cancellation;
+use crate::response::outcome::ReplyOutcome;
+
+/// Waits between two requests. Returns `None` if the race or the step ends meanwhile.
+pub async fn pause(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
+    cancellation.until_cancelled(tokio::time::sleep(duration)).await
+}
+
+/// Executes an operation that only waits and does `weight` units of work. Returns `None` if the race or the step ends
+/// meanwhile.
+pub async fn wait(duration: Duration, weight: u64, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+    let sent = Instant::now();
+    pause(duration, cancellation).await?;
+    Some(Outcome { first_sent: sent, sent, result: ReplyOutcome::success(weight, -1), ..Outcome::nothing() })
+}
