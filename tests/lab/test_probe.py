@@ -1,11 +1,11 @@
-"""When a rate counts as kept."""
+"""When a probe passes, fails or is void."""
 
 from dataclasses import replace
 
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.lab.probe import judged, lowest_rate, window_s
+from pacenote.lab.probe import evaluate_probe, lowest_rate, window_s
 from pacenote.model.result import Accounting, Throughput, Work
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from support.records import paced, times
@@ -36,10 +36,10 @@ def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
 
 
 def probe(found, rate=100.0, objective=OBJECTIVE, busiest=0.1) -> Probe:
-    return judged(7, rate, found, objective, busiest)
+    return evaluate_probe(7, rate, found, objective, busiest)
 
 
-def test_a_rate_that_is_kept_within_the_objective_passes():
+def test_a_sustained_rate_within_the_objective_passes():
     found = probe(result())
     assert (found.outcome, found.reasons, found.achieved) == ("passed", (), 100.0)
     assert found.at(99.0).ms == 8.0
@@ -48,15 +48,15 @@ def test_a_rate_that_is_kept_within_the_objective_passes():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"rate": 98.0}, "only 98.0 % of what was due was done"),
+        ({"rate": 98.0}, "only 98.0 % of the operations that were due were done"),
         ({"unsent": 30}, "30 operations could not be sent in time"),
         ({"done": 1960, "failed": 40}, "error rate 2 %"),
         ({"latency": times(p99=10.5)}, "p99 of latency is 10.5 ms"),
         ({"latency": times(count=300)}, "p99 of latency has too few samples"),
-        ({"latency": None}, "there is no p99 of latency"),
+        ({"latency": None}, "p99 of latency is missing"),
     ],
 )
-def test_what_the_engine_does_not_keep_fails(changes, reason):
+def test_exceeding_a_limit_fails(changes, reason):
     found = probe(result(**changes))
     assert found.outcome == "failed"
     assert reason in found.reasons
@@ -69,12 +69,12 @@ def test_few_operations_need_not_fill_the_window_exactly():
     assert probe(replace(few, throughput=Throughput(*[65 / 20] * 4)), rate=3.33).outcome == "failed"
 
 
-def test_random_arrivals_are_held_against_what_was_due_and_not_against_the_rate():
-    """Of 2,000 expected 1,900 came, as every hundredth time: all were served."""
+def test_random_arrivals_are_compared_with_what_was_due_and_not_with_the_rate():
+    """1,900 of 2,000 expected operations were due, which happens once in a hundred times; all were done."""
     assert probe(result(done=1900, rate=95.0)).outcome == "passed"
 
 
-def test_a_probe_that_measured_nothing_has_not_passed():
+def test_a_probe_without_measured_operations_fails():
     accounting = Accounting(1, 1, 0, 0, 0, 1, 0, 1)
     nothing = replace(result(), throughput=None, accounting=accounting, work=Work(0, 0))
     assert probe(nothing, objective=Objective((), 0.01)).reasons == ("no operation was measured",)
@@ -87,7 +87,7 @@ def test_a_probe_that_measured_nothing_has_not_passed():
         ({"lateness": times(p50=0.05, p99=3.0)}, 0.1, "p99 lateness of the driver is 3 ms"),
     ],
 )
-def test_what_fails_with_a_driver_at_its_limit_says_nothing_of_the_engine(driver, busiest, reason):
+def test_a_failure_with_an_overloaded_driver_is_void(driver, busiest, reason):
     failed = probe(result(latency=times(p99=10.5), **driver), busiest=busiest)
     assert failed.outcome == "void"
     assert failed.reasons == ("p99 of latency is 10.5 ms", reason)
@@ -101,12 +101,12 @@ def test_failures_that_the_objective_allows_do_not_lower_the_rate():
     assert probe(found, objective=replace(OBJECTIVE, error_rate=0.6)).outcome == "passed"
 
 
-def test_work_of_many_documents_is_counted_in_operations():
+def test_work_in_documents_is_converted_to_operations():
     found = replace(result(rate=50_000.0), work=Work(1_000_000, 0))
     assert probe(found).achieved == pytest.approx(100.0)
 
 
-def test_a_slow_rate_is_measured_until_its_percentile_is_supported():
+def test_a_slow_rate_is_measured_longer_for_its_percentiles():
     assert window_s(OBJECTIVE, 1000.0, 20.0) == 20.0
     assert window_s(OBJECTIVE, 10.0, 20.0) == pytest.approx(1.1 * 36.8)
     assert window_s(OBJECTIVE, 0.1, 20.0) == 300.0
@@ -114,7 +114,7 @@ def test_a_slow_rate_is_measured_until_its_percentile_is_supported():
     assert window_s(Objective((), 0.01), 1.0, 20.0) == 100.0
 
 
-def test_below_the_lowest_rate_the_longest_probe_lacks_samples():
+def test_below_the_lowest_rate_the_longest_probe_has_too_few_samples():
     for text in ("p50:1ms", "p99:1ms", "p99.9:1ms", "p99.99:1ms"):
         objective = Objective(parse_latency_limits(text), 0.01)
         lowest = lowest_rate(objective, 20.0)
@@ -124,7 +124,7 @@ def test_below_the_lowest_rate_the_longest_probe_lacks_samples():
     assert lowest_rate(OBJECTIVE, 600.0) == pytest.approx(lowest_rate(OBJECTIVE, 20.0) / 2)
 
 
-def test_limits_are_read_with_their_units():
+def test_latency_limits_are_parsed_with_their_units():
     assert parse_latency_limits("p99:100ms, p50<=2,p99.9:1s") == (
         LatencyLimit(99.0, 100.0),
         LatencyLimit(50.0, 2.0),

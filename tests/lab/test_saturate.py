@@ -1,4 +1,4 @@
-"""A search for the highest rate as a whole, by the real driver against a server that keeps up."""
+"""A whole search for the highest rate, with the real driver and a server that is fast enough."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.lab.rate_search import Range
+from pacenote.lab.rate_search import RateRange
 from pacenote.lab.saturate import SaturationRequest, saturate
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
 from support.secure import Running, engine
@@ -25,7 +24,7 @@ OPERATION = {"operation-type": "raw-request", "path": "/x", "request-params": {"
 
 
 class Listener:
-    """Hears nothing, and may have Ctrl-C pressed when the first probe is over."""
+    """Ignores everything, and may interrupt the search after the first probe."""
 
     def __init__(self, *, stops: bool = False) -> None:
         self.stops = stops
@@ -49,7 +48,7 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture
 def request_(tmp_path: Path, server: Running) -> SaturationRequest:
-    """One rate and no other, 100 operations of it."""
+    """A search of a single rate, with 100 operations."""
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [{"operation": OPERATION}]}))
     race = RaceRequest(
         race_id="r",
@@ -63,7 +62,7 @@ def request_(tmp_path: Path, server: Running) -> SaturationRequest:
         race=race,
         task=None,
         objective=Objective((), 0.01),
-        within=Range(1000.0, 1000.0, 1000.0, repeats=0),
+        within=RateRange(1000.0, 1000.0, 1000.0, repeats=0),
         connections=4,
         window_s=0.05,
         warmup_s=0.01,
@@ -73,7 +72,7 @@ def request_(tmp_path: Path, server: Running) -> SaturationRequest:
 
 
 def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationResult]:
-    """The folder, the record and the answer, as they are on disk."""
+    """The folder, and the record and the result as they are stored."""
     folder = request.race.home / "races" / "r"
     record = json.loads((folder / "race.json").read_text())
     return (
@@ -83,11 +82,11 @@ def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationRe
     )
 
 
-def test_plans_of_probes_hold_no_secret_and_arrive_as_was_asked(request_: SaturationRequest) -> None:
+def test_plans_of_probes_hold_no_secret_and_use_the_chosen_arrivals(request_: SaturationRequest) -> None:
     random = replace(request_, race=replace(request_.race, pacing=PacingOptions(arrivals="poisson")))
-    record, found = saturate(random, Listener())
+    found = saturate(random, Listener()).result
     folder, _, stored = kept(random)
-    assert (isinstance(record, RaceRecord), found) == (True, stored)
+    assert found == stored
     assert found.probes
     for plan in folder.glob("probes/*/plan.json"):
         assert SECRET not in plan.read_text()
@@ -95,22 +94,23 @@ def test_plans_of_probes_hold_no_secret_and_arrive_as_was_asked(request_: Satura
         assert (task["pace"]["kind"], task["open_loop"]) == ("poisson", True)
 
 
-def test_ctrl_c_between_two_probes_keeps_what_is_known(request_: SaturationRequest) -> None:
-    record, found = saturate(request_, Listener(stops=True))
+def test_ctrl_c_between_two_probes_keeps_the_results(request_: SaturationRequest) -> None:
+    saturation = saturate(request_, Listener(stops=True))
+    found = saturation.result
     _, stored_record, stored = kept(request_)
-    assert record.interrupted
+    assert saturation.record.interrupted
     assert (stored_record["interrupted"], stored_record["complete"]) == (True, False)
     assert (len(found.probes), found.complete, found) == (1, False, stored)
 
 
-def test_rates_that_cannot_support_the_objective_are_not_tried(request_: SaturationRequest) -> None:
-    """36,887 samples carry p99.99; five minutes at 100 a second are 30,000."""
+def test_rates_with_too_few_samples_for_the_objective_are_refused(request_: SaturationRequest) -> None:
+    """p99.99 needs 36,887 samples; five minutes at 100 per second give 30,000."""
     slow = replace(request_, objective=Objective(parse_latency_limits("p99.99:1s"), 0.01))
     with pytest.raises(UsageError, match="too few samples"):
-        saturate(replace(slow, within=Range(10.0, 0.1, 100.0)), Listener())
+        saturate(replace(slow, within=RateRange(10.0, 0.1, 100.0)), Listener())
 
 
-def test_a_task_that_is_not_there_is_told_before_the_race_begins(request_: SaturationRequest) -> None:
+def test_an_unknown_task_is_reported_before_the_race_begins(request_: SaturationRequest) -> None:
     with pytest.raises(UsageError, match="has no task"):
         saturate(replace(request_, task="raw"), Listener())
     assert not (request_.race.home / "races").exists()

@@ -75,7 +75,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for text in race.without_effect(options, request.race):
         console.warning(text)
     with watch(console) as listener:
-        record, found = saturate(request, listener)
+        saturation = saturate(request, listener)
+    record, found = saturation.record, saturation.result
     text = _text(found, options)
     console.result(text)
     if options.report_file is not None:
@@ -87,7 +88,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def build_request(options: argparse.Namespace) -> SaturationRequest:
     """The search that the options ask for. Raises UsageError where they contradict each other."""
-    from pacenote.lab.rate_search import Range
+    from pacenote.lab.rate_search import RateRange
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import Objective, parse_latency_limits
 
@@ -104,7 +105,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
         race=dataclasses.replace(asked, pacing=pacing),
         task=options.task,
         objective=Objective(parse_latency_limits(options.objective), options.max_error_rate),
-        within=Range(options.start_rate, options.min_rate, options.max_rate, options.precision / 100),
+        within=RateRange(options.start_rate, options.min_rate, options.max_rate, options.precision / 100),
         connections=options.max_connections,
         window_s=options.probe_time,
         warmup_s=options.probe_warmup,

@@ -1,8 +1,8 @@
-"""Which rate to try next: up by doubling, then bisection, then the two ends again.
+"""The search for the highest rate that passes: doubling, then bisection, then both ends again.
 
-Pure: the answer follows from the tries so far. Rates are compared on a logarithmic scale. One try can be
-wrong, so that the answer is an interval, each of whose ends was tried several times and came out alike; a
-rate that passed and failed lies between them.
+Pure: the next rate follows from the trials so far. Rates are compared on a logarithmic scale. Because a
+single trial may be wrong, the answer is a bracket whose ends were tried several times with one outcome; a
+rate that passed once and failed once lies inside it.
 """
 
 from __future__ import annotations
@@ -13,97 +13,108 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 GROWTH = 2.0
-"""By how much the rate grows until a try fails, and shrinks until one passes."""
+"""Factor by which the rate grows until a trial fails, and shrinks until one passes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """Where to look: from which rate on, within which bounds, how closely (0.03 is 3 %), and how often each
-    end of the answer is tried again.
-    """
+class RateRange:
+    """Which rates to search, and how closely. Rates are operations per second."""
 
     start: float
+    """First rate."""
+
     lowest: float
+    """Lowest rate that is tried."""
+
     highest: float
+    """Highest rate that is tried."""
+
     precision: float = 0.03
+    """Width of the answer as a share of the rate; 0.03 is 3 %."""
+
     repeats: int = 2
+    """How often each end of the answer is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class RateTrial:
     """A rate that was tried."""
 
     rate: float
+    """Operations per second."""
+
     passed: bool
+    """Whether the engine kept up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The answer: the highest rate all of whose tries passed, and the lowest above it all of whose tries
-    failed; None where there is none.
-    """
+class RateBracket:
+    """The rates between which the limit lies, in operations per second."""
 
     stable: float | None
+    """Highest rate all of whose trials passed; None if there is none."""
+
     unstable: float | None
+    """Lowest rate above it all of whose trials failed; None if there is none."""
 
 
-def next_rate(tries: Sequence[Try], within: Range) -> float | None:
-    """The rate to try next, None when the answer is known."""
-    if not tries:
+def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
+    """The rate to try next; None when the search is over."""
+    if not trials:
         return within.start
-    found = so_far(tries)
-    if found.unstable is None:
-        beyond = _above(tries, within)
-        if beyond is not None:
-            return beyond
-    elif found.stable is None:
-        below = _below(tries, within)
-        if below is not None:
-            return below
+    bracket = find_bracket(trials)
+    if bracket.unstable is None:
+        higher = _higher(trials, within)
+        if higher is not None:
+            return higher
+    elif bracket.stable is None:
+        lower = _lower(trials, within)
+        if lower is not None:
+            return lower
     else:
-        between = _between(tries, found.stable, found.unstable, within.precision)
-        if between is not None:
-            return between
-    ends = (end for end in (found.stable, found.unstable) if end is not None)
-    return next((end for end in ends if _count(tries, end) <= within.repeats), None)
+        middle = _bisect(trials, bracket.stable, bracket.unstable, within.precision)
+        if middle is not None:
+            return middle
+    ends = (end for end in (bracket.stable, bracket.unstable) if end is not None)
+    return next((end for end in ends if _count(trials, end) <= within.repeats), None)
 
 
-def so_far(tries: Sequence[Try]) -> Found:
-    """What the tries say by now."""
-    failed = [rate for rate in _rates(tries) if not any(_outcomes(tries, rate))]
-    passed = [rate for rate in _rates(tries) if all(_outcomes(tries, rate))]
-    # A rate that held while a lower one never did was lucky.
+def find_bracket(trials: Sequence[RateTrial]) -> RateBracket:
+    """The bracket according to the trials so far."""
+    failed = [rate for rate in _rates(trials) if not any(_outcomes(trials, rate))]
+    passed = [rate for rate in _rates(trials) if all(_outcomes(trials, rate))]
+    # A rate above one that always failed passed by chance.
     ceiling = min(failed, default=math.inf)
     stable = max((rate for rate in passed if rate < ceiling), default=None)
-    return Found(stable, None if ceiling == math.inf else ceiling)
+    return RateBracket(stable, None if ceiling == math.inf else ceiling)
 
 
-def _above(tries: Sequence[Try], within: Range) -> float | None:
-    highest = max(_rates(tries))
+def _higher(trials: Sequence[RateTrial], within: RateRange) -> float | None:
+    highest = max(_rates(trials))
     return min(highest * GROWTH, within.highest) if highest < within.highest else None
 
 
-def _below(tries: Sequence[Try], within: Range) -> float | None:
-    lowest = min(_rates(tries))
+def _lower(trials: Sequence[RateTrial], within: RateRange) -> float | None:
+    lowest = min(_rates(trials))
     return max(lowest / GROWTH, within.lowest) if lowest > within.lowest else None
 
 
-def _between(tries: Sequence[Try], low: float, high: float, precision: float) -> float | None:
-    """The middle of the lowest gap that is too wide, on the way from the stable end to the unstable one."""
-    steps = [low, *(rate for rate in _rates(tries) if low < rate < high), high]
-    for below, above in itertools.pairwise(steps):
+def _bisect(trials: Sequence[RateTrial], low: float, high: float, precision: float) -> float | None:
+    """The middle of the lowest gap between trials that is wider than `precision`; None without one."""
+    rates = [low, *(rate for rate in _rates(trials) if low < rate < high), high]
+    for below, above in itertools.pairwise(rates):
         if above > below * (1 + precision):
             return math.sqrt(below * above)
     return None
 
 
-def _rates(tries: Sequence[Try]) -> list[float]:
-    return sorted({one.rate for one in tries})
+def _rates(trials: Sequence[RateTrial]) -> list[float]:
+    return sorted({trial.rate for trial in trials})
 
 
-def _outcomes(tries: Sequence[Try], rate: float) -> Iterator[bool]:
-    return (one.passed for one in tries if one.rate == rate)
+def _outcomes(trials: Sequence[RateTrial], rate: float) -> Iterator[bool]:
+    return (trial.passed for trial in trials if trial.rate == rate)
 
 
-def _count(tries: Sequence[Try], rate: float) -> int:
-    return sum(one.rate == rate for one in tries)
+def _count(trials: Sequence[RateTrial], rate: float) -> int:
+    return sum(trial.rate == rate for trial in trials)

@@ -1,11 +1,11 @@
-"""The highest rate an engine keeps up with: a challenge up to the task, then the task again and again.
+"""The highest rate that an engine sustains: a challenge up to the task, then that task at many rates.
 
     prepare     everything of the challenge before the task, once
-    probe       the task at one rate after another, open loop, until the answer is known (`search`)
-    sweep       the task in a closed loop with 1, 2, 4, … clients, to explain it (`stats.usl`)
+    probe       the task at one rate after another, open loop, until the answer is known (`rate_search`)
+    sweep       the task in a closed loop with 1, 2, 4, … clients, to explain the answer (`stats.usl`)
 
-A saturation is kept as a race: its record holds the tasks of the preparation, `saturation.json` beside it the
-probes, each with a folder of its own below `probes/`.
+A saturation is stored as a race: its record holds the tasks of the preparation, `saturation.json` in its
+folder the probes, and each probe has a folder of its own below `probes/`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import json
 from dataclasses import dataclass
 
 from pacenote.errors import StoreError, UsageError
-from pacenote.lab.probe import judged, lowest_rate, window_s, work_per_operation
-from pacenote.lab.rate_search import Range, Try, next_rate, so_far
+from pacenote.lab.probe import evaluate_probe, lowest_rate, window_s, work_per_operation
+from pacenote.lab.rate_search import RateRange, RateTrial, find_bracket, next_rate
 from pacenote.model.driver_health import busiest_share, void_reasons
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.race_listener import RaceListener
@@ -36,75 +36,127 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.units import OPS, Rate
 
 FILE = "saturation.json"
-"""Its name in the race folder."""
+"""Name of the document in the race folder."""
 
-VOID_TRIES = 3
-"""How often a rate is tried at most while the driver, not the engine, is what falls short: on a busy machine
-a moment of it says nothing.
+MAX_VOID_TRIALS = 3
+"""How often a rate is tried while the driver, not the engine, is too slow: a short disturbance of the host
+voids one trial.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaturationRequest:
-    """What to look for. `task` None is the last task of the challenge. `connections` are the most that may be
-    open. `window_s` seconds of a probe are measured after `warmup_s`; more where a percentile needs it.
-    `clients` is the most of the closed loop's sweep, 0 for none; each level is measured `repeats` times for
-    `level_s` seconds.
-    """
+    """What to search for, and how."""
 
     race: RaceRequest
+    """The race that prepares the engine: track, challenge, cluster and data."""
+
     task: str | None
+    """Name of the task to saturate; None is the last task of the challenge."""
+
     objective: Objective
-    within: Range
+    """What a rate must meet to pass."""
+
+    within: RateRange
+    """Which rates to try, and how closely."""
+
     connections: int
+    """Connections that may be open at most."""
+
     window_s: float
+    """Measured seconds of a probe; longer if a percentile needs more samples."""
+
     warmup_s: float
+    """Seconds of warm-up before the measured window."""
+
     clients: int
+    """Clients of the closed loop's sweep at most; 0 for no sweep."""
+
     level_s: float
+    """Measured seconds of each level of the sweep."""
+
     repeats: int = 3
+    """How often each level of the sweep is measured."""
 
 
-def saturate(request: SaturationRequest, listener: RaceListener) -> tuple[RaceRecord, SaturationResult]:
-    """Searches; returns the record of the preparation and the answer, also of a search that was interrupted.
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """A search that has ended."""
 
-    Raises PacenoteError when it could not begin or the preparation failed, KeyboardInterrupt when it was
-    stopped before.
+    record: RaceRecord
+    """The record of the race, with the tasks of the preparation."""
+
+    result: SaturationResult
+    """The probes and the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ScheduledTask:
+    """A task and the position of its element in the schedule."""
+
+    position: int
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """How long a task runs."""
+
+    warmup_s: float
+    measured_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of the task alone."""
+
+    result: TaskResult
+    busiest: float
+    """CPU share of the busiest driver thread."""
+
+
+def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
+    """Searches for the highest rate and returns the answer, even if the search was interrupted.
+
+    Raises PacenoteError if it could not begin or the preparation failed, KeyboardInterrupt if it was stopped
+    before it began.
     """
-    found: list[SaturationResult] = []
-    within = _supported(request)
+    results: list[SaturationResult] = []
+    within = _supported_range(request)
 
     def check(challenge: Challenge, plan: Plan) -> None:
-        _check_native(plan, _find(challenge, request.task)[1])
+        _check_native(plan, _find(challenge, request.task).task)
 
-    def course(context: RaceContext) -> RaceRecord:
+    def drive(context: RaceContext) -> RaceRecord:
         search = _Search(request, context, within)
         try:
             return search.run()
         finally:
-            found.append(search.state)
+            results.append(search.result)
 
-    record = run_stages(request.race, listener, course, check)
-    return record, found[0]
+    record = run_stages(request.race, listener, drive, check)
+    return Saturation(record, results[0])
 
 
-class _Stopped(Exception):
-    """The user or an error has ended the search; what was found stays."""
+class _StoppedSearch(Exception):
+    """The user has ended the search, or an error, which is the text; the results so far are kept."""
 
 
 class _Search:
-    """One search on an engine that runs. `state` is what was found so far."""
+    """One search on a running engine. `result` is its answer so far."""
 
-    def __init__(self, request: SaturationRequest, context: RaceContext, within: Range) -> None:
+    def __init__(self, request: SaturationRequest, context: RaceContext, within: RateRange) -> None:
         self._request = request
         self._context = context
         self._challenge = context.prepared.challenge
-        self._place, task = _find(self._challenge, request.task)
-        # A task that has no target rate in the track has kept its schedule.
+        scheduled = _find(self._challenge, request.task)
+        self._position, task = scheduled.position, scheduled.task
+        # `--arrivals` has not changed a task that has no target rate in the track.
         arrivals = request.race.pacing.arrivals
         self._task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
         self._within = within
         self._runs = 0
-        self.state = SaturationResult(
+        self.result = SaturationResult(
             race_id=request.race.race_id,
             task=self._task.name,
             operation=self._task.operation.name,
@@ -119,7 +171,7 @@ class _Search:
         )
 
     def run(self) -> RaceRecord:
-        """The whole search; the record is stored when this returns."""
+        """Runs the whole search; the record is stored when this returns."""
         record, prepared = self._context.record, self._prepare()
         if prepared is not None:
             record = dataclasses.replace(
@@ -134,11 +186,11 @@ class _Search:
                 self._search()
                 self._sweep()
                 self._store(complete=True)
-            except _Stopped as reason:
-                aborted = str(reason)
+            except _StoppedSearch as stopped:
+                aborted = str(stopped)
                 record = dataclasses.replace(record, interrupted=not aborted, aborted=aborted)
             except KeyboardInterrupt:
-                # Between two probes, where the driver does not heed it.
+                # Between two probes, when the driver does not handle signals.
                 record = dataclasses.replace(record, interrupted=True)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
@@ -146,67 +198,67 @@ class _Search:
         return record
 
     def _notes(self) -> list[str]:
-        element = self._challenge.schedule[self._place]
-        found = []
+        element = self._challenge.schedule[self._position]
+        notes = []
         if isinstance(element, Parallel) and len(element.tasks) > 1:
-            found.append(f"task {quoted(self._task.name)} runs alone, not beside the others of its element")
+            notes.append(
+                f"task {quoted(self._task.name)} runs alone, without the others of its parallel element"
+            )
         if self._within.lowest > self._request.within.lowest:
-            found.append(
-                f"no rate below {self._within.lowest:,.4g} {OPS}/s is tried: it has too few samples for its "
-                "percentiles"
+            notes.append(
+                f"rates below {self._within.lowest:,.4g} {OPS}/s are not tried: they have too few samples "
+                "for the percentiles of the objective"
             )
         if self._task.operation.type == "bulk":
-            found.append("its data is sent again and again, so that the index grows from probe to probe")
-        return found
+            notes.append("the data is sent repeatedly, so that the index grows from probe to probe")
+        return notes
 
     def _prepare(self) -> DriveResult | None:
-        """Everything before the task, as the track has it; None where there is nothing."""
+        """Drives the challenge up to the task, as the track declares it; None if nothing comes before it."""
         plan = self._context.plan
-        steps = plan.steps[: self._place]
+        steps = plan.steps[: self._position]
         if not steps:
             return None
         return self._context.drive(dataclasses.replace(plan, steps=steps), self._context.folder)
 
     def _search(self) -> None:
-        tries: list[Try] = []
-        while (rate := next_rate(tries, self._within)) is not None:
-            for _ in range(VOID_TRIES):
+        trials: list[RateTrial] = []
+        while (rate := next_rate(trials, self._within)) is not None:
+            for _ in range(MAX_VOID_TRIALS):
                 outcome = self._probe(rate).outcome
                 if outcome != "void":
                     break
-            tries.append(Try(rate, outcome == "passed"))
-            self._answer(tries)
+            trials.append(RateTrial(rate, outcome == "passed"))
+            self._update_answer(trials)
 
     def _probe(self, rate: float) -> Probe:
         objective = self._request.objective
-        seconds = window_s(objective, rate, self._request.window_s)
-        task = _paced(self._task, rate, self._request.connections, (self._request.warmup_s, seconds))
-        result, busiest = self._drive(task, open_loop=True)
-        probe = judged(self._runs, rate, result, objective, busiest)
-        self.state = dataclasses.replace(
-            self.state,
-            probes=(*self.state.probes, probe),
-            unit=result.unit,
-            work_per_operation=work_per_operation(result),
+        timing = _Timing(self._request.warmup_s, window_s(objective, rate, self._request.window_s))
+        run = self._drive(_paced(self._task, rate, self._request.connections, timing), open_loop=True)
+        probe = evaluate_probe(self._runs, rate, run.result, objective, run.busiest)
+        self.result = dataclasses.replace(
+            self.result,
+            probes=(*self.result.probes, probe),
+            unit=run.result.unit,
+            work_per_operation=work_per_operation(run.result),
         )
         self._store(complete=False)
-        why = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
-        self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{why}")
+        reasons = f" ({'; '.join(probe.reasons)})" if probe.reasons else ""
+        self._context.listener.info(f"probe {probe.number}: {rate:,.5g} {OPS}/s {probe.outcome}{reasons}")
         return probe
 
-    def _answer(self, tries: list[Try]) -> None:
-        """Takes down what the tries say by now."""
-        found = so_far(tries)
+    def _update_answer(self, trials: list[RateTrial]) -> None:
+        bracket = find_bracket(trials)
         limited: LimitedBy = "search"
-        if found.unstable is not None:
-            outcomes = {probe.outcome for probe in self.state.probes if probe.rate == found.unstable}
+        if bracket.unstable is not None:
+            outcomes = {probe.outcome for probe in self.result.probes if probe.rate == bracket.unstable}
             limited = "engine" if "failed" in outcomes else "driver"
-        elif any(one.rate >= self._within.highest for one in tries):
+        elif any(trial.rate >= self._within.highest for trial in trials):
             limited = "range"
-        if found.stable is None and limited == "engine":
+        if bracket.stable is None and limited == "engine":
             limited = "nothing"
-        self.state = dataclasses.replace(
-            self.state, stable=found.stable, unstable=found.unstable, limited_by=limited
+        self.result = dataclasses.replace(
+            self.result, stable=bracket.stable, unstable=bracket.unstable, limited_by=limited
         )
         self._store(complete=False)
 
@@ -214,97 +266,91 @@ class _Search:
         request, levels = self._request, powers_of_two(max(1, self._request.clients))
         if not request.clients:
             return
+        timing = _Timing(request.warmup_s, request.level_s)
         for _ in range(request.repeats):
-            # Level after level, then all again: what drifts with time is not taken for one of them.
+            # All levels, then all again, so that a drift over time is not attributed to one level.
             for clients in levels:
-                task = _unpaced(self._task, clients, (request.warmup_s, request.level_s))
-                result, _ = self._drive(task, open_loop=False)
+                result = self._drive(_unpaced(self._task, clients, timing), open_loop=False).result
                 work = result.throughput.mean if result.throughput else 0.0
                 level = ConcurrencyLevel(self._runs, clients, work, result.error_rate)
-                self.state = dataclasses.replace(self.state, levels=(*self.state.levels, level))
+                self.result = dataclasses.replace(self.result, levels=(*self.result.levels, level))
                 self._store(complete=False)
-        fit = (
-            fit_usl(_by_clients(self.state.levels), request.race.seed) if len(levels) >= MIN_LEVELS else None
-        )
-        self.state = dataclasses.replace(self.state, fit=fit)
+        if len(levels) >= MIN_LEVELS:
+            fit = fit_usl(_work_by_clients(self.result.levels), request.race.seed)
+            self.result = dataclasses.replace(self.result, fit=fit)
 
-    def _drive(self, task: Task, *, open_loop: bool) -> tuple[TaskResult, float]:
-        """One run of the task alone: its result, and how busy the busiest thread of the driver was.
-
-        Raises _Stopped when it did not come to its end.
-        """
+    def _drive(self, task: Task, *, open_loop: bool) -> _Run:
+        """Runs the task alone. Raises _StoppedSearch if it was stopped."""
         self._runs += 1
         folder = RaceFolder(self._context.folder.path / "probes" / f"{self._runs:03}")
         try:
             folder.path.mkdir(mode=PRIVATE_FOLDER, parents=True)
         except OSError as error:
             raise store_error("create", folder.path, error) from error
-        plan = _alone(
-            self._context.replan(_with(self._challenge, self._place, task)), task, open_loop=open_loop
-        )
+        challenge = _with_task(self._challenge, _ScheduledTask(self._position, task))
+        plan = _task_alone(self._context.replan(challenge), task, open_loop=open_loop)
         folder.write_plan(plan.to_public_json(secret_values(self._context.request.track_params)))
         driven = self._context.drive(plan, folder)
         if not driven.completed:
-            raise _Stopped(driven.aborted)
-        # The clock or the driver's own counts are wrong: what comes after would be as little worth.
-        if wrong := tuple(void_reasons(driven.summary)):
-            raise _Stopped("; ".join(wrong))
-        result = next((one for one in driven.tasks if one.task == task.name), None)
+            raise _StoppedSearch(driven.aborted)
+        # With a wrong clock or wrong counts of the driver, later probes would be void as well.
+        if reasons := tuple(void_reasons(driven.summary)):
+            raise _StoppedSearch("; ".join(reasons))
+        result = next((result for result in driven.tasks if result.task == task.name), None)
         if result is None:
             raise StoreError(f"task {quoted(task.name)} has no result")
-        return result, busiest_share(driven.summary)
+        return _Run(result, busiest_share(driven.summary))
 
     def _store(self, *, complete: bool) -> None:
-        self.state = dataclasses.replace(self.state, complete=complete)
-        text = json.dumps(self.state.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
+        self.result = dataclasses.replace(self.result, complete=complete)
+        text = json.dumps(self.result.to_document(), ensure_ascii=False, allow_nan=False, indent=1)
         write_atomically(self._context.folder.path / FILE, text.encode())
 
 
-def _find(challenge: Challenge, name: str | None) -> tuple[int, Task]:
-    """The element of the schedule that a task is in, and the task. Raises UsageError."""
-    known: dict[str, tuple[int, Task]] = {}
-    for place, element in enumerate(challenge.schedule):
+def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
+    """The task of that name, the last one if `name` is None. Raises UsageError."""
+    tasks: dict[str, _ScheduledTask] = {}
+    for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
-            known[task.name] = (place, task)
+            tasks[task.name] = _ScheduledTask(position, task)
     if name is None:
-        return list(known.values())[-1]
-    if name not in known:
+        return list(tasks.values())[-1]
+    if name not in tasks:
         raise UsageError(
-            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, known)}",
+            f"challenge {quoted(challenge.name)} has no task {quoted(name)}{did_you_mean(name, tasks)}",
             hint="`pacenote info` lists its tasks",
         )
-    return known[name]
+    return tasks[name]
 
 
-def _supported(request: SaturationRequest) -> Range:
-    """The rates that a probe can tell something of: slower ones lack samples. Raises UsageError."""
+def _supported_range(request: SaturationRequest) -> RateRange:
+    """The range without rates that are too slow for the objective's percentiles. Raises UsageError."""
     within = request.within
     lowest = max(within.lowest, lowest_rate(request.objective, request.window_s))
     if lowest > within.highest:
         raise UsageError(
             f"rates up to {within.highest:g} {OPS}/s have too few samples for the objective",
-            hint="limit a lower percentile, or let probes be longer with --probe-time",
+            hint="limit a lower percentile, or make probes longer with --probe-time",
         )
     return dataclasses.replace(within, lowest=lowest, start=max(within.start, lowest))
 
 
 def _check_native(plan: Plan, task: Task) -> None:
-    """What Python hands over or carries out has a limit of its own. Raises UsageError."""
+    """Raises UsageError for a task that needs Python while it runs, whose speed would limit the rate."""
     if any(planned.needs_python for planned in plan.tasks if planned.name == task.name):
         raise UsageError(
-            f"task {quoted(task.name)} is fed, carried out or scheduled by Python code of the track",
-            hint="saturate looks for the engine's limit and takes tasks that the driver runs by itself",
+            f"task {quoted(task.name)} uses a parameter source, runner or scheduler written in Python",
+            hint="saturate measures the limit of the engine and supports only tasks without Python code",
         )
 
 
-def _paced(task: Task, rate: float, connections: int, seconds: tuple[float, float]) -> Task:
+def _paced(task: Task, rate: float, connections: int, timing: _Timing) -> Task:
     return dataclasses.replace(
-        _unpaced(task, connections, seconds), target_throughput=Rate(rate, OPS), target_interval=None
+        _unpaced(task, connections, timing), target_throughput=Rate(rate, OPS), target_interval=None
     )
 
 
-def _unpaced(task: Task, clients: int, seconds: tuple[float, float]) -> Task:
-    warmup_s, measured_s = seconds
+def _unpaced(task: Task, clients: int, timing: _Timing) -> Task:
     operation = task.operation
     if operation.type == "bulk":
         operation = dataclasses.replace(operation, params={**operation.params, "looped": True})
@@ -314,29 +360,30 @@ def _unpaced(task: Task, clients: int, seconds: tuple[float, float]) -> Task:
         clients=clients,
         warmup_iterations=None,
         iterations=None,
-        warmup_time_period=warmup_s,
-        time_period=measured_s,
+        warmup_time_period=timing.warmup_s,
+        time_period=timing.measured_s,
         ramp_up_time_period=None,
         target_throughput=None,
         target_interval=None,
     )
 
 
-def _with(challenge: Challenge, place: int, task: Task) -> Challenge:
-    """The challenge with a task in place of the one of its name."""
-    element = challenge.schedule[place]
+def _with_task(challenge: Challenge, scheduled: _ScheduledTask) -> Challenge:
+    """The challenge with a task in place of the one that has its name."""
+    position, task = scheduled.position, scheduled.task
+    element = challenge.schedule[position]
     if isinstance(element, Parallel):
         tasks = tuple(task if one.name == task.name else one for one in element.tasks)
         changed: Task | Parallel = dataclasses.replace(element, tasks=tasks, clients=None, completed_by=None)
     else:
         changed = task
     return dataclasses.replace(
-        challenge, schedule=(*challenge.schedule[:place], changed, *challenge.schedule[place + 1 :])
+        challenge, schedule=(*challenge.schedule[:position], changed, *challenge.schedule[position + 1 :])
     )
 
 
-def _alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
-    """The plan with one step: the task by all its clients."""
+def _task_alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
+    """The plan with one step, in which all clients run the task."""
     index = next(index for index, planned in enumerate(plan.tasks) if planned.name == task.name)
     planned = dataclasses.replace(plan.tasks[index], open_loop=open_loop)
     rows = tuple(ClientAllocation(client, (TaskAllocation(index, client),)) for client in range(task.clients))
@@ -347,8 +394,8 @@ def _alone(plan: Plan, task: Task, *, open_loop: bool) -> Plan:
     )
 
 
-def _by_clients(levels: tuple[ConcurrencyLevel, ...]) -> dict[int, list[float]]:
-    found: dict[int, list[float]] = {}
+def _work_by_clients(levels: tuple[ConcurrencyLevel, ...]) -> dict[int, list[float]]:
+    work: dict[int, list[float]] = {}
     for level in levels:
-        found.setdefault(level.clients, []).append(level.work)
-    return found
+        work.setdefault(level.clients, []).append(level.work)
+    return work
