@@ -160,7 +160,7 @@ fn failures_are_told_by_class_with_when_how_often_and_why() {
         ("status", "http-status", Some(503), 2, "unavailable: no master"),
         ("shards", "shard-failure", Some(200), 2, "script_exception: 2 shards failed: no such field"),
         ("late", "search-timeout", Some(200), 2, "the search timed out in the engine after 9 ms"),
-        ("partial", "partial", Some(200), 2, "the reply is partial"),
+        ("partial", "partial", Some(200), 2, "the response is partial"),
         ("state", "condition", Some(200), 2, "state is null, not done"),
         ("garbage", "protocol", None, 2, ""),
         ("reset", "reset", None, 2, ""),

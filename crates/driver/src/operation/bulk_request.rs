@@ -6,7 +6,7 @@ use super::bulk_retry::{join, rejected_positions, select_documents, without_retr
 use super::outcome::Outcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
-use crate::response::check::judge_bulk;
+use crate::response::check::check_bulk_response;
 use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::PooledConnection;
 
@@ -111,7 +111,7 @@ impl BulkCheck {
     }
 
     fn check(&mut self, status: u16, reply: &[u8]) -> ReplyOutcome {
-        let result = judge_bulk(status, reply, self.documents);
+        let result = check_bulk_response(status, reply, self.documents);
         if self.retries && result.class == ErrorClass::BulkItem {
             self.rejected = rejected_positions(reply, self.documents);
         }

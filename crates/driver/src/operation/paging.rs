@@ -11,7 +11,7 @@ use super::prepared::RequestSpec;
 use super::request::{CheckedRequest, RequestTemplate};
 use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
-use crate::response::json_scan::{Elements, Fields, value, whole};
+use crate::response::json_scan::{Elements, Fields, field, first_value};
 use crate::response::outcome::ReplyOutcome;
 use crate::transport::pool::PooledConnection;
 
@@ -97,7 +97,7 @@ impl Paginator {
             max_pages: planned.pages,
             page_size: planned.page_size.map(|size| size as usize),
             strict: planned.strict,
-            renews_point_in_time: value(body.as_bytes(), "pit").is_some(),
+            renews_point_in_time: field(body.as_bytes(), "pit").is_some(),
             page_key: Vec::new(),
             point_in_time: Vec::new(),
         })
@@ -238,30 +238,30 @@ impl PageReader {
     /// everything is found; engines write ids first.
     fn read<'a>(&self, reply: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
         let (mut page, mut body) = (Page::default(), false);
-        for (key, text) in Fields::of(reply) {
+        for (key, text) in Fields::new(reply) {
             match (self, key) {
                 (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.point_in_time = present(text),
                 (Self::Scroll, b"_scroll_id") | (Self::Cursor, b"cursor") => page.key = present(text),
                 (Self::Scroll, b"hits") => {
-                    page.entries = value(text, "hits").map(|hits| Elements::of(hits).count());
+                    page.entries = field(text, "hits").map(|hits| Elements::new(hits).count());
                     body = true;
                 }
                 (Self::SearchAfter, b"hits") => {
-                    let hits = value(text, "hits").unwrap_or_default();
+                    let hits = field(text, "hits").unwrap_or_default();
                     let (entries, last) =
-                        Elements::of(hits).fold((0, None), |(number, _), hit| (number + 1, Some(hit)));
+                        Elements::new(hits).fold((0, None), |(number, _), hit| (number + 1, Some(hit)));
                     page.entries = Some(entries);
-                    page.key = last.and_then(|hit| value(hit, "sort")).and_then(present);
+                    page.key = last.and_then(|hit| field(hit, "sort")).and_then(present);
                     body = true;
                 }
                 (Self::AfterKey(path), b"aggregations") => {
-                    let found = path.iter().try_fold(text, |text, name| value(text, name));
-                    page.key = found.and_then(|found| value(found, "after_key")).and_then(present);
-                    let buckets = found.filter(|_| counts).and_then(|found| value(found, "buckets"));
-                    page.entries = buckets.map(|buckets| Elements::of(buckets).count());
+                    let found = path.iter().try_fold(text, |text, name| field(text, name));
+                    page.key = found.and_then(|found| field(found, "after_key")).and_then(present);
+                    let buckets = found.filter(|_| counts).and_then(|found| field(found, "buckets"));
+                    page.entries = buckets.map(|buckets| Elements::new(buckets).count());
                     body = true;
                 }
-                (Self::Cursor, b"rows") if counts => page.entries = Some(Elements::of(text).count()),
+                (Self::Cursor, b"rows") if counts => page.entries = Some(Elements::new(text).count()),
                 _ => {}
             }
             let has_id = match self {
@@ -279,5 +279,5 @@ impl PageReader {
 
 /// The value that a text begins with, unless it is empty or null.
 fn present(text: &[u8]) -> Option<&[u8]> {
-    Some(whole(text)).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b""))
+    Some(first_value(text)).filter(|value| !matches!(*value, b"null" | b"\"\"" | b"[]" | b"{}" | b""))
 }

@@ -13,8 +13,8 @@ use super::prepared::{PreparedRequest, RequestSpec};
 use super::template::{BodyTemplate, Values};
 use super::wait::pause;
 use crate::error::DriveError;
-use crate::response::check::{broken_assertion, is_good, judge};
-use crate::response::json_scan::{find, whole};
+use crate::response::check::{check_response, failed_assertion, is_2xx};
+use crate::response::json_scan::{first_value, value_at_path};
 use crate::response::outcome::ReplyOutcome;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::PooledConnection;
@@ -89,7 +89,7 @@ impl CheckedRequest {
     /// Sends a plain request.
     pub async fn send_plain(&mut self, connection: &mut PooledConnection) -> Outcome {
         let Self { template, policy } = self;
-        let check = |status, reply: &[u8]| judge(&policy.request, status, reply);
+        let check = |status, reply: &[u8]| check_response(&policy.request, status, reply);
         template.request.send(connection, check).await
     }
 
@@ -183,8 +183,8 @@ impl RequestTemplate {
         let mut whole: Option<Outcome> = None;
         loop {
             let check = |status, reply: &[u8]| {
-                let result = judge(&policy.request, status, reply);
-                if !(result.is_success() && is_good(status)) {
+                let result = check_response(&policy.request, status, reply);
+                if !(result.is_success() && is_2xx(status)) {
                     return result;
                 }
                 inspect(reply);
@@ -224,10 +224,11 @@ impl ResponsePolicy {
             return None;
         }
         if let Some(capture) = &self.request.capture {
-            let value = find(reply, &capture.path).and_then(|text| serde_json::from_slice(whole(text)).ok());
+            let value = value_at_path(reply, &capture.path)
+                .and_then(|text| serde_json::from_slice(first_value(text)).ok());
             captures.borrow_mut().set(&capture.name, value);
         }
-        broken_assertion(&self.request.assertions, reply)
+        failed_assertion(&self.request.assertions, reply)
     }
 }
 

@@ -82,7 +82,7 @@ impl BodyTemplate {
     pub fn add_search_after(&mut self) -> Result<(), String> {
         let root = self.root()?;
         self.add_key(root, "search_after");
-        let id = scan::find(&self.text, "pit.id").map(|value| self.range_of(value));
+        let id = scan::value_at_path(&self.text, "pit.id").map(|value| self.range_of(value));
         // A captured point in time is renewed among the captures.
         if let Some(range) = id.filter(|range| !self.gaps.iter().any(|gap| overlap(&gap.range, range))) {
             self.add(range, GapValue::PointInTime);
@@ -98,11 +98,11 @@ impl BodyTemplate {
     pub fn add_after_key(&mut self, path: &[String]) -> Result<(), String> {
         let root = self.root()?;
         let step = |object, name: &String| {
-            let inner = scan::value(object, "aggs").or_else(|| scan::value(object, "aggregations"))?;
-            scan::value(inner, name)
+            let inner = scan::field(object, "aggs").or_else(|| scan::field(object, "aggregations"))?;
+            scan::field(inner, name)
         };
         let aggregation = path.iter().try_fold(&self.text[root..], step);
-        let composite = aggregation.and_then(|aggregation| scan::value(aggregation, "composite"));
+        let composite = aggregation.and_then(|aggregation| scan::field(aggregation, "composite"));
         let Some(composite) = composite.filter(|composite| composite.starts_with(b"{")) else {
             return Err(format!("the body has no composite aggregation {}", path.join(" > ")));
         };
@@ -157,7 +157,7 @@ impl BodyTemplate {
 
     /// Adds a gap for the value of a key of the object that begins at `object`, whether it has the key or not.
     fn add_key(&mut self, object: usize, key: &str) {
-        if let Some(range) = scan::value(&self.text[object..], key).map(|value| self.range_of(value)) {
+        if let Some(range) = scan::field(&self.text[object..], key).map(|value| self.range_of(value)) {
             self.add(range, GapValue::PageKey);
             return;
         }
@@ -173,7 +173,7 @@ impl BodyTemplate {
     /// The range of the value that `rest`, an end of the text, begins with.
     fn range_of(&self, rest: &[u8]) -> Range<usize> {
         let start = self.text.len() - rest.len();
-        start..start + scan::whole(rest).len()
+        start..start + scan::first_value(rest).len()
     }
 
     fn add(&mut self, range: Range<usize>, value: GapValue) {

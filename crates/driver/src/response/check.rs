@@ -1,4 +1,5 @@
-//! Is this reply a success? Decided after the clock has stopped.
+//! Checks whether a response is a success, by its status and by what the engine reports in its body. Runs after the time
+//! of the request was taken.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,72 +10,73 @@ use pacenote_record::ErrorClass;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::response::json_scan::{Fields, find, number, number_and_rest, truth, whole};
+use crate::response::json_scan::{
+    Fields, first_value, parse_bool, parse_integer, split_integer, value_at_path,
+};
 use crate::response::outcome::{Failure, ReplyOutcome};
 
-/// Different reasons kept of one bulk; documents beyond them are counted with the last.
-const MOST_REASONS: usize = 8;
+/// Most failures kept of one bulk. The last one counts all documents that belong to no other.
+const MAX_FAILURES: usize = 8;
 
-/// Judges the reply to a prepared request.
-pub fn judge(request: &Request, status: u16, body: &[u8]) -> ReplyOutcome {
+/// Checks the response to a request.
+pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ReplyOutcome {
     if request.ignore.contains(&status) {
         return ReplyOutcome::success(request.ignored_weight, -1);
     }
-    if !is_good(status) {
-        return refused(status, body);
+    if !is_2xx(status) {
+        return http_error(status, body);
     }
     let result = match &request.check {
         Check::Status {} => ReplyOutcome::success(request.weight, -1),
-        Check::Search {} => search(body, request),
-        Check::Health { status, no_relocating_shards } => health(body, *status, *no_relocating_shards),
-        Check::Condition { path, expected } => condition(body, path, expected),
-        Check::Esql {} => esql(body),
-        Check::Empty { path } => empty(body, path),
+        Check::Search {} => check_search(body, request),
+        Check::Health { status, no_relocating_shards } => check_health(body, *status, *no_relocating_shards),
+        Check::Condition { path, expected } => check_condition(body, path, expected),
+        Check::Esql {} => check_esql(body),
+        Check::Empty { path } => check_empty(body, path),
     };
-    // Conditions do not know what they are worth.
     if result.is_success() { ReplyOutcome { accepted: request.weight, ..result } } else { result }
 }
 
-/// Judges the reply to a bulk of so many documents.
-pub fn judge_bulk(status: u16, body: &[u8], documents: u64) -> ReplyOutcome {
-    if is_good(status) { bulk(body, documents) } else { refused(status, body) }
+/// Checks the response to a bulk of `documents` documents.
+pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> ReplyOutcome {
+    if is_2xx(status) { check_bulk(body, documents) } else { http_error(status, body) }
 }
 
-/// What the track asserts of a reply and does not hold; `None` when all of it holds.
-pub fn broken_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ReplyOutcome> {
-    let broken = assertions.iter().find_map(|assertion| {
-        let found = assertion.paths.iter().find_map(|path| find(body, path));
-        let value = found.and_then(|text| serde_json::from_slice::<Value>(whole(text)).ok());
-        let holds = value.as_ref().is_some_and(|value| compares(value, assertion));
+/// The failure of the first assertion of the track that does not hold for a response; `None` if all of them hold.
+pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ReplyOutcome> {
+    let failed = assertions.iter().find_map(|assertion| {
+        let text = assertion.paths.iter().find_map(|path| value_at_path(body, path));
+        let value = text.and_then(|text| serde_json::from_slice::<Value>(first_value(text)).ok());
+        let holds = value.as_ref().is_some_and(|value| holds(value, assertion));
         (!holds).then_some((assertion, value))
     });
-    broken.map(|(assertion, value)| {
+    failed.map(|(assertion, value)| {
         let Assertion { property, condition, value: expected, .. } = assertion;
-        let sign = match condition {
+        let operator = match condition {
             Comparison::Less => "<",
             Comparison::LessOrEqual => "<=",
             Comparison::Equal => "==",
             Comparison::GreaterOrEqual => ">=",
             Comparison::Greater => ">",
         };
-        let found = value.map_or_else(|| "absent".to_owned(), |value| scalar(&value));
-        let reason = format!("{property} is {found}, the track asserts {sign} {}", scalar(expected));
+        let actual = value.map_or_else(|| "absent".to_owned(), |value| to_text(&value));
+        let reason = format!("{property} is {actual}, the track asserts {operator} {}", to_text(expected));
         ReplyOutcome::failure(ErrorClass::Assertion, 200, "", reason)
     })
 }
 
-/// Values of different types do not compare.
-fn compares(found: &Value, assertion: &Assertion) -> bool {
-    let order = match (found, &assertion.value) {
-        (Value::Number(found), Value::Number(expected)) => match (found.as_i64(), expected.as_i64()) {
-            (Some(found), Some(expected)) => Some(found.cmp(&expected)),
-            _ => found
+/// Whether an assertion holds for a value; never for a value of another type than the asserted one.
+fn holds(actual: &Value, assertion: &Assertion) -> bool {
+    let order = match (actual, &assertion.value) {
+        (Value::Number(actual), Value::Number(expected)) => match (actual.as_i64(), expected.as_i64()) {
+            (Some(actual), Some(expected)) => Some(actual.cmp(&expected)),
+            _ => actual
                 .as_f64()
                 .zip(expected.as_f64())
-                .and_then(|(found, expected)| found.partial_cmp(&expected)),
+                .and_then(|(actual, expected)| actual.partial_cmp(&expected)),
         },
-        (Value::String(found), Value::String(expected)) => Some(found.cmp(expected)),
-        (Value::Bool(found), Value::Bool(expected)) => Some(found.cmp(expected)),
+        (Value::String(actual), Value::String(expected)) => Some(actual.cmp(expected)),
+        (Value::Bool(actual), Value::Bool(expected)) => Some(actual.cmp(expected)),
         _ => None,
     };
     order.is_some_and(|order| match assertion.condition {
@@ -86,50 +88,52 @@ fn compares(found: &Value, assertion: &Assertion) -> bool {
     })
 }
 
-/// Whether a status says that the request was carried out.
-pub fn is_good(status: u16) -> bool {
+/// Whether a status is one of success.
+pub fn is_2xx(status: u16) -> bool {
     (200..300).contains(&status)
 }
 
-/// An HTTP status that is no success, with what the engine says about it.
-fn refused(status: u16, body: &[u8]) -> ReplyOutcome {
+/// The failure of a response with an error status, with the error type and reason that the engine reports.
+fn http_error(status: u16, body: &[u8]) -> ReplyOutcome {
     let (kind, reason) = match serde_json::from_slice::<Value>(body) {
-        Ok(reply) => match &reply["error"] {
+        Ok(response) => match &response["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
             Value::Object(error) => {
-                // "All shards failed" says less than what the first of them said.
+                // The root cause is more specific than "all shards failed".
                 let cause = error.get("root_cause").map_or(&Value::Null, |causes| &causes[0]);
-                let of = |key| cause.get(key).or_else(|| error.get(key));
-                (text(of("type")), text(of("reason")))
+                let most_specific = |key| cause.get(key).or_else(|| error.get(key));
+                (string(most_specific("type")), string(most_specific("reason")))
             }
-            _ => (String::new(), shorten(body)),
+            _ => (String::new(), excerpt(body)),
         },
-        Err(_) => (String::new(), shorten(body)),
+        Err(_) => (String::new(), excerpt(body)),
     };
     ReplyOutcome::failure(ErrorClass::HttpStatus, status, &kind, reason)
 }
 
-fn text(value: Option<&Value>) -> String {
+fn string(value: Option<&Value>) -> String {
     value.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn shorten(body: &[u8]) -> String {
+fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
 
-/// A reply that says nothing of shards, time-out or duration is no search's, unless the request filtered them out.
-fn search(body: &[u8], request: &Request) -> ReplyOutcome {
-    if let Some(took_ms) = flawless(body) {
+/// Checks the response to a search. One without shards, time-out and duration is not from a search, unless the request
+/// filters them out.
+fn check_search(body: &[u8], request: &Request) -> ReplyOutcome {
+    if let Some(took_ms) = fast_path_search(body) {
         return ReplyOutcome::success(request.weight, took_ms);
     }
     let (mut took_ms, mut timed_out, mut failed) = (-1, None, None);
-    for (key, value) in Fields::of(body) {
+    for (key, value) in Fields::new(body) {
         match key {
-            b"took" => took_ms = number(value).unwrap_or(-1),
-            b"timed_out" => timed_out = truth(value),
+            b"took" => took_ms = parse_integer(value).unwrap_or(-1),
+            b"timed_out" => timed_out = parse_bool(value),
             b"_shards" => {
+                let mut shards = Fields::new(value);
                 failed =
-                    Fields::of(value).find(|(key, _)| *key == b"failed").and_then(|(_, value)| number(value));
+                    shards.find(|(key, _)| *key == b"failed").and_then(|(_, value)| parse_integer(value));
             }
             _ => {}
         }
@@ -141,11 +145,11 @@ fn search(body: &[u8], request: &Request) -> ReplyOutcome {
         (Some(failed), _) if failed > 0 => shard_failure(body, failed),
         (_, Some(true)) => {
             let reason =
-                format!("the search timed out in the engine after {took_ms} ms, its hits are incomplete");
+                format!("the search timed out in the engine after {took_ms} ms: its hits are incomplete");
             ReplyOutcome::failure(ErrorClass::SearchTimeout, 200, "", reason)
         }
         (None, None) if took_ms < 0 && !request.path.contains("filter_path=") => {
-            let reason = format!("the reply is not a search's: {}", shorten(body));
+            let reason = format!("the response is not that of a search: {}", excerpt(body));
             ReplyOutcome::failure(ErrorClass::Protocol, 200, "", reason)
         }
         _ => ReplyOutcome::success(request.weight, took_ms),
@@ -153,26 +157,26 @@ fn search(body: &[u8], request: &Request) -> ReplyOutcome {
     ReplyOutcome { took_ms, ..result }
 }
 
-/// What a search took, by a reply that begins just as engines write a flawless one: it takes a few comparisons to know
-/// nearly every reply. `None` says nothing.
-fn flawless(body: &[u8]) -> Option<i64> {
-    let (took_ms, rest) = number_and_rest(body.strip_prefix(br#"{"took":"#)?)?;
-    let (_, rest) = number_and_rest(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
-    let (_, rest) = number_and_rest(rest.strip_prefix(br#","successful":"#)?)?;
-    let (_, rest) = number_and_rest(rest.strip_prefix(br#","skipped":"#)?)?;
-    let (failed, _) = number_and_rest(rest.strip_prefix(br#","failed":"#)?)?;
+/// The duration in milliseconds of a search without failures whose response starts exactly as engines write it, which a
+/// few comparisons recognize in nearly all responses. `None` decides nothing.
+fn fast_path_search(body: &[u8]) -> Option<i64> {
+    let (took_ms, rest) = split_integer(body.strip_prefix(br#"{"took":"#)?)?;
+    let (_, rest) = split_integer(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
+    let (_, rest) = split_integer(rest.strip_prefix(br#","successful":"#)?)?;
+    let (_, rest) = split_integer(rest.strip_prefix(br#","skipped":"#)?)?;
+    let (failed, _) = split_integer(rest.strip_prefix(br#","failed":"#)?)?;
     (failed == 0).then_some(took_ms)
 }
 
-fn esql(body: &[u8]) -> ReplyOutcome {
+fn check_esql(body: &[u8]) -> ReplyOutcome {
     let (mut took_ms, mut partial) = (-1, false);
-    for (key, value) in Fields::of(body) {
+    for (key, value) in Fields::new(body) {
         match key {
-            b"took" => took_ms = number(value).unwrap_or(-1),
-            b"is_partial" => partial = truth(value) == Some(true),
+            b"took" => took_ms = parse_integer(value).unwrap_or(-1),
+            b"is_partial" => partial = parse_bool(value) == Some(true),
             _ => {}
         }
-        // What decides comes before the columns and values.
+        // Both fields come before the columns and values.
         if key == b"columns" || partial {
             break;
         }
@@ -180,25 +184,23 @@ fn esql(body: &[u8]) -> ReplyOutcome {
     if !partial {
         return ReplyOutcome::success(1, took_ms);
     }
-    ReplyOutcome {
-        took_ms,
-        ..ReplyOutcome::failure(ErrorClass::Partial, 200, "", "the reply is partial".into())
-    }
+    let reason = "the response is partial".into();
+    ReplyOutcome { took_ms, ..ReplyOutcome::failure(ErrorClass::Partial, 200, "", reason) }
 }
 
 fn shard_failure(body: &[u8], failed: i64) -> ReplyOutcome {
-    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
-    let cause = &reply["_shards"]["failures"][0]["reason"];
-    let reason = format!("{failed} shards failed: {}", text(cause.get("reason")));
-    ReplyOutcome::failure(ErrorClass::ShardFailure, 200, &text(cause.get("type")), reason)
+    let response: Value = serde_json::from_slice(body).unwrap_or_default();
+    let cause = &response["_shards"]["failures"][0]["reason"];
+    let reason = format!("{failed} shards failed: {}", string(cause.get("reason")));
+    ReplyOutcome::failure(ErrorClass::ShardFailure, 200, &string(cause.get("type")), reason)
 }
 
-fn bulk(body: &[u8], documents: u64) -> ReplyOutcome {
+fn check_bulk(body: &[u8], documents: u64) -> ReplyOutcome {
     let (mut took_ms, mut errors) = (-1, None);
-    for (key, value) in Fields::of(body) {
+    for (key, value) in Fields::new(body) {
         match key {
-            b"took" => took_ms = number(value).unwrap_or(-1),
-            b"errors" => errors = truth(value),
+            b"took" => took_ms = parse_integer(value).unwrap_or(-1),
+            b"errors" => errors = parse_bool(value),
             _ => {}
         }
         if took_ms >= 0 && errors.is_some() {
@@ -207,53 +209,54 @@ fn bulk(body: &[u8], documents: u64) -> ReplyOutcome {
     }
     match errors {
         Some(false) => ReplyOutcome::success(documents, took_ms),
-        Some(true) => ReplyOutcome { took_ms, ..rejections(body, documents) },
+        Some(true) => ReplyOutcome { took_ms, ..rejected_documents(body, documents) },
         None => ReplyOutcome::failure(
             ErrorClass::Protocol,
             200,
             "",
-            "the reply to a bulk does not say `errors`".into(),
+            "the response to a bulk has no field `errors`".into(),
         ),
     }
 }
 
 #[derive(Deserialize)]
-struct BulkReply<'a> {
+struct BulkResponse<'a> {
+    /// One map for each document, from its action to the result.
     #[serde(borrow)]
-    items: Vec<BTreeMap<Cow<'a, str>, Item<'a>>>,
+    items: Vec<BTreeMap<Cow<'a, str>, BulkItem<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct BulkItem<'a> {
     #[serde(default)]
     status: u16,
     #[serde(borrow)]
-    error: Option<ItemError<'a>>,
+    error: Option<BulkItemError<'a>>,
 }
 
 #[derive(Deserialize)]
-struct ItemError<'a> {
+struct BulkItemError<'a> {
     #[serde(borrow, rename = "type", default)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
     reason: Option<Cow<'a, str>>,
 }
 
-/// Counts the rejected documents of a bulk and groups them by their reasons.
-fn rejections(body: &[u8], documents: u64) -> ReplyOutcome {
-    let Ok(reply) = serde_json::from_slice::<BulkReply>(body) else {
-        let reason = "the reply to a bulk says `errors` but its items are not understood".into();
+/// Counts the rejected documents of a bulk by status and error type.
+fn rejected_documents(body: &[u8], documents: u64) -> ReplyOutcome {
+    let Ok(response) = serde_json::from_slice::<BulkResponse>(body) else {
+        let reason = "the response to a bulk reports errors, but its items cannot be parsed".into();
         return ReplyOutcome::failure(ErrorClass::Protocol, 200, "", reason);
     };
     let mut failures: Vec<Failure> = Vec::new();
     let mut rejected = 0;
-    let items = reply.items.iter().flat_map(BTreeMap::values);
+    let items = response.items.iter().flat_map(BTreeMap::values);
     for (item, error) in items.filter_map(|item| item.error.as_ref().map(|error| (item, error))) {
         rejected += 1;
         let known = failures.iter().position(|known| known.status == item.status && known.kind == error.kind);
         let position = known.unwrap_or_else(|| {
-            if failures.len() < MOST_REASONS {
-                failures.push(first_of_kind(item.status, error, failures.len() + 1 == MOST_REASONS));
+            if failures.len() < MAX_FAILURES {
+                failures.push(new_failure(item.status, error, failures.len() + 1 == MAX_FAILURES));
             }
             failures.len() - 1
         });
@@ -268,37 +271,37 @@ fn rejections(body: &[u8], documents: u64) -> ReplyOutcome {
     }
 }
 
-/// A reason that no document has been counted for yet. The last one that is kept stands for all others.
-fn first_of_kind(status: u16, error: &ItemError, last: bool) -> Failure {
-    let kind = if last { "other" } else { &error.kind };
+/// A failure without documents yet. The last one that is kept stands for all other kinds.
+fn new_failure(status: u16, error: &BulkItemError, is_last: bool) -> Failure {
+    let kind = if is_last { "other" } else { &error.kind };
     let reason = error.reason.as_deref().unwrap_or_default();
     Failure { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 0 }
 }
 
-fn health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> ReplyOutcome {
-    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
-    let status = serde_json::from_value::<HealthStatus>(reply["status"].clone()).ok();
-    let relocating = reply["relocating_shards"].as_u64().unwrap_or(0);
+fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> ReplyOutcome {
+    let response: Value = serde_json::from_slice(body).unwrap_or_default();
+    let status = serde_json::from_value::<HealthStatus>(response["status"].clone()).ok();
+    let relocating = response["relocating_shards"].as_u64().unwrap_or(0);
     let reached = wanted.is_none_or(|wanted| status.is_some_and(|status| status >= wanted));
     if reached && !(no_relocating_shards && relocating > 0) {
         return ReplyOutcome::success(1, -1);
     }
-    let reason = format!("health is {}, {relocating} shards are relocating", scalar(&reply["status"]));
+    let reason = format!("health is {}, {relocating} shards are relocating", to_text(&response["status"]));
     ReplyOutcome::failure(ErrorClass::Condition, 200, "", reason)
 }
 
-fn condition(body: &[u8], path: &str, expected: &str) -> ReplyOutcome {
-    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
-    let actual = scalar(at(&reply, path));
+fn check_condition(body: &[u8], path: &str, expected: &str) -> ReplyOutcome {
+    let response: Value = serde_json::from_slice(body).unwrap_or_default();
+    let actual = to_text(parsed_value_at(&response, path));
     if actual == expected {
         return ReplyOutcome::success(1, -1);
     }
     ReplyOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
 }
 
-fn empty(body: &[u8], path: &str) -> ReplyOutcome {
-    let reply: Value = serde_json::from_slice(body).unwrap_or_default();
-    let is_empty = match at(&reply, path) {
+fn check_empty(body: &[u8], path: &str) -> ReplyOutcome {
+    let response: Value = serde_json::from_slice(body).unwrap_or_default();
+    let is_empty = match parsed_value_at(&response, path) {
         Value::Object(fields) => fields.is_empty(),
         Value::Array(items) => items.is_empty(),
         other => other.is_null(),
@@ -309,16 +312,16 @@ fn empty(body: &[u8], path: &str) -> ReplyOutcome {
     ReplyOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
 }
 
-/// The value at keys joined by dots; in a list a key is a position.
-fn at<'a>(value: &'a Value, path: &str) -> &'a Value {
+/// The value at a path of keys joined by dots, where the key of an array is an index.
+fn parsed_value_at<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |value, key| match key.parse::<usize>() {
-        Ok(position) if value.is_array() => &value[position],
+        Ok(index) if value.is_array() => &value[index],
         _ => &value[key],
     })
 }
 
-/// A value as text: strings without quotes, everything else as in JSON.
-fn scalar(value: &Value) -> String {
+/// A value as text: strings without quotes, everything else as JSON.
+fn to_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -345,28 +348,31 @@ mod tests {
     }
 
     fn class(check: Check, body: &str) -> ErrorClass {
-        judge(&request(check), 200, body.as_bytes()).class
+        check_response(&request(check), 200, body.as_bytes()).class
     }
 
     #[test]
-    fn the_status_decides_first() {
+    fn an_error_status_fails_unless_the_request_ignores_it() {
         let status = request(Check::Status {});
-        assert_eq!(judge(&status, 201, b""), ReplyOutcome::success(5, -1));
-        assert_eq!(judge(&status, 404, b""), ReplyOutcome::success(2, -1));
+        assert_eq!(check_response(&status, 201, b""), ReplyOutcome::success(5, -1));
+        assert_eq!(check_response(&status, 404, b""), ReplyOutcome::success(2, -1));
         let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
-        let result = judge(&status, 429, body);
+        let result = check_response(&status, 429, body);
         assert_eq!((result.class, result.accepted), (ErrorClass::HttpStatus, 0));
         assert_eq!((result.failures[0].kind.as_str(), result.failures[0].status), ("rejected", 429));
-        assert_eq!(judge(&status, 502, b"<html>Bad Gateway").failures[0].reason, "<html>Bad Gateway");
+        assert_eq!(
+            check_response(&status, 502, b"<html>Bad Gateway").failures[0].reason,
+            "<html>Bad Gateway"
+        );
         let body = br#"{"error": {"root_cause": [{"type": "shape", "reason": "no such relation"}],
             "type": "search_phase_execution_exception", "reason": "all shards failed"}, "status": 400}"#;
-        assert_eq!(judge(&status, 400, body).failures[0].reason, "no such relation");
+        assert_eq!(check_response(&status, 400, body).failures[0].reason, "no such relation");
     }
 
     #[test]
-    fn a_flawless_reply_is_known_by_its_beginning_and_no_other_is() {
-        let flawless_one = r#"{"took":17,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{}}"#;
-        assert_eq!(flawless(flawless_one.as_bytes()), Some(17));
+    fn the_fast_path_recognizes_successful_searches_only() {
+        let successful = r#"{"took":17,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{}}"#;
+        assert_eq!(fast_path_search(successful.as_bytes()), Some(17));
         for (part, other) in [
             ("false", "true"),
             (r#""failed":0"#, r#""failed":1"#),
@@ -375,27 +381,27 @@ mod tests {
             (":17", ": 17"),
             (r#"":17"#, r#"":"17""#),
         ] {
-            let text = flawless_one.replace(part, other);
-            assert_eq!(flawless(text.as_bytes()), None, "{text}");
+            let text = successful.replace(part, other);
+            assert_eq!(fast_path_search(text.as_bytes()), None, "{text}");
         }
-        for end in 0..flawless_one.find(r#"},"hits"#).unwrap() {
-            assert_eq!(flawless(&flawless_one.as_bytes()[..end]), None, "{end}");
+        for end in 0..successful.find(r#"},"hits"#).unwrap() {
+            assert_eq!(fast_path_search(&successful.as_bytes()[..end]), None, "{end}");
         }
-        // What begins otherwise is judged all the same.
-        let pretty = flawless_one.replace(':', ": ");
-        let result = judge(&request(Check::Search {}), 200, pretty.as_bytes());
-        assert_eq!(result, judge(&request(Check::Search {}), 200, flawless_one.as_bytes()));
+        // A response that starts differently has the same result.
+        let pretty = successful.replace(':', ": ");
+        let result = check_response(&request(Check::Search {}), 200, pretty.as_bytes());
+        assert_eq!(result, check_response(&request(Check::Search {}), 200, successful.as_bytes()));
         assert_eq!((result.took_ms, result.accepted), (17, 5));
     }
 
     #[test]
-    fn a_search_fails_with_its_shards_and_its_time() {
+    fn a_search_fails_with_failed_shards_or_a_time_out() {
         let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
-        let result = judge(&request(Check::Search {}), 200, good.as_bytes());
+        let result = check_response(&request(Check::Search {}), 200, good.as_bytes());
         assert_eq!(result, ReplyOutcome::success(5, 7));
         let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,
             "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
-        let result = judge(&request(Check::Search {}), 200, failed.as_bytes());
+        let result = check_response(&request(Check::Search {}), 200, failed.as_bytes());
         assert_eq!((result.class, result.took_ms), (ErrorClass::ShardFailure, 7));
         assert_eq!(result.failures[0].kind, "script_exception");
         let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
@@ -403,36 +409,39 @@ mod tests {
         assert_eq!(class(Check::Search {}, "<html>please log in</html>"), ErrorClass::Protocol);
         assert_eq!(class(Check::Search {}, r#"{"hits": {}}"#), ErrorClass::Protocol);
         let filtered = Request { path: "/_search?filter_path=hits".into(), ..request(Check::Search {}) };
-        assert_eq!(judge(&filtered, 200, br#"{"hits": {}}"#).class, ErrorClass::None);
+        assert_eq!(check_response(&filtered, 200, br#"{"hits": {}}"#).class, ErrorClass::None);
     }
 
     #[test]
-    fn rejected_documents_are_counted_by_reason() {
+    fn rejected_documents_are_counted_by_status_and_error_type() {
         let body = r#"{"errors": true, "took": 3, "items": [
             {"index": {"status": 201}},
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "full"}}},
             {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
-        let result = judge_bulk(200, body.as_bytes(), 4);
+        let result = check_bulk_response(200, body.as_bytes(), 4);
         assert_eq!((result.class, result.accepted, result.rejected), (ErrorClass::BulkItem, 1, 3));
         assert_eq!(result.took_ms, 3);
         let counts: Vec<_> =
             result.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
-        assert_eq!(judge_bulk(200, br#"{"took":1,"errors":false,"items":["#, 9), ReplyOutcome::success(9, 1));
-        assert_eq!(judge_bulk(413, b"", 9).class, ErrorClass::HttpStatus);
-        assert_eq!(judge_bulk(200, b"{}", 9).class, ErrorClass::Protocol);
+        assert_eq!(
+            check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9),
+            ReplyOutcome::success(9, 1)
+        );
+        assert_eq!(check_bulk_response(413, b"", 9).class, ErrorClass::HttpStatus);
+        assert_eq!(check_bulk_response(200, b"{}", 9).class, ErrorClass::Protocol);
     }
 
     #[test]
-    fn reasons_of_one_bulk_are_bounded_and_none_is_lost() {
+    fn failures_of_one_bulk_are_limited_and_count_every_document() {
         let item = |n: usize| {
             format!(r#"{{"index": {{"status": 400, "error": {{"type": "t{n}", "reason": "r"}}}}}}"#)
         };
         let items: Vec<_> = (0..50).map(item).collect();
         let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
-        let result = judge_bulk(200, body.as_bytes(), 50);
-        assert_eq!(result.failures.len(), MOST_REASONS);
+        let result = check_bulk_response(200, body.as_bytes(), 50);
+        assert_eq!(result.failures.len(), MAX_FAILURES);
         assert_eq!(result.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
     }
 
@@ -456,13 +465,13 @@ mod tests {
     }
 
     #[test]
-    fn assertions_compare_by_type_at_the_first_path_there_is() {
+    fn assertions_compare_values_of_one_type_at_the_first_path_that_exists() {
         let body =
             br#"{"hits": {"total": {"value": 17, "relation": "eq"}}, "timed_out": false, "took": 1.5}"#;
         let check = |path: &str, condition, value: Value| {
             let paths = vec!["hits.count".into(), path.into()];
             let assertion = Assertion { property: "hits".into(), paths, condition, value };
-            broken_assertion(&[assertion], body).map(|result| result.failures[0].reason.clone())
+            failed_assertion(&[assertion], body).map(|result| result.failures[0].reason.clone())
         };
         let total = |condition, value: i64| check("hits.total.value", condition, value.into());
         assert_eq!(total(Comparison::Equal, 17), None);
@@ -488,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn health_is_reached_from_below() {
+    fn a_better_health_than_the_expected_one_is_a_success() {
         let check = |status| Check::Health { status, no_relocating_shards: true };
         let body = r#"{"status": "yellow", "relocating_shards": 0}"#;
         assert_eq!(class(check(Some(HealthStatus::Yellow)), body), ErrorClass::None);

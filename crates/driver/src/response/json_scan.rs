@@ -1,100 +1,104 @@
-//! Looking into JSON without reading all of it.
+//! Scanning JSON without parsing all of it.
 //!
-//! Engines put what decides about a reply first: `took`, `timed_out`, `_shards` of a search, `took` and `errors` of a
-//! bulk. [`Fields`] walks the keys of an object in order, so that a caller stops when it has seen enough; a search
-//! reply of 8 kB costs a tenth of a microsecond instead of five.
+//! Engines write the fields that decide about a response first: `took`, `timed_out` and `_shards` of a search, `took` and
+//! `errors` of a bulk. [`Fields`] iterates over the fields of an object, and a caller stops when it has seen enough: a
+//! search response of 8 kB takes a tenth of a microsecond instead of the five that parsing takes.
+//!
+//! Functions take text that starts with a JSON value and may continue after it. Invalid JSON is not reported; it ends
+//! an iteration.
 
-/// Strings that end before this are looked through byte by byte.
-const SHORT: usize = 24;
+/// Length up to which the end of a string is searched byte by byte.
+const SHORT_STRING: usize = 24;
 
-/// Walks the keys of a JSON object. Lenient: what is no JSON ends the walk.
+/// Iterator over the fields of a JSON object.
 #[derive(Debug, Clone)]
 pub struct Fields<'a> {
     rest: &'a [u8],
-    /// The value handed out last; skipped only when the next key is asked for, so the last one costs nothing.
-    open: Option<&'a [u8]>,
+    /// The value returned last. It is skipped when the next field is requested, so that the last value is never scanned.
+    pending: Option<&'a [u8]>,
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the object at the beginning of `text`; none if there is no object.
-    pub fn of(text: &'a [u8]) -> Self {
+    /// The fields of the object that `text` starts with; none if it does not start with an object.
+    pub fn new(text: &'a [u8]) -> Self {
         let rest = text.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
-        Self { rest, open: None }
+        Self { rest, pending: None }
     }
 }
 
 impl<'a> Iterator for Fields<'a> {
-    /// Key (escapes not resolved) and the text that begins with its value.
+    /// Key, with its escapes, and the text that starts with the value.
     type Item = (&'a [u8], &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(value) = self.open.take() {
-            self.rest = after(value);
+        if let Some(value) = self.pending.take() {
+            self.rest = skip_value(value);
         }
-        let rest = next_item(self.rest);
+        let rest = skip_comma(self.rest);
         let key_end = string_end(rest)?;
-        let value = trim(trim(&rest[key_end..]).strip_prefix(b":")?);
-        self.open = Some(value);
+        let value = trim_start(trim_start(&rest[key_end..]).strip_prefix(b":")?);
+        self.pending = Some(value);
         Some((&rest[1..key_end - 1], value))
     }
 }
 
-/// Walks the elements of a JSON list. Lenient as [`Fields`].
+/// Iterator over the elements of a JSON array.
 #[derive(Debug, Clone)]
 pub struct Elements<'a> {
     rest: &'a [u8],
-    open: Option<&'a [u8]>,
+    /// The element returned last, as in [`Fields`].
+    pending: Option<&'a [u8]>,
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of the list at the beginning of `text`; none if there is no list.
-    pub fn of(text: &'a [u8]) -> Self {
+    /// The elements of the array that `text` starts with; none if it does not start with an array.
+    pub fn new(text: &'a [u8]) -> Self {
         let rest = text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
-        Self { rest, open: None }
+        Self { rest, pending: None }
     }
 }
 
 impl<'a> Iterator for Elements<'a> {
-    /// The text that begins with the element.
+    /// The text that starts with the element.
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(element) = self.open.take() {
-            self.rest = after(element);
+        if let Some(element) = self.pending.take() {
+            self.rest = skip_value(element);
         }
-        let rest = next_item(self.rest);
-        self.open = (!matches!(rest.first(), None | Some(b']'))).then_some(rest);
-        self.open
+        let rest = skip_comma(self.rest);
+        self.pending = (!matches!(rest.first(), None | Some(b']'))).then_some(rest);
+        self.pending
     }
 }
 
-/// The text that begins with the value of a key of the object at the beginning of `text`.
-pub fn value<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
-    let is_wanted = |key: &[u8]| {
-        // Few keys have escapes; only those have to be read.
-        key == wanted.as_bytes()
-            || (memchr::memchr(b'\\', key).is_some() && string(key).is_some_and(|key| key == wanted))
+/// The value of a field of the object that `text` starts with, and what follows it.
+pub fn field<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let is_name = |key: &[u8]| {
+        // Few keys have escapes; only those are parsed.
+        key == name.as_bytes()
+            || (memchr::memchr(b'\\', key).is_some() && unescape(key).is_some_and(|key| key == name))
     };
-    Fields::of(text).find(|(key, _)| is_wanted(key)).map(|(_, value)| value)
+    Fields::new(text).find(|(key, _)| is_name(key)).map(|(_, value)| value)
 }
 
-/// The same for keys joined by dots, from object to object.
-pub fn find<'a>(text: &'a [u8], path: &str) -> Option<&'a [u8]> {
-    path.split('.').try_fold(text, value)
+/// The value at a path of field names joined by dots, and what follows it.
+pub fn value_at_path<'a>(text: &'a [u8], path: &str) -> Option<&'a [u8]> {
+    path.split('.').try_fold(text, field)
 }
 
-/// The value that `text` begins with, alone.
-pub fn whole(text: &[u8]) -> &[u8] {
-    text[..text.len() - after(text).len()].trim_ascii_end()
+/// The value that `text` starts with, without what follows it.
+pub fn first_value(text: &[u8]) -> &[u8] {
+    text[..text.len() - skip_value(text).len()].trim_ascii_end()
 }
 
-/// The inside of a string with its escapes resolved.
-fn string(inside: &[u8]) -> Option<String> {
-    serde_json::from_slice(&[b"\"", inside, b"\""].concat()).ok()
+/// The content of a string with its escapes resolved.
+fn unescape(content: &[u8]) -> Option<String> {
+    serde_json::from_slice(&[b"\"", content, b"\""].concat()).ok()
 }
 
-/// What follows the value that `text` begins with.
-fn after(text: &[u8]) -> &[u8] {
+/// What follows the value that `text` starts with.
+fn skip_value(text: &[u8]) -> &[u8] {
     let end = match text.first() {
         Some(b'"') => string_end(text),
         Some(b'{' | b'[') => nested_end(text),
@@ -103,68 +107,68 @@ fn after(text: &[u8]) -> &[u8] {
     end.and_then(|end| text.get(end..)).unwrap_or_default()
 }
 
-/// The text without blanks before it. Engines write none: one look at the first byte is nearly always all.
-fn trim(text: &[u8]) -> &[u8] {
+/// The text without leading whitespace. Engines write none, so that comparing the first byte is nearly always enough.
+fn trim_start(text: &[u8]) -> &[u8] {
     match text.first() {
         Some(b'!'..) => text,
         _ => text.trim_ascii_start(),
     }
 }
 
-/// What follows the comma before the next key or element, if there is one.
-fn next_item(rest: &[u8]) -> &[u8] {
-    let rest = trim(rest);
-    rest.strip_prefix(b",").map_or(rest, trim)
+/// The text after whitespace and the comma before the next field or element.
+fn skip_comma(rest: &[u8]) -> &[u8] {
+    let rest = trim_start(rest);
+    rest.strip_prefix(b",").map_or(rest, trim_start)
 }
 
-/// End of the string that `text` begins with, quotes included.
+/// End of the string that `text` starts with, after its closing quote.
 fn string_end(text: &[u8]) -> Option<usize> {
     (text.first() == Some(&b'"')).then_some(())?;
-    let mut at = 1;
-    // Keys are short: looking at each byte takes less than starting a search by vectors.
-    while at < SHORT {
-        match text.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
+    let mut position = 1;
+    // Keys are short: comparing single bytes takes less time than starting a vectorized search.
+    while position < SHORT_STRING {
+        match text.get(position)? {
+            b'"' => return Some(position + 1),
+            b'\\' => position += 2,
+            _ => position += 1,
         }
     }
     loop {
-        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
-        if text[at] == b'"' {
-            return Some(at + 1);
+        position += memchr::memchr2(b'"', b'\\', text.get(position..)?)?;
+        if text[position] == b'"' {
+            return Some(position + 1);
         }
-        at += 2;
+        position += 2;
     }
 }
 
-/// End of the object or list that `text` begins with.
+/// End of the object or array that `text` starts with, after its closing bracket.
 fn nested_end(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut at) = (0_usize, 0);
+    let (mut depth, mut position) = (0_usize, 0);
     loop {
-        match text.get(at)? {
-            b'"' => at += string_end(&text[at..])? - 1,
+        match text.get(position)? {
+            b'"' => position += string_end(&text[position..])? - 1,
             b'{' | b'[' => depth += 1,
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
-                    return Some(at + 1);
+                    return Some(position + 1);
                 }
             }
             _ => {}
         }
-        at += 1;
+        position += 1;
     }
 }
 
-/// The number at the beginning of a value; `None` also when it does not fit.
-pub fn number(value: &[u8]) -> Option<i64> {
-    number_and_rest(value).map(|(number, _)| number)
+/// The integer that `text` starts with; `None` if there is none or it exceeds `i64`.
+pub fn parse_integer(text: &[u8]) -> Option<i64> {
+    split_integer(text).map(|(number, _)| number)
 }
 
-/// The same, with what follows it.
-pub fn number_and_rest(value: &[u8]) -> Option<(i64, &[u8])> {
-    let (sign, digits) = value.strip_prefix(b"-").map_or((1, value), |digits| (-1, digits));
+/// The integer that `text` starts with, and the text after it; `None` if there is none or it exceeds `i64`.
+pub fn split_integer(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (sign, digits) = text.strip_prefix(b"-").map_or((1, text), |digits| (-1, digits));
     let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = digits.split_at(length);
     let append =
@@ -173,11 +177,11 @@ pub fn number_and_rest(value: &[u8]) -> Option<(i64, &[u8])> {
     (length > 0).then_some((number, rest))
 }
 
-/// The truth value at the beginning of a value.
-pub fn truth(value: &[u8]) -> Option<bool> {
-    match value {
-        _ if value.starts_with(b"true") => Some(true),
-        _ if value.starts_with(b"false") => Some(false),
+/// The boolean that `text` starts with.
+pub fn parse_bool(text: &[u8]) -> Option<bool> {
+    match text {
+        _ if text.starts_with(b"true") => Some(true),
+        _ if text.starts_with(b"false") => Some(false),
         _ => None,
     }
 }
@@ -187,61 +191,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_come_in_order_and_values_are_skipped_whole() {
+    fn fields_are_iterated_in_order_and_nested_values_are_skipped() {
         let text = br#" { "took" : 12, "a\"b": "x\\", "o": {"k": "}", "l": [1, {"m": []}]}, "errors":true,"z":null}"#;
-        let keys: Vec<_> = Fields::of(text).map(|(key, _)| std::str::from_utf8(key).unwrap()).collect();
+        let keys: Vec<_> = Fields::new(text).map(|(key, _)| std::str::from_utf8(key).unwrap()).collect();
         assert_eq!(keys, ["took", r#"a\"b"#, "o", "errors", "z"]);
-        let value = |wanted: &[u8]| Fields::of(text).find(|(key, _)| *key == wanted).unwrap().1;
-        assert_eq!(number(value(b"took")), Some(12));
-        assert_eq!(truth(value(b"errors")), Some(true));
-        assert_eq!(truth(value(b"z")), None);
-        let inner: Vec<_> = Fields::of(value(b"o")).map(|(key, _)| key).collect();
+        let value = |wanted: &[u8]| Fields::new(text).find(|(key, _)| *key == wanted).unwrap().1;
+        assert_eq!(parse_integer(value(b"took")), Some(12));
+        assert_eq!(parse_bool(value(b"errors")), Some(true));
+        assert_eq!(parse_bool(value(b"z")), None);
+        let inner: Vec<_> = Fields::new(value(b"o")).map(|(key, _)| key).collect();
         assert_eq!(inner, [b"k", b"l"]);
     }
 
     #[test]
-    fn values_are_found_by_their_path_and_lists_walked() {
+    fn values_are_found_by_path_and_arrays_are_iterated() {
         let text = br#"{"h\u0069ts": {"total": {"value": 3 , "relation": "eq"},
             "hits": [{"sort": [1, "a]"]}, {"sort": [2, "b"] }, {"_id": "}"}, 4 ]}}"#;
-        assert_eq!(find(text, "hits.total.value").map(whole), Some(&b"3"[..]));
-        assert_eq!(find(text, "hits.total.relation").map(whole), Some(&br#""eq""#[..]));
-        assert_eq!(find(text, "hits.max_score"), None);
-        let hits = find(text, "hits.hits").unwrap();
-        let all: Vec<_> = Elements::of(hits).map(whole).collect();
+        assert_eq!(value_at_path(text, "hits.total.value").map(first_value), Some(&b"3"[..]));
+        assert_eq!(value_at_path(text, "hits.total.relation").map(first_value), Some(&br#""eq""#[..]));
+        assert_eq!(value_at_path(text, "hits.max_score"), None);
+        let hits = value_at_path(text, "hits.hits").unwrap();
+        let all: Vec<_> = Elements::new(hits).map(first_value).collect();
         let expected: [&[u8]; 4] =
             [br#"{"sort": [1, "a]"]}"#, br#"{"sort": [2, "b"] }"#, br#"{"_id": "}"}"#, b"4"];
         assert_eq!(all, expected);
-        assert_eq!(value(all[1], "sort").map(whole), Some(&br#"[2, "b"]"#[..]));
-        assert_eq!((Elements::of(b"[ ]").count(), Elements::of(b"{}").count()), (0, 0));
+        assert_eq!(field(all[1], "sort").map(first_value), Some(&br#"[2, "b"]"#[..]));
+        assert_eq!((Elements::new(b"[ ]").count(), Elements::new(b"{}").count()), (0, 0));
     }
 
     #[test]
-    fn broken_text_ends_the_walk_without_harm() {
+    fn truncated_text_ends_the_iteration() {
         let text = br#"{"took": 12, "o": {"k": "}", "l": [1, {"m": []}]}, "errors":true}"#;
         for end in 0..text.len() {
-            let _ = Fields::of(&text[..end]).map(|(_, value)| whole(value).len()).sum::<usize>();
+            let _ = Fields::new(&text[..end]).map(|(_, value)| first_value(value).len()).sum::<usize>();
             let list = [b"[", &text[..end]].concat();
-            let _ = Elements::of(&list).map(|element| whole(element).len()).sum::<usize>();
+            let _ = Elements::new(&list).map(|element| first_value(element).len()).sum::<usize>();
         }
-        assert_eq!(Fields::of(b"[1]").count(), 0);
-        assert_eq!(Fields::of(b"").count(), 0);
-        assert_eq!(number(b"x"), None);
+        assert_eq!(Fields::new(b"[1]").count(), 0);
+        assert_eq!(Fields::new(b"").count(), 0);
+        assert_eq!(parse_integer(b"x"), None);
     }
 
     #[test]
-    fn strings_end_at_their_quote_wherever_it_is() {
-        for length in 0..3 * SHORT {
+    fn strings_of_any_length_end_at_their_closing_quote() {
+        for length in 0..3 * SHORT_STRING {
             for escapes in ["", r#"\""#, r"\\", r#"\"\\"#] {
                 let text = format!("\"{}{escapes}\": 1, \"z\": 2}}", "a".repeat(length));
                 assert_eq!(string_end(text.as_bytes()), Some(2 + length + escapes.len()), "{text}");
                 let all = format!("{{{text}");
-                assert_eq!(Fields::of(all.as_bytes()).last().map(|(key, _)| key), Some(&b"z"[..]), "{all}");
+                assert_eq!(Fields::new(all.as_bytes()).last().map(|(key, _)| key), Some(&b"z"[..]), "{all}");
             }
         }
     }
 
     #[test]
-    fn numbers_are_read_to_their_end_if_they_fit() {
+    fn integers_are_parsed_up_to_the_limits_of_i64() {
         let cases: [(&[u8], Option<i64>); 7] = [
             (b"0,", Some(0)),
             (b"-17}", Some(-17)),
@@ -252,7 +256,7 @@ mod tests {
             (b"-", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(number(text), expected, "{}", String::from_utf8_lossy(text));
+            assert_eq!(parse_integer(text), expected, "{}", String::from_utf8_lossy(text));
         }
     }
 }

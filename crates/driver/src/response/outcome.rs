@@ -2,7 +2,7 @@
 
 use pacenote_record::{ErrorClass, ErrorNote};
 
-/// The result of checking a reply, or of receiving none.
+/// The result of checking the response to a request, or of receiving none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyOutcome {
     /// [`ErrorClass::None`] for a success.
@@ -20,7 +20,7 @@ pub struct ReplyOutcome {
 /// Why a request, or some documents of a bulk, failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// HTTP status of the reply or of the document; 0 if there is none.
+    /// HTTP status of the response or of the document; 0 if there is none.
     pub status: u16,
     /// The engine's error type, or an operating system error; may be empty.
     pub kind: String,

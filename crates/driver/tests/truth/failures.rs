@@ -114,7 +114,7 @@ fn a_reply_of_200_can_be_a_failure() {
     };
     let words = |class: &str, reason: &str| (class.to_owned(), reason.to_owned());
     assert_eq!(said("shards"), (5, 0, words("shard-failure", "oom: 2 shards failed: no heap")));
-    assert_eq!(said("partial"), (5, 0, words("partial", "the reply is partial")));
+    assert_eq!(said("partial"), (5, 0, words("partial", "the response is partial")));
     let (failed, done, (class, reason)) = said("late");
     assert_eq!((failed, done, class.as_str()), (5, 0, "search-timeout"));
     assert!(reason.contains("timed out in the engine"), "{reason}");
