@@ -1,9 +1,9 @@
-//! `geopoint` and `geopointshape`: points of the map, as thick as people live, in two spellings.
+//! `geopoint` and `geopointshape`: points with the density of the world population, in two formats.
 //!
-//! What the tracks look for, at any size from 1,000 documents on: points in and outside the polygon and the box of
+//! The operations of the tracks find, from 1,000 documents on: points in and outside the polygon and the box of
 //! lon -0.1 to 15 and lat 48 to 61; in each of the rings of 100 km around (7, 55) up to 400 km, and between 73204.77 m
-//! and 73204.78 m from there (`distanceFilterEQ`; its ES|QL twin wants one distance to the last bit and finds none); in
-//! the geohash `u0`, the tile 6/32/22 and the hexagon 811fbffffffffff (Paris lies in all three), and in the box of
+//! and 73204.78 m from there (`distanceFilterEQ`; its ES|QL variant compares a distance exactly and finds none); in
+//! the geohash `u0`, the tile 6/32/22 and the hexagon 811fbffffffffff (Paris is in all three), and in the box of
 //! Paris.
 
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ const VERSION: u32 = 1;
 /// Longitude and latitude in 10^-7 degrees, as `OpenStreetMap` keeps them.
 type Point = (i64, i64);
 
-/// Degrees in that unit.
+/// One degree in this unit.
 const DEGREE: i64 = 10_000_000;
 
-/// Where people live, roughly: longitude and latitude in hundredths of a degree, reach in hundredths, weight.
+/// Approximate population centres: longitude, latitude and radius in hundredths of a degree, weight.
 const PLACES: [(i64, i64, i64, u64); 72] = [
     (235, 4885, 30, 42),     // Paris
     (250, 4700, 500, 120),   // France
@@ -97,7 +97,7 @@ const PLACES: [(i64, i64, i64, u64); 72] = [
     (-11950, 3650, 450, 36), // USA, west
 ];
 
-/// The nearest ring around (7, 55) has little but water: islands and the coast of Jutland.
+/// Points in the nearest ring around (7, 55), which is mostly water: islands and the coast of Jutland.
 const NEAR_RING: Periodic = Periodic { period: 125, first: 17 };
 const ISLANDS: Point = (83 * DEGREE / 10, 549 * DEGREE / 10);
 
@@ -106,7 +106,7 @@ const AT_73_KM: Periodic = Periodic { period: 499, first: 31 };
 const POINTS_AT_73_KM: [Point; 3] =
     [(81_167_977, 548_530_414), (80_915_838, 552_084_602), (81_163_481, 551_582_648)];
 
-/// Points of the map.
+/// The documents.
 struct Map {
     urn: WeightTable,
     shape: bool,
@@ -121,7 +121,7 @@ impl Map {
             (ISLANDS, DEGREE / 8)
         } else {
             let (lon, lat, reach, _) = PLACES[self.urn.draw(random)];
-            // Towns lie in the middle of their surroundings: each third of a place is four times as dense as the next.
+            // Density decreases from the centre: each third of the radius is four times as dense as the next.
             ((lon * DEGREE / 100, lat * DEGREE / 100), (reach * DEGREE / 100) >> (2 * random.below(3)))
         };
         let (east, north) = (random.around(2 * reach), random.around(reach));
@@ -144,9 +144,9 @@ impl Documents for Map {
     }
 }
 
-/// The generator of both corpora.
+/// Generates both corpora.
 pub(super) struct Geopoints {
-    /// As well-known text, for an index of shapes.
+    /// Formats points as well-known text, for an index of shapes.
     pub(super) shape: bool,
 }
 

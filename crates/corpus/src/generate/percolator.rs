@@ -1,6 +1,7 @@
-//! `percolator`: stored queries, nearly all of them the same one that waits for `ignore me`.
+//! `percolator`: stored queries, nearly all of which match `ignore me`.
 //!
-//! One in a hundred is another query. Each document that the track percolates finds some from 1,000 documents on:
+//! One in a hundred is another query. From 1,000 documents on, each document that the track percolates matches some of
+//! them:
 //! `president bush`, `saddam hussein`, `hurricane katrina`, `google`, and the sentence on Ariel Sharon's stroke
 //! (queries on him, on Israel, on prime ministers).
 
@@ -14,7 +15,7 @@ use super::random::Random;
 
 const VERSION: u32 = 1;
 
-/// What the documents of the track find, for every fifth of the queries below.
+/// Queries that the documents of the track match; `QUERIES` has five groups of them.
 const WANTED: Periodic = Periodic { period: 200, first: 23 };
 const QUERIES: [[&str; 4]; 5] = [
     ["president bush", "president bush speech", "laura bush", "bush administration"],
@@ -24,7 +25,7 @@ const QUERIES: [[&str; 4]; 5] = [
     ["ariel sharon", "ariel sharon stroke", "prime minister of israel", "ehud olmert"],
 ];
 
-/// Other queries: what people look for on the web.
+/// Other queries: typical web searches.
 const OTHER: Periodic = Periodic { period: 200, first: 129 };
 const TOPICS: &str = "free music lyrics school county city home for sale new york pictures of florida texas games \
     online movie high cars used jobs real estate hotels beach cheap tickets airline university state recipes chicken \
@@ -43,7 +44,7 @@ impl Documents for Queries {
         text(out, "{\"query\": {\"match\": {\"body\": {\"query\": \"");
         if let Some(turn) = WANTED.occurrence(index) {
             let kind = &QUERIES[usize::try_from(turn % 5).unwrap_or(0)];
-            // The first of each kind is its plainest.
+            // The first query of each group is its simplest.
             text(out, if turn < 5 { kind[0] } else { random.word(kind) });
         } else if OTHER.matches(index) {
             self.topics.several(random.within(2..5), random, out);
@@ -54,7 +55,7 @@ impl Documents for Queries {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(super) struct Percolator;
 
 impl Generator for Percolator {

@@ -1,7 +1,7 @@
 //! `big5`: system logs of many machines over two weeks, eight files of the same kind.
 //!
-//! What the track looks for, at any size from 1,000 documents on: every hour of 30 December 2022 to 12 January 2023,
-//! so that its days and hours have some; the processes `kernel` and `systemd`; the streams (and log files)
+//! The operations of the track find, from 1,000 documents on: every hour of 30 December 2022 to 12 January 2023,
+//! so that each of its days and hours has documents; the processes `kernel` and `systemd`; the streams (and log files)
 //! `fuschiashoulder`, `solarshark`, `birdknight` and `indigodagger`; `monkey`, `jackal` and `bear` and the host
 //! 50-136-239-27 in messages, the animals also on the morning of 3 January; metric sizes from 1 to 2000.
 
@@ -19,24 +19,24 @@ use vocabulary::{ANIMALS, FIRST, LAST, NOUNS, PROCESSES, REGIONS, WANTED};
 
 const VERSION: u32 = 1;
 
-/// Documents of the real files.
+/// Number of documents in the files of the public corpus.
 const FILES: [u64; 8] =
     [139_000_967, 157_534_429, 138_860_135, 155_215_122, 135_967_215, 142_025_858, 145_339_293, 157_897_411];
 
-/// 30 December 2022, and two weeks in milliseconds.
+/// 30 December 2022 in milliseconds since 1970, and the length of two weeks in milliseconds.
 const START: u64 = 1_672_358_400_000;
 const SPAN: u64 = 14 * 86_400_000;
 
-/// Log streams besides those wanted by name.
+/// Log streams besides those that queries name.
 const STREAMS: usize = 1500;
 
-/// Documents of a stream that is wanted by name, in turn.
+/// Documents of a log stream that queries name; the streams alternate.
 const STREAM: Periodic = Periodic { period: 29, first: 11 };
 
-/// Documents with one of the animals that are looked for, in turn.
+/// Documents with one of the animals that queries search for; the animals alternate.
 const ANIMAL: Periodic = Periodic { period: 13, first: 0 };
 
-/// The host that is looked for.
+/// The host that a query searches for.
 const HOST: Periodic = Periodic { period: 331, first: 19 };
 
 struct Logs {
@@ -69,7 +69,7 @@ impl Logs {
         }
     }
 
-    /// A name like that of a stream, for everything else that has a name.
+    /// Appends a name in the style of a stream, for everything else that has a name.
     fn somebody(&self, random: &mut Random) -> &str {
         random.one_of::<String>(&self.streams)
     }
@@ -79,7 +79,7 @@ impl Logs {
         text(out, if millis < 1_672_531_200_000 { "Z Dec " } else { "Z Jan " });
         let start = out.len();
         time(out, millis / 1000, b' ');
-        // Of the date only the day is wanted: 2023-01-05 12:00:00.
+        // The day matters, not the time: 2023-01-05 12:00:00.
         out.drain(start..start + 8);
         text(out, " ip-");
         if HOST.matches(index) {
@@ -105,7 +105,7 @@ impl Logs {
     }
 }
 
-/// Appends a random identifier of the usual form.
+/// Appends a random UUID.
 fn uuid(bits: (u64, u64), out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let (mut high, mut low) = bits;
@@ -165,7 +165,7 @@ impl Documents for Logs {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(super) struct Big5;
 
 impl Generator for Big5 {

@@ -1,17 +1,17 @@
-//! Countries: where they are, how many places they have, and how they name them.
+//! Countries with their position, their share of places and the style of their names.
 
 /// A country.
 pub(super) struct Country {
     pub(super) code: &'static str,
-    /// Which of the styles of names.
+    /// Index of the style of its names.
     pub(super) style: usize,
     pub(super) weight: u64,
-    /// The middle of its places and how far they reach, in degrees.
+    /// Centre of its places and their distance from it, in degrees.
     pub(super) latitude: i64,
     pub(super) longitude: i64,
     pub(super) reach: i64,
     pub(super) zones: &'static [&'static str],
-    /// Codes of its regions; none where they are numbers.
+    /// Codes of its regions; empty if they are numbers.
     pub(super) regions: &'static [&'static str],
 }
 

@@ -1,10 +1,10 @@
 //! `geonames`: names of places all over the world.
 //!
-//! What the track looks for, at any size from 1,000 documents on: places in Austria (`country_code` AT), the phrase
+//! The operations of the track find, from 1,000 documents on: places in Austria (`country_code` AT), the phrase
 //! `Sankt Georgen`, time zones of America, `street` among the alternate names, feature classes T and A, populations
-//! around and above 1,000,000, numbers below and above 5,000,000. Of the names in the track's `terms.txt` a few dozen
-//! that are frequent anywhere are kept here and given to one document in 50, mountains among them; more of them come
-//! about by chance, as they are made of the same words (Cedar Creek, Cerro Alto).
+//! around and above 1,000,000, numbers below and above 5,000,000. A few dozen names of the track's `terms.txt` that are
+//! frequent anywhere, mountains among them, are given to one document in 50; more of these names result from combining
+//! the same words (Cedar Creek, Cerro Alto).
 
 mod countries;
 mod names;
@@ -20,29 +20,29 @@ use names::{COMMON, FEATURES, Feature, FeatureKind, Language, STYLES, SYNONYMS, 
 
 const VERSION: u32 = 1;
 
-/// The highest number of a place, about.
+/// Approximate upper limit of the ids of places.
 const HIGHEST: u64 = 11_900_000;
 
-/// Places called Sankt Georgen, and what may follow.
+/// Places called Sankt Georgen, and suffixes of the name.
 const SANKT_GEORGEN: Periodic = Periodic { period: 331, first: 17 };
 const GEORGENS: [&str; 8] =
     ["", "", " am Walde", " im Attergau", " an der Gusen", " ob Judenburg", " am Längsee", " bei Salzburg"];
-/// Places in Austria, at the least.
+/// Places in Austria; more result from random choices.
 const AUSTRIA: Periodic = Periodic { period: 150, first: 71 };
-/// Places whose name is a common one.
+/// Places with a common name.
 const COMMON_NAME: Periodic = Periodic { period: 50, first: 9 };
 /// Cities and regions of more than a million people.
 const MILLIONS: Periodic = Periodic { period: 211, first: 29 };
-/// Places that are known by a street, too.
+/// Places with a street among their alternate names.
 const STREET: Periodic = Periodic { period: 125, first: 43 };
 
-/// Everything that is drawn by weight.
+/// Tables to draw weighted values from.
 struct Places {
     documents: u64,
     country: WeightTable,
     feature: WeightTable,
     austria: usize,
-    /// By the number of the style.
+    /// Indexed by style.
     languages: Vec<Language>,
 }
 
@@ -64,7 +64,7 @@ impl Places {
     }
 }
 
-/// Appends a name as it is given in a language to a `feature`.
+/// Appends the name of a `feature` in a language.
 fn name(style: &Language, feature: &Feature, random: &mut Random, out: &mut Vec<u8>) {
     let bits = random.next();
     let pick = |list: &[&'static str], part| list[usize::from(u16_of(bits, part)) % list.len()];
@@ -95,7 +95,7 @@ fn name(style: &Language, feature: &Feature, random: &mut Random, out: &mut Vec<
     }
 }
 
-/// Appends what was appended since `start` once more, in plain letters; an accented one is two bytes, the first 0xC3.
+/// Appends the text since `start` once more in ASCII; an accented letter is two bytes, the first of them 0xC3.
 fn plain(out: &mut Vec<u8>, start: usize, end: usize) {
     const LETTERS: &[u8; 64] = b"AAAAAAACEEEEIIIIDNOOOOOxOUUUUYTsaaaaaaaceeeeiiiidnooooo/ouuuuyty";
     let mut at = start;
@@ -112,7 +112,7 @@ fn plain(out: &mut Vec<u8>, start: usize, end: usize) {
     }
 }
 
-/// Appends other names of the place whose name stands from `start` to `end`.
+/// Appends alternate names of the place whose name is at `start..end`.
 fn alternates(
     place: (&Language, &Feature),
     (start, end): (usize, usize),
@@ -141,7 +141,7 @@ fn alternates(
     }
 }
 
-/// Appends what a place is and where.
+/// Appends kind and position of a place.
 fn kind(feature: &Feature, country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     text(out, "\", \"feature_class\": \"");
     out.push(feature.class);
@@ -156,7 +156,7 @@ fn kind(feature: &Feature, country: &Country, random: &mut Random, out: &mut Vec
     regions(country, random, out);
 }
 
-/// Appends the height that was measured, if any, and that of a model of the ground.
+/// Appends the measured elevation, if any, and that of the elevation model.
 fn heights(random: &mut Random, out: &mut Vec<u8>) {
     let elevation = random.skewed(8 * 256, 2).min(5_200);
     if random.permille(170) {
@@ -171,7 +171,7 @@ fn heights(random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the codes of the regions that a place is in.
+/// Appends the codes of the regions of a place.
 fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     text(out, "\", \"admin1_code\": \"");
     match country.regions {
@@ -192,7 +192,7 @@ fn regions(country: &Country, random: &mut Random, out: &mut Vec<u8>) {
     }
 }
 
-/// People: none at most places.
+/// Population; 0 for most places.
 fn population(index: u64, feature: &Feature, random: &mut Random) -> u64 {
     if let Some(turn) = MILLIONS.occurrence(index) {
         return if turn % 8 == 0 { 1_000_000 } else { 1_000_001 + random.skewed(20 * 256, 4) };
@@ -212,7 +212,7 @@ impl Documents for Places {
         let country = &COUNTRIES[if austrian { self.austria } else { self.country.draw(random) }];
         let language = &self.languages[country.style];
         let feature = match common {
-            // A third of the common names are those of mountains.
+            // A third of the common names belong to mountains.
             Some(turn) if turn % 3 == 0 => &FEATURES[names::MOUNTAIN],
             _ if MILLIONS.matches(index) => &FEATURES[names::REGION],
             _ => &FEATURES[self.feature.draw(random)],
@@ -250,7 +250,7 @@ impl Documents for Places {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(super) struct Geonames;
 
 impl Generator for Geonames {

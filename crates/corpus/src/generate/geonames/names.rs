@@ -1,6 +1,6 @@
-//! How places are named, in thirteen styles; and what kinds of places there are.
+//! Names of places in thirteen styles, and kinds of places.
 
-/// What a name is for.
+/// The kind of feature that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeatureKind {
     Settlement,
@@ -10,7 +10,7 @@ pub(super) enum FeatureKind {
     Land,
 }
 
-/// A kind of place by the code lists of the corpus.
+/// A kind of place, with the codes of the corpus.
 pub(super) struct Feature {
     pub(super) class: u8,
     pub(super) code: &'static str,
@@ -18,20 +18,20 @@ pub(super) struct Feature {
     pub(super) kind: FeatureKind,
 }
 
-/// How the speakers of a language, or a group of them, name places: by a stem and a word for the kind of place, or, for
-/// a settlement, by a stem and a tail. Lists are text with a comma between two items.
+/// The style of names in a group of languages: a stem and a word for the kind of place, or, for a settlement, a stem
+/// and a suffix. Lists are comma-separated.
 pub(super) struct Style {
     stems: &'static str,
-    /// Between stem and tail, now and then.
+    /// Sometimes inserted between stem and suffix.
     middles: &'static str,
     tails: &'static str,
     attributes: &'static str,
-    /// For each [`FeatureKind`].
+    /// Words for each [`FeatureKind`].
     words: [&'static str; 5],
     word_first: bool,
 }
 
-/// A style whose lists have been taken apart.
+/// A style with its lists split into items.
 pub(super) struct Language {
     pub(super) stems: Vec<&'static str>,
     pub(super) middles: Vec<&'static str>,
@@ -57,7 +57,7 @@ impl Style {
     }
 }
 
-/// Names that are found all over; all of them among the terms the track asks for.
+/// Names that are common worldwide; all are among the terms that the track searches for.
 pub(super) const COMMON: [&str; 48] = [
     "San Juan",
     "San Francisco",
@@ -109,7 +109,7 @@ pub(super) const COMMON: [&str; 48] = [
     "Bald Hill",
 ];
 
-/// What an alternate name begins with.
+/// Prefixes of alternate names.
 pub(super) const SYNONYMS: [&str; 16] = [
     "Old",
     "New",
@@ -129,7 +129,7 @@ pub(super) const SYNONYMS: [&str; 16] = [
     "Town of",
 ];
 
-/// Places in `FEATURES`: a mountain, a region.
+/// Indices in `FEATURES`: a mountain, a region.
 pub(super) const MOUNTAIN: usize = 10;
 pub(super) const REGION: usize = 28;
 

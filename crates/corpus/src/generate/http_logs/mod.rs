@@ -1,14 +1,14 @@
 //! `http_logs`: one line per request to the web site of the football world cup of 1998.
 //!
-//! Seven files for seven stretches of 1998, in the real corpus' proportion. What the track's operations look for is
-//! there at any size worth measuring: the request `GET / HTTP/1.0`, terms that begin with `GET image`, many
-//! documents with status 200 on 1 May, exactly 20 with status 400 on that day (the track asserts that number), and
-//! times after 10 June. The track's assertions of exactly 10,000 hits mean "that many or more" and need more documents:
-//! the range from 15 May on about 11,000, the request `GET / HTTP/1.0` about 700,000, status 200 on 1 May about
-//! 3,700,000, in all seven files together.
+//! Seven files for seven time spans of 1998, in the proportion of the public corpus. What the operations of the track
+//! search for is present in a corpus of any useful size: the request `GET / HTTP/1.0`, terms that begin with `GET
+//! image`, many documents with status 200 on 1 May, exactly 20 with status 400 on that day (the track asserts that
+//! number), and times after 10 June. The track's assertions of exactly 10,000 hits mean "that many or more" and need
+//! more documents: the range from 15 May on about 11,000, the request `GET / HTTP/1.0` about 700,000, status 200 on 1
+//! May about 3,700,000, in all seven files together.
 //!
-//! `http_logs_unparsed` holds the same requests, each as one line of a web server's log. A file is of that kind, too,
-//! if its name says so (`documents-181998.unparsed.json`).
+//! `http_logs_unparsed` has the same requests, each as one line of a web server log. A file is of that kind, too, if
+//! its name says so (`documents-181998.unparsed.json`).
 
 mod requests;
 mod vocabulary;
@@ -25,7 +25,7 @@ use requests::Endings;
 
 const VERSION: u32 = 1;
 
-/// Week number in the file name, documents in the real corpus, first second and end (1998, UTC): Thursday 30 April
+/// Week number in the file name, documents in the public corpus, start and end (1998, UTC): from Thursday 30 April
 /// 19:30:17, when the logs begin, to Sunday; five weeks from Monday; 8 June to 26 July.
 const FILES: [(u32, u64, Range<u64>); 7] = [
     (18, 2_708_746, 893_964_617..894_240_000),
@@ -44,28 +44,28 @@ const BY_HOUR: [u64; 24] =
 /// 1 May 1998, UTC: the day of the operations `200s-in-range` and `400s-in-range`.
 const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
 
-/// Documents with status 400 on that day, in the real corpus and here.
+/// Documents with status 400 on that day, as in the public corpus.
 const ANCHORS: u64 = 20;
 
-/// At the least so many documents of that day to each of them, so that they stay rare in a tiny corpus.
+/// Minimum number of documents of that day per document with status 400, so that these stay rare in a tiny corpus.
 const ANCHOR_SPACING: u64 = 12;
 
-/// On all other days: so many of 65,536.
+/// Share of status 400 on all other days, of 65,536.
 const BAD_ODDS: u64 = 3;
 
-/// Bytes handed to the sink at once.
+/// Size of a write to the sink, in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// Room for the longest line, so that the buffer never grows.
+/// Size of the longest line in bytes, reserved so that the buffer never grows.
 const LONGEST: usize = 512;
 
-/// The generator of both corpora.
+/// Generates both corpora.
 pub(super) struct HttpLogs {
-    /// The corpus of unparsed lines.
+    /// Generate unparsed lines.
     pub(super) unparsed: bool,
 }
 
-/// What stands before the extension in the name of a file of unparsed lines.
+/// Part of the name of a file of unparsed lines, before its extension.
 const UNPARSED: &str = ".unparsed";
 
 impl Generator for HttpLogs {
@@ -100,7 +100,7 @@ impl Generator for HttpLogs {
     }
 }
 
-/// The stretch of time of a file and its stream of random numbers: the week that its name tells, else all of it.
+/// The time span of a file, told from the week in its name, or else the whole time, and its stream of random numbers.
 fn stretch(name: &str) -> (u64, Range<u64>) {
     let told = FILES.iter().find(|(week, ..)| name.starts_with(&format!("documents-{week}1998")));
     match told {
@@ -109,13 +109,13 @@ fn stretch(name: &str) -> (u64, Range<u64>) {
     }
 }
 
-/// Which documents of the anchor day have status 400: spread evenly over the day.
+/// Selects the documents of the anchor day with status 400, spread evenly over the day.
 struct Anchors {
     /// Documents of the day before the current hour, and in the whole day.
     passed: u64,
     day: u64,
     count: u64,
-    /// The next one, by its number within the day.
+    /// Index of the next one within the day.
     next: u64,
     placed: u64,
 }
@@ -137,7 +137,7 @@ impl Anchors {
         self.next = if open { u64::try_from(at(self.day)).unwrap_or(u64::MAX) } else { u64::MAX };
     }
 
-    /// Whether document `index` of the current hour is one; to be asked in order.
+    /// Whether document `index` of the current hour is selected; must be called in order.
     #[inline]
     fn take(&mut self, index: u64) -> bool {
         let hit = self.passed + index == self.next;
@@ -176,7 +176,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// All documents of one hour.
+    /// Writes all documents of one hour.
     fn hour(&mut self, hour: HourOfLoad, anchors: &mut Anchors) -> io::Result<()> {
         let anchor_day = ANCHOR_DAY.contains(&hour.start);
         for index in 0..hour.documents {
@@ -200,13 +200,13 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// The address of a client. As in the real corpus a client is a number, its bytes the octets from the lowest
-    /// on. Uses the low 29 bits: 8 choose the class of popularity, 21 the client within it.
+    /// The address of a client. As in the public corpus a client is a number whose bytes are the octets, lowest first.
+    /// Uses the low 29 bits: 8 choose the class of popularity, 21 the client in it.
     #[inline]
     fn client(&mut self, bits: u64) {
         let class = 1_u64 << self.popularity[usize::from(byte_of(bits, 0))];
         let rank = class | ((bits >> 8) & (class - 1));
-        // An odd factor permutes the numbers, so that popular clients are found all over.
+        // An odd factor permutes the numbers, so that popular clients are spread over the address space.
         let client = rank.wrapping_mul(0x9e37_79b1) & 0x1f_ffff;
         for index in 0..3 {
             let octet = self.octets[usize::from(byte_of(client, index))];
@@ -216,7 +216,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What stands before the client's address and between it and the ending, for one second.
+/// The text before the client's address, and between the address and the rest of the line, for one second.
 struct Spelling {
     unparsed: bool,
     time: u64,
@@ -232,7 +232,7 @@ impl Spelling {
         if self.unparsed {
             text(&mut self.before, "{\"message\" : \"");
             text(&mut self.after, " - - [");
-            // The clocks of the track's authors were five hours behind.
+            // The authors of the track were in a time zone five hours behind UTC.
             time(&mut self.after, seconds - 5 * 3600, b'T');
             text(&mut self.after, "-05:00]");
         } else {
@@ -260,11 +260,11 @@ impl Octet {
     }
 }
 
-/// For each of 256 draws the class of popularity e of a client; class e holds the ranks 2^e to 2^(e+1) - 1, up to
-/// 2^21 - 1, about as many clients as the real logs have.
+/// Maps each of 256 draws to a class of popularity e; class e has the clients of rank 2^e to 2^(e+1) - 1, up to
+/// 2^21 - 1, about as many clients as in the public corpus.
 ///
 /// A class has weight 2^(e/4) (each step 19/16 of the one before), so a rank has 2^(-3e/4): Zipf's law with the
-/// exponent 3/4, in stairs; the first client has one request in 256, which is what a large proxy had.
+/// exponent 3/4, in steps; the first client makes one request in 256, as a large proxy did.
 fn popularity() -> [u8; 256] {
     let mut weights = [1 << 16; 21];
     for class in 1..21 {

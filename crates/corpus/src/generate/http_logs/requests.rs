@@ -1,7 +1,7 @@
-//! The second half of a document, from the client's closing quote on: request, status and size, ready as bytes.
+//! The second half of a document, after the client: request, status and size, as prepared bytes.
 //!
-//! A resource has one size (pages one per file, that is per week), as in the real logs, where all but a few of the
-//! requests always have the same size; so every ending can be made in advance and drawn as a whole.
+//! A resource has one size (a page one per file, that is per week), as nearly always in the public corpus, so that
+//! every ending can be prepared and drawn as a whole.
 
 use crate::generate::random::{AliasTable, Random};
 
@@ -14,7 +14,7 @@ const FLAT: u64 = 8;
 /// Weight of the first path.
 const TOP: u64 = 1 << 40;
 
-/// Of 100 requests, how many still speak HTTP/1.0.
+/// Percentage of requests with HTTP/1.0.
 const OLD_PROTOCOL: u64 = 78;
 
 /// Shares of the rare outcomes, in millionths of all requests.
@@ -45,13 +45,13 @@ impl Draft {
         self.weights.push(weight);
     }
 
-    /// Both protocol versions of a request, the old one more often.
+    /// Adds both protocol versions of a request, HTTP/1.0 more often.
     fn add_both(&mut self, request: &str, status: u16, size: u64, weight: u64) {
         self.add(&format!("{request} HTTP/1.0"), status, size, weight * OLD_PROTOCOL / 100);
         self.add(&format!("{request} HTTP/1.1"), status, size, weight * (100 - OLD_PROTOCOL) / 100);
     }
 
-    /// `weight` shared evenly over requests that fail (or are redirected) with small replies.
+    /// Spreads `weight` evenly over requests that fail (or are redirected) with small replies.
     fn add_rare(&mut self, requests: &[String], status: u16, weight: u64) {
         for (number, request) in requests.iter().enumerate() {
             self.add_both(request, status, 200 + number as u64 * 7 % 150, weight / requests.len() as u64);
@@ -74,14 +74,14 @@ pub(super) struct Endings {
 }
 
 impl Endings {
-    /// The ending for 64 random bits.
+    /// Draws an ending with 64 random bits.
     #[inline]
     pub(super) fn pick(&self, bits: u64) -> &[u8] {
         let (start, end) = self.places[self.alias.pick(bits)];
         &self.bytes[start as usize..end as usize]
     }
 
-    /// All requests but those with status 400. `fixed` gives the sizes that stay, `weekly` those of this file.
+    /// All requests except those with status 400. `fixed` draws the constant sizes, `weekly` those of this file.
     pub(super) fn usual(unparsed: bool, fixed: &mut Random, weekly: &mut Random) -> Self {
         let mut draft = Draft { unparsed, ..Draft::default() };
         for (rank, resource) in resources().iter().enumerate() {
@@ -98,7 +98,7 @@ impl Endings {
         draft.table()
     }
 
-    /// Requests the server did not understand, all with status 400.
+    /// Invalid requests, all with status 400.
     pub(super) fn bad(unparsed: bool) -> Self {
         let mut draft = Draft { unparsed, ..Draft::default() };
         draft.add_rare(&without_slash(), 400, 1000);
@@ -108,10 +108,10 @@ impl Endings {
 }
 
 impl Draft {
-    /// The outcomes of one resource: sent, not changed since the browser last asked, sent in part.
+    /// The outcomes of one resource: complete, not modified, partial.
     fn resource(&mut self, resource: &Resource, weight: u64, fixed: &mut Random, weekly: &mut Random) {
         let request = format!("GET {}", resource.path);
-        // Medians of 1 kB, 6 kB and 200 kB; percent not changed; percent in part.
+        // Medians of 1 kB, 6 kB and 200 kB; percentage not modified; percentage partial.
         let (size, unchanged, partial) = match resource.kind {
             ResourceKind::Image => (fixed.skewed(10 * 256, 2), 24, 0),
             ResourceKind::Page => (weekly.skewed(12 * 256 + 150, 2), 11, 0),
@@ -151,7 +151,7 @@ fn missing() -> Vec<String> {
     all
 }
 
-/// Paths that lost their slash; the track asks for terms that begin with `GET image`.
+/// Paths without their slash; the track searches for terms that begin with `GET image`.
 fn without_slash() -> Vec<String> {
     requests(&[
         "images/hm_bg.jpg",

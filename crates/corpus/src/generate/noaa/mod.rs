@@ -1,11 +1,11 @@
 //! `noaa` and `noaa-sql` (the corpus of the track `sql`): daily weather of stations all over the world, 2014 to 2016.
 //!
-//! What the tracks look for, at any size from 1,000 documents on: stations in the United States (about half of all), in
-//! Japan (few), Australia, Canada, Sweden and Russia, on the west of America (geohashes 9 and c); the station names
+//! The operations of the tracks find, from 1,000 documents on: stations in the United States (about half of all), in
+//! Japan (few), Australia, Canada, Sweden and Russia, in the west of America (geohashes 9 and c); the station names
 //! MARSHALL, NEWPORT, JACKSON, FAIRFIELD and HILLSBORO; heights above 1000, 1600 (thousands of names, for the pages of
 //! SQL cursors) and 2800 m, there also names that begin with SA and one whose name is long in sum; `TRANGE` from 0 to
-//! 30 and from -20 to -10, the latter in Japan, too; days from 31 December 2015 on; now and then a document with all
-//! the fields that `deep-terms` nests.
+//! 30 and from -20 to -10, the latter in Japan, too; days from 31 December 2015 on; sometimes a document with all the
+//! fields that `deep-terms` nests.
 
 mod stations;
 mod vocabulary;
@@ -24,16 +24,16 @@ const VERSION: u32 = 1;
 /// Days of the three years.
 const DAYS: u32 = 1096;
 
-/// Documents of stations that are wanted by name.
+/// Documents of stations that queries name.
 const NAMED: Periodic = Periodic { period: 199, first: 7 };
-/// Documents from high above, of stations whose name begins with SA.
+/// Documents of high stations whose name begins with SA.
 const HIGH: Periodic = Periodic { period: 400, first: 9 };
 /// Cold days in Japan.
 const COLD: Periodic = Periodic { period: 499, first: 3 };
-/// Documents with all that `deep-terms` asks for.
+/// Documents with all fields of `deep-terms`.
 const DEEP: Periodic = Periodic { period: 997, first: 13 };
 
-/// By month, how far the season is from the middle of the year, in thousandths, north of the equator.
+/// Seasonal deviation of each month in the northern hemisphere, in thousandths.
 const SEASON: [i64; 12] = [-950, -870, -520, 0, 480, 840, 980, 880, 520, 30, -470, -830];
 
 struct Weather {
@@ -51,7 +51,7 @@ fn temperatures(station: &Station, month: u64, random: &mut Random) -> (i64, i64
     (middle + half, middle - half)
 }
 
-/// Appends the measures of a document.
+/// Appends the measurements of a document.
 struct Measures<'a> {
     out: &'a mut Vec<u8>,
 }
@@ -118,7 +118,7 @@ impl Measures<'_> {
         }
     }
 
-    /// What a station reports that was not read for some days, and the rest of what `deep-terms` nests.
+    /// Appends fields of a station that was not read for some days, and the rest of the fields of `deep-terms`.
     fn deep(&mut self, (high, low): (i64, i64), random: &mut Random) {
         self.word("AWDR", random.within(1..37) * 10);
         self.tenths("AWND", 31);
@@ -222,7 +222,7 @@ impl Documents for Weather {
     }
 }
 
-/// The generator of both corpora.
+/// Generates both corpora.
 pub(super) struct Noaa {
     /// The name of the corpus.
     pub(super) name: &'static str,

@@ -1,30 +1,30 @@
-//! The stations, made anew for each file: the same ones for every seed.
+//! The weather stations: the same for every seed.
 
 use super::super::append::{decimal, padded, text};
 use super::super::random::{Random, WeightTable};
 use super::vocabulary::{ANCHOR_NAMES, COUNTRIES, PLACES, STATES, SUFFIXES, StationCountry, UsState};
 
-/// Stations that are drawn by weight of their country.
+/// Number of stations drawn by the weight of their country.
 const STATIONS: u32 = 30_000;
-/// Stations of each of the names that are wanted.
+/// Number of stations for each name that queries search for.
 const PER_NAME: u32 = 6;
-/// Stations in Japan.
+/// Number of stations in Japan.
 const JAPANESE: u32 = 24;
-/// Stations high above whose names begin with SA.
+/// Number of high stations whose names begin with SA.
 const HIGH: u32 = 8;
 
 /// What a station measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StationKind {
-    /// Rain and snow, by volunteers.
+    /// Rain and snow, measured by volunteers.
     Rain,
-    /// Temperatures, too.
+    /// Also temperatures.
     Observer,
     /// Wind and everything else.
     Airport,
-    /// High above, where snow matters.
+    /// At high elevation, also snow.
     Mountain,
-    /// What stations outside of North America report.
+    /// The measurements of stations outside North America.
     World,
 }
 
@@ -78,7 +78,7 @@ impl Stations {
         random.one_of(&self.any)
     }
 
-    /// One that has the `name`-th of the names.
+    /// A station with the `name`-th of the names.
     pub(super) fn named(&self, name: usize, random: &mut Random) -> &Station {
         &self.named[name + 5 * random.below(PER_NAME) as usize]
     }
@@ -92,7 +92,7 @@ impl Stations {
     }
 }
 
-/// Where a station is: latitude, longitude (thousandths of a degree) and elevation (tenths of a metre).
+/// Position of a station: latitude and longitude in thousandths of a degree, elevation in tenths of a metre.
 struct Site {
     latitude: i64,
     longitude: i64,
@@ -105,7 +105,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// A station, of a name and at a height if they are given.
+    /// Creates a station, with the given name and elevation if there are any.
     fn station(
         &mut self,
         country: &StationCountry,
@@ -114,7 +114,7 @@ impl Maker {
     ) -> Station {
         let american = country.code == "US";
         let state = american.then(|| {
-            // Of two states often the higher one: mountains have more stations than their people need.
+            // Prefer the higher one of two states: mountains have more stations than their population suggests.
             let (one, other) = (random.one_of(&STATES), random.one_of(&STATES));
             if random.permille(550) && other.height > one.height { other } else { one }
         });
@@ -148,7 +148,7 @@ impl Maker {
         Station { text, kind, latitude: site.latitude / 1000, elevation: site.elevation }
     }
 
-    /// Town, distance and direction: hardly one of them twice.
+    /// Appends town, distance and direction, which are rarely repeated.
     fn name(&self, random: &mut Random) -> String {
         let place = PLACES[usize::try_from(self.made % PLACES.len() as u64).unwrap_or(0)];
         match random.below(10) {

@@ -1,5 +1,5 @@
-//! The four small corpora beside the rides that say what their codes mean. The codes are those of the commission's
-//! public data dictionary; a file of more documents than there are codes repeats them.
+//! Four small corpora that explain the codes of the rides. The codes are those of the commission's public data
+//! dictionary; a file with more documents than codes repeats them.
 
 use std::io::{self, Write};
 

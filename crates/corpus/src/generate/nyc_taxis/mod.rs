@@ -1,9 +1,9 @@
 //! `nyc_taxis`: taxi rides in New York in 2015, yellow cabs and one green one in eight.
 //!
-//! Rides spread over the whole year at any size, so that the track's ranges (days of January, January and February,
-//! nine months, the year) and its histograms are filled. Total amounts of 5 to 15 are the most frequent; rides at the
-//! flat rate to the airport (`rate_code_id` 2) mostly cost more than 60. Only green cabs have a `trip_type`. All codes
-//! are those of the [`lookups`].
+//! Rides are spread over the whole year for any number of documents, so that the track's ranges (days of January,
+//! January and February, nine months, the year) and its histograms are filled. Total amounts of 5 to 15 are the most
+//! frequent; rides at the flat rate to the airport (`rate_code_id` 2) mostly cost more than 60. Only green cabs have a
+//! `trip_type`. All codes are those of the [`lookups`].
 
 pub(super) mod lookups;
 
@@ -23,7 +23,7 @@ const NEW_YEAR: u64 = 1_420_070_400;
 const BY_HOUR: [u64; 24] =
     [39, 29, 21, 15, 11, 10, 23, 40, 49, 50, 49, 51, 54, 54, 56, 54, 47, 56, 66, 68, 63, 62, 60, 51];
 
-/// Where rides begin and end: longitude and latitude in thousandths of a degree, reach in thousandths, weight.
+/// Where rides begin and end: longitude, latitude and radius in thousandths of a degree, weight.
 const AREAS: [(i64, i64, i64, u64); 12] = [
     (-73_985, 40_750, 22, 40), // midtown
     (-73_960, 40_775, 16, 22), // upper east side
@@ -40,10 +40,10 @@ const AREAS: [(i64, i64, i64, u64); 12] = [
 ];
 const KENNEDY: usize = 10;
 
-/// Rides at the flat rate to or from Kennedy, at the least.
+/// Rides at the flat rate to or from Kennedy; more result from random choices.
 const TO_KENNEDY: Periodic = Periodic { period: 199, first: 37 };
 
-/// Everything that is drawn by weight.
+/// Tables to draw weighted values from.
 struct Rides {
     documents: u64,
     hour: WeightTable,
@@ -65,7 +65,7 @@ impl Rides {
         }
     }
 
-    /// A place in 10^-14 degrees: the digits of a number that was kept in four bytes.
+    /// A position in 10^-14 degrees, with the digits of a 4-byte floating point number.
     fn place(area: usize, random: &mut Random) -> (i64, i64) {
         const UNIT: i64 = 100_000_000_000;
         let (lon, lat, reach, _) = AREAS[area];
@@ -73,7 +73,7 @@ impl Rides {
     }
 }
 
-/// What a ride costs, in cents, and how far it goes, in hundredths of a mile.
+/// Price of a ride in cents, and its distance in hundredths of a mile.
 struct Fare {
     distance: i64,
     metered: i64,
@@ -91,7 +91,7 @@ impl Fare {
         };
         let distance =
             if flat { 1750 + random.around(500) } else { skewed(random, 7 * 256 + 100, 2).min(4_900) };
-        // By the clock: 2.50 at first, then 50 cents for each fifth of a mile or minute.
+        // By the meter: 2.50 initially, then 50 cents for each fifth of a mile or minute.
         let metered = if flat {
             5_200
         } else {
@@ -177,7 +177,7 @@ impl Documents for Rides {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(super) struct NycTaxis;
 
 impl Generator for NycTaxis {

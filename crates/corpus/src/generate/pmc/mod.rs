@@ -1,7 +1,7 @@
-//! `pmc`: articles on medicine and biology, with their whole text.
+//! `pmc`: articles on medicine and biology, with full text.
 //!
-//! What the track looks for: the word `physician`, in a few of a hundred articles; the phrase `newspaper coverage`, in
-//! one of a hundred; articles in every month of nine years.
+//! The operations of the track find: the word `physician` in a few percent of the articles; the phrase `newspaper
+//! coverage` in one percent; articles in every month of nine years.
 
 mod vocabulary;
 
@@ -20,10 +20,10 @@ const VERSION: u32 = 1;
 const FIRST_DAY: u64 = 13_879;
 const DAYS: u32 = 9 * 365;
 
-/// Articles that look at newspapers.
+/// Articles about newspaper coverage.
 const NEWSPAPERS: Periodic = Periodic { period: 97, first: 5 };
 
-/// Articles in which a physician has a say, at the least.
+/// Articles that mention a physician; more result from random choices.
 const PHYSICIANS: Periodic = Periodic { period: 29, first: 3 };
 
 /// The sections of an article and their shares of its text, in percent.
@@ -39,7 +39,7 @@ struct Articles {
 impl Articles {
     fn new() -> Self {
         let (written, made) = vocabulary::terms();
-        // After the most common words, terms of the trade and other English words in turn, then the rare terms.
+        // After the most common words, technical terms alternate with other English words; rare terms come last.
         let mut english = english::WORDS.split_whitespace();
         let mut words: Vec<&str> = english.by_ref().take(150).collect();
         for term in &written {
@@ -175,7 +175,7 @@ impl Documents for Articles {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(super) struct Pmc;
 
 impl Generator for Pmc {

@@ -1,6 +1,6 @@
 //! General English words, the frequent ones first, roughly as in scientific prose.
 
-/// The words, with blanks between them.
+/// The words, separated by spaces.
 pub(crate) const WORDS: &str = "\
     the of and in to a is that for with was as are by on be this were from which or at an we have not has \
     these it can between been also their more other two may than its after using both all such but used had \

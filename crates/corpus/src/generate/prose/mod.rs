@@ -1,16 +1,15 @@
 //! Running text: words by Zipf's law, in sentences.
 //!
-//! The words are plain vocabulary; what is written with them means nothing, but has the length, the spread of words and
-//! the punctuation of prose.
+//! The text has no meaning, but the length, word distribution and punctuation of prose.
 
 pub(crate) mod english;
 
 use super::random::{Random, WeightTable, u16_of};
 
-/// Bytes of a word and of the place it is kept in.
+/// Size of the buffer of a word, in bytes.
 const ROOM: usize = 23;
 
-/// A word, in a place of fixed size so that it can be copied without looking at its length.
+/// A word in a buffer of fixed size, which is copied without checking its length.
 #[derive(Debug, Clone, Copy)]
 struct Word {
     text: [u8; ROOM],
@@ -25,7 +24,8 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// By Zipf's law in the order given; `flat` flattens the head. Words longer than the room for one are left out.
+    /// Creates the table by the Zipf–Mandelbrot law in the given order; `flat` flattens the head. Words that do not fit
+    /// the buffer are omitted.
     pub(crate) fn zipf<'a>(words: impl IntoIterator<Item = &'a str>, flat: u64) -> Self {
         let word = |word: &str| {
             let mut text = [b' '; ROOM];
@@ -46,7 +46,7 @@ impl Words {
         out.truncate(end);
     }
 
-    /// Appends `count` words with blanks between them.
+    /// Appends `count` words separated by spaces.
     #[inline]
     pub(crate) fn several(&self, count: u64, random: &mut Random, out: &mut Vec<u8>) {
         let mut bits = 0;
@@ -62,7 +62,7 @@ impl Words {
         }
     }
 
-    /// Appends sentences, each followed by a blank, until there are `bytes` more.
+    /// Appends sentences, each followed by a space, until at least `bytes` bytes are added.
     pub(crate) fn sentences(&self, bytes: usize, random: &mut Random, out: &mut Vec<u8>) {
         let end = out.len() + bytes;
         while out.len() < end {
@@ -70,11 +70,11 @@ impl Words {
         }
     }
 
-    /// Appends a sentence of 6 to 29 words and a blank.
+    /// Appends a sentence of 6 to 29 words and a space.
     fn sentence(&self, random: &mut Random, out: &mut Vec<u8>) {
         let bits = random.next();
         let start = out.len();
-        // The mean of two uniform numbers: sentences of middling length are the most frequent.
+        // The mean of two uniform numbers, so that sentences of medium length are the most frequent.
         let words = 6 + (bits & 0xff) * 12 / 256 + ((bits >> 8) & 0xff) * 13 / 256;
         let comma = (bits >> 16) & 0x1f;
         if comma > 2 && comma + 2 < words {

@@ -1,4 +1,4 @@
-//! What `nested` and `so` share: a site of questions and answers on programming, August 2008 to June 2016.
+//! Common parts of `nested` and `so`: a site for questions and answers on programming, August 2008 to June 2016.
 
 pub(super) mod nested;
 pub(super) mod so;
@@ -25,7 +25,7 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        // Words of programming and of everyday English, in turn.
+        // Words of programming alternate with everyday English.
         let programming = PROGRAMMING.split_whitespace();
         let mut english = english::WORDS.split_whitespace();
         let mut words: Vec<&str> = english.by_ref().take(60).collect();
@@ -41,12 +41,12 @@ impl Site {
         }
     }
 
-    /// Appends a list of one to five tags; the first is `wanted`, if any, the others go with it.
+    /// Appends a list of one to five tags; the first is `wanted`, if any, the others are related to it.
     fn tags(&self, wanted: Option<usize>, random: &mut Random, out: &mut Vec<u8>) {
         let (tag, _, others) = TAGS[wanted.unwrap_or_else(|| self.tags.draw(random))];
         text(out, "[\"");
         text(out, tag);
-        // What goes with a tag goes with it in a certain order, the first most often.
+        // The related tags of a tag are ordered by frequency.
         let bits = random.next();
         let odds = [190, 150, 110, 70, 40, 20];
         let chosen = others.iter().zip(odds).enumerate();
@@ -80,13 +80,13 @@ impl Site {
         }
     }
 
-    /// The number of a user: few of them write much, most of them little.
+    /// Draws the number of a user; a few users write most of the posts.
     fn user(random: &mut Random) -> u64 {
         let class = 1 << random.within(2..23);
         (class + u64::from(random.below(u32::try_from(class).unwrap_or(1)))).min(u64::from(USERS))
     }
 
-    /// Appends the name and number of a user; a number has always the same name.
+    /// Appends the name and number of a user; a number always has the same name.
     fn full_user(random: &mut Random, out: &mut Vec<u8>) {
         let user = Self::user(random);
         let pick = |list: &[&'static str], salt: u64| {
@@ -114,16 +114,16 @@ impl Site {
         out.push(b')');
     }
 
-    /// A moment of the site's life, later ones more often: it grew for years.
+    /// Draws a timestamp; later ones are more frequent, since the site grew.
     fn moment(index: u64, documents: u64, random: &mut Random) -> u64 {
         let share = u64::try_from((u128::from(index) << 32) / u128::from(documents)).unwrap_or(0);
-        // Half of it even, half of it growing: position p of the corpus is at (p + sqrt p) / 2 of the time.
+        // Half constant, half growing: position p of the corpus is at (p + sqrt p) / 2 of the time span.
         let moment = u128::from(u64::midpoint(share, (share << 32).isqrt())) * u128::from(END - START);
         START + u64::try_from(moment >> 32).unwrap_or(0) + u64::from(random.below(600_000))
     }
 }
 
-/// Appends a moment as the site spells it.
+/// Appends a timestamp in the format of the site.
 fn when(out: &mut Vec<u8>, millis: u64) {
     time_millis(out, millis);
 }

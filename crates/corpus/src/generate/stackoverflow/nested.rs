@@ -1,7 +1,8 @@
 //! `nested`: questions, each with its answers as nested documents.
 //!
-//! What the track looks for: each of its 35 tags (`queries.csv`), together with an answer given before the earliest of
-//! its dates, 27 September 2010; each pair is there from 1,000 documents on, so any tag can be asked with any date.
+//! The operations of the track find: each of its 35 tags (`queries.csv`), together with an answer given before the
+//! earliest of its dates, 27 September 2010; each pair exists from 1,000 documents on, so that queries with any tag and
+//! date have hits.
 
 use std::io::{self, Write};
 
@@ -14,13 +15,13 @@ use super::{START, Site, when};
 
 const VERSION: u32 = 1;
 
-/// Questions with a wanted tag and an early answer.
+/// Questions with a tag of the queries and an early answer.
 const EARLY: Periodic = Periodic { period: 26, first: 7 };
 
 /// Early: the first two years.
 const EARLY_MILLIS: u64 = 760 * 86_400_000;
 
-/// Shares of questions with so many answers, in percent.
+/// Percentage of questions by their number of answers.
 const ANSWERS: [u32; 8] = [12, 40, 23, 12, 6, 4, 2, 1];
 
 struct Questions {
@@ -56,7 +57,7 @@ impl Documents for Questions {
         text(out, "\", \"answers\": [");
         let mut answered = asked;
         for answer in 0..Self::answers(early.is_some(), random) {
-            // Minutes to weeks later, the first one within the early days where it has to be.
+            // Minutes to weeks later; the first answer within the early days where required.
             answered += random.skewed(22 * 256, 5);
             if early.is_some() && answer == 0 {
                 answered = answered.min(START + EARLY_MILLIS);
@@ -78,7 +79,7 @@ impl Documents for Questions {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(crate) struct NestedQuestions;
 
 impl Generator for NestedQuestions {

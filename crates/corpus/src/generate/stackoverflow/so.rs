@@ -1,7 +1,7 @@
 //! `so`: questions and answers, each a document of its own with its text.
 //!
-//! What the track looks for: users who ask and answer, every hour of the years (its transforms group by both);
-//! questions with three tags and more, among them `python` and `java`, in sets that come again and again.
+//! The operations of the track find: users who ask and answer, every hour of the years (its transforms group by both);
+//! questions with three tags and more, among them `python` and `java`, in sets that repeat.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::{Site, when};
 
 const VERSION: u32 = 1;
 
-/// Of a thousand posts so many are questions.
+/// Number of questions in a thousand posts.
 const QUESTIONS: u32 = 390;
 
 struct Posts {
@@ -34,7 +34,7 @@ impl Documents for Posts {
             text(out, ", \"questionId\": \"");
             number(out, id);
         } else {
-            // Most answers come soon after their question.
+            // Most answers follow soon after their question.
             text(out, "\"questionId\": \"");
             number(out, id.saturating_sub(random.skewed(6 * 256, 6)).max(4));
             text(out, "\", \"answerId\": \"");
@@ -59,7 +59,7 @@ impl Documents for Posts {
     }
 }
 
-/// The generator.
+/// Generates the corpus.
 pub(crate) struct StackOverflow;
 
 impl Generator for StackOverflow {
