@@ -1,4 +1,4 @@
-//! Calls beyond one request: pages, composites, what is remembered, what is asserted.
+//! Operations of more than one plain request: pages, composites, captures, assertions, retries.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "documents are made of documents")]
 
@@ -19,7 +19,7 @@ fn calls_task(name: &str, iterations: u64, calls: &[Value]) -> Value {
     task
 }
 
-fn pages(mut first: Value, next: Value, pages: impl Into<Value>, page_size: impl Into<Value>) -> Value {
+fn paged(mut first: Value, next: Value, pages: impl Into<Value>, page_size: impl Into<Value>) -> Value {
     first.as_object_mut().unwrap().remove("kind");
     json!({"kind": "pages", "first": first, "next": next, "pages": pages.into(), "page_size": page_size.into(),
            "strict": false})
@@ -49,8 +49,8 @@ fn composite(items: &[Value], max_connections: impl Into<Value>) -> Value {
     json!({"kind": "composite", "items": items, "max_connections": max_connections.into()})
 }
 
-/// A search's reply with these fields on top.
-fn found(extra: &Value) -> Vec<u8> {
+/// The response to a search, with these fields added.
+fn search_response(extra: &Value) -> Vec<u8> {
     let mut body = json!({"took": 3, "timed_out": false, "_shards": {"failed": 0}});
     body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     reply(200, &body)
@@ -62,11 +62,11 @@ fn hits(sorts: &[Value]) -> Value {
     json!({"total": {"value": 10_000, "relation": "gte"}, "hits": hits})
 }
 
-fn lines(server: &Server) -> Vec<String> {
+fn request_lines(server: &Server) -> Vec<String> {
     server.seen().iter().map(|seen| seen.line.trim_end_matches(" HTTP/1.1").to_owned()).collect()
 }
 
-fn bodies(server: &Server) -> Vec<Value> {
+fn request_bodies(server: &Server) -> Vec<Value> {
     server.seen().iter().map(|seen| serde_json::from_slice(&seen.body).unwrap_or_default()).collect()
 }
 
@@ -75,37 +75,37 @@ fn path_of(seen: &Seen) -> &str {
 }
 
 #[test]
-fn a_search_goes_on_after_the_sort_values_of_its_last_hit_until_a_page_is_short() {
+fn a_search_continues_after_the_sort_values_of_its_last_hit_until_a_page_is_short() {
     let server = Server::start(|_, before| {
         let page = match before % 3 {
             0 => vec![json!([1, "a"]), json!([2, "b]\"}"])],
             1 => vec![json!([3, "c"]), json!([4, null])],
             _ => vec![json!([5, "e"])],
         };
-        // The total says that there is no end: it is not to be trusted.
-        Some(found(&json!({"hits": hits(&page)})))
+        // The total promises more hits than there are: it must not be used.
+        Some(search_response(&json!({"hits": hits(&page)})))
     });
     let first = with_body("POST", "/logs/_search", &json!({"size": 2, "sort": [{"n": "asc"}]}));
-    let call = pages(first, json!({"kind": "search_after"}), Value::Null, 2);
+    let call = paged(first, json!({"kind": "search_after"}), Value::Null, 2);
     let race = run(&plan(server.port, &[calls_task("paged", 2, &[call])]));
-    let after: Vec<Value> = bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
+    let after: Vec<Value> = request_bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
     let one = [Value::Null, json!([2, "b]\"}"]), json!([4, null])];
     assert_eq!(after, [&one[..], &one[..]].concat());
-    assert!(bodies(&server).iter().all(|body| body["sort"][0]["n"] == "asc" && body["size"] == 2));
+    assert!(request_bodies(&server).iter().all(|body| body["sort"][0]["n"] == "asc" && body["size"] == 2));
     let result = race.task("paged");
     assert_eq!((result.work.done, result.accounting.operations, result.accounting.requests), (6, 2, 6));
     assert!(result.parts.is_empty());
 }
 
 #[test]
-fn pages_end_where_asked_and_an_empty_page_is_the_last() {
+fn paging_ends_at_the_given_number_of_pages_or_after_an_empty_page() {
     let server = Server::start(|seen, before| {
         let empty = path_of(seen) == "/few" && before >= 5;
         let page = if empty { vec![] } else { vec![json!([before])] };
-        Some(found(&json!({"hits": hits(&page)})))
+        Some(search_response(&json!({"hits": hits(&page)})))
     });
     let call = |path: &str, most: Value| {
-        pages(with_body("GET", path, &json!({})), json!({"kind": "search_after"}), most, Value::Null)
+        paged(with_body("GET", path, &json!({})), json!({"kind": "search_after"}), most, Value::Null)
     };
     let mut strict = call("/few", 2.into());
     strict["strict"] = true.into();
@@ -123,13 +123,17 @@ fn pages_end_where_asked_and_an_empty_page_is_the_last() {
 }
 
 #[test]
-fn a_failed_page_ends_the_operation_and_fails_it() {
+fn a_failed_page_fails_the_operation_and_ends_it() {
     let server = Server::start(|_, before| {
         let late = json!({"timed_out": true, "hits": hits(&[json!([1])])});
-        Some(if before == 1 { found(&late) } else { found(&json!({"hits": hits(&[json!([1])])})) })
+        Some(if before == 1 {
+            search_response(&late)
+        } else {
+            search_response(&json!({"hits": hits(&[json!([1])])}))
+        })
     });
     let call =
-        pages(with_body("GET", "/_search", &json!({})), json!({"kind": "search_after"}), 5, Value::Null);
+        paged(with_body("GET", "/_search", &json!({})), json!({"kind": "search_after"}), 5, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
     let result = race.task("paged");
     assert_eq!((result.work.done, result.accounting.failed, server.seen().len()), (0, 1, 2));
@@ -137,24 +141,28 @@ fn a_failed_page_ends_the_operation_and_fails_it() {
 }
 
 #[test]
-fn a_scroll_goes_on_with_its_newest_id_and_is_cleared_off_the_clock() {
+fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
-            // Slower than everything that is measured.
+            // Slower than all requests that are measured.
             "/_search/scroll" if seen.line.starts_with("DELETE") => {
                 thread::sleep(Duration::from_millis(80));
                 reply(404, &json!({}))
             }
-            _ if before == 0 => found(&json!({"_scroll_id": "one", "hits": hits(&[json!([1]), json!([1])])})),
-            _ if before == 1 => found(&json!({"_scroll_id": "two", "hits": hits(&[json!([1]), json!([1])])})),
-            _ => found(&json!({"hits": hits(&[])})),
+            _ if before == 0 => {
+                search_response(&json!({"_scroll_id": "one", "hits": hits(&[json!([1]), json!([1])])}))
+            }
+            _ if before == 1 => {
+                search_response(&json!({"_scroll_id": "two", "hits": hits(&[json!([1]), json!([1])])}))
+            }
+            _ => search_response(&json!({"hits": hits(&[])})),
         })
     });
     let first = request("GET", "/logs/_search?scroll=10s&size=2");
-    let call = pages(first, json!({"kind": "scroll", "keep_alive": "10s"}), Value::Null, 2);
+    let call = paged(first, json!({"kind": "scroll", "keep_alive": "10s"}), Value::Null, 2);
     let race = run(&plan(server.port, &[calls_task("scroll", 1, &[call])]));
     assert_eq!(
-        lines(&server),
+        request_lines(&server),
         [
             "GET /logs/_search?scroll=10s&size=2",
             "POST /_search/scroll",
@@ -168,7 +176,7 @@ fn a_scroll_goes_on_with_its_newest_id_and_is_cleared_off_the_clock() {
         json!({"scroll": "10s", "scroll_id": "two"}),
         json!({"scroll_id": ["two"]}),
     ];
-    assert_eq!(bodies(&server), expected);
+    assert_eq!(request_bodies(&server), expected);
     assert!(server.seen()[1..].iter().all(|seen| seen.headers.contains(&"x-test: yes".into())));
     let json_type = "content-type: application/json".to_owned();
     assert!(server.seen()[1..].iter().all(|seen| seen.headers.contains(&json_type)));
@@ -180,15 +188,15 @@ fn a_scroll_goes_on_with_its_newest_id_and_is_cleared_off_the_clock() {
 }
 
 #[test]
-fn clearing_a_scroll_is_nobodys_lateness() {
+fn clearing_a_scroll_does_not_count_as_lateness() {
     let server = Server::start(|seen, _| {
         if seen.line.starts_with("DELETE") {
             thread::sleep(Duration::from_millis(50));
         }
-        Some(found(&json!({"_scroll_id": "one", "hits": hits(&[json!([1])])})))
+        Some(search_response(&json!({"_scroll_id": "one", "hits": hits(&[json!([1])])})))
     });
     let first = request("GET", "/logs/_search?scroll=10s");
-    let call = pages(first, json!({"kind": "scroll", "keep_alive": "10s"}), 1, Value::Null);
+    let call = paged(first, json!({"kind": "scroll", "keep_alive": "10s"}), 1, Value::Null);
     let mut task = calls_task("scroll", 6, &[call]);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
     let result = run(&plan(server.port, &[task])).task("scroll").clone();
@@ -198,29 +206,30 @@ fn clearing_a_scroll_is_nobodys_lateness() {
 }
 
 #[test]
-fn a_composite_aggregation_goes_on_after_its_key() {
+fn a_composite_aggregation_continues_after_its_key() {
     let server = Server::start(|_, before| {
         let aggregation = match before {
             0 => json!({"after_key": {"k": "b"}, "buckets": [{"key": {"k": "a"}}, {"key": {"k": "b"}}]}),
             1 => json!({"after_key": {"k": "d"}, "buckets": [{"key": {"k": "c"}}, {"key": {"k": "d"}}]}),
             _ => json!({"buckets": []}),
         };
-        Some(found(
+        Some(search_response(
             &json!({"hits": hits(&[]), "aggregations": {"outer": {"doc_count": 9, "inner": aggregation}}}),
         ))
     });
     let body = json!({"size": 0, "aggs": {"outer": {"filter": {"match_all": {}}, "aggregations": {"inner": {
         "composite": {"size": 2, "sources": [{"k": {"terms": {"field": "k"}}}]}}}}}});
     let path = json!(["outer", "inner"]);
-    let call = pages(
+    let call = paged(
         with_body("POST", "/_search", &body),
         json!({"kind": "after_key", "path": path}),
         Value::Null,
         Value::Null,
     );
     let race = run(&plan(server.port, &[calls_task("agg", 1, &[call])]));
-    let place = "/aggs/outer/aggregations/inner/composite/after";
-    let after: Vec<Option<Value>> = bodies(&server).iter().map(|body| body.pointer(place).cloned()).collect();
+    let pointer = "/aggs/outer/aggregations/inner/composite/after";
+    let after: Vec<Option<Value>> =
+        request_bodies(&server).iter().map(|body| body.pointer(pointer).cloned()).collect();
     assert_eq!(after, [None, Some(json!({"k": "b"})), Some(json!({"k": "d"}))]);
     assert_eq!(race.task("agg").work.done, 3);
 }
@@ -239,13 +248,14 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_are_left() {
     let mut first = with_body("POST", "/_sql?format=json", &json!({"query": "SELECT 1"}));
     first["check"] = json!({"kind": "status"});
     let call = |most: u32| {
-        let mut call = pages(first.clone(), json!({"kind": "cursor"}), most, Value::Null);
+        let mut call = paged(first.clone(), json!({"kind": "cursor"}), most, Value::Null);
         call["strict"] = true.into();
         call
     };
     let race =
         run(&plan(server.port, &[calls_task("two", 1, &[call(2)]), calls_task("nine", 1, &[call(9)])]));
-    let sent: Vec<(String, Value)> = lines(&server).into_iter().zip(bodies(&server)).collect();
+    let sent: Vec<(String, Value)> =
+        request_lines(&server).into_iter().zip(request_bodies(&server)).collect();
     let query = json!({"query": "SELECT 1"});
     let expected = [
         ("POST /_sql?format=json", query.clone()),
@@ -261,24 +271,24 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_are_left() {
 }
 
 #[test]
-fn what_is_remembered_goes_into_path_and_body_of_later_requests_and_is_renewed() {
+fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
             "/logs/_pit" => reply(200, &json!({"id": "pit/1=="})),
-            "/_search" => {
-                found(&json!({"pit_id": format!("pit\"{before}"), "hits": hits(&[json!([before])])}))
-            }
+            "/_search" => search_response(
+                &json!({"pit_id": format!("pit\"{before}"), "hits": hits(&[json!([before])])}),
+            ),
             "/_async_search" => reply(200, &json!({"is_running": false})),
             _ => reply(200, &json!({})),
         })
     });
-    let remember = |line: (&str, &str), name: &str| {
+    let capturing = |line: (&str, &str), name: &str| {
         let mut one = request(line.0, line.1);
         one["check"] = json!({"kind": "status"});
         one["remember"] = json!({"name": name, "path": "id"});
         one
     };
-    let recall = |mut one: Value, name: &str| {
+    let filled = |mut one: Value, name: &str| {
         one["recall"] = json!({"name": name, "marker": "@ID@"});
         one
     };
@@ -288,17 +298,17 @@ fn what_is_remembered_goes_into_path_and_body_of_later_requests_and_is_renewed()
     };
     let search = with_body("GET", "/_search", &json!({"pit": {"id": "@ID@", "keep_alive": "1m"}}));
     let items = [
-        operation("open", &[remember(("POST", "/logs/_pit"), "open")]),
-        operation("inspect", &[recall(plain(request("GET", "/pit/@ID@")), "open")]),
-        operation("pages", &[pages(recall(search, "open"), json!({"kind": "search_after"}), 2, Value::Null)]),
-        operation("close", &[recall(plain(with_body("DELETE", "/_pit", &json!({"id": "@ID@"}))), "open")]),
-        operation("submit", &[remember(("POST", "/_async_search"), "submit")]),
-        // It was over before it got an id: there is nothing to get.
-        operation("get", &[recall(plain(request("GET", "/_async_search/@ID@")), "submit")]),
+        operation("open", &[capturing(("POST", "/logs/_pit"), "open")]),
+        operation("inspect", &[filled(plain(request("GET", "/pit/@ID@")), "open")]),
+        operation("pages", &[paged(filled(search, "open"), json!({"kind": "search_after"}), 2, Value::Null)]),
+        operation("close", &[filled(plain(with_body("DELETE", "/_pit", &json!({"id": "@ID@"}))), "open")]),
+        operation("submit", &[capturing(("POST", "/_async_search"), "submit")]),
+        // The search ended before it got an id: there is nothing to get.
+        operation("get", &[filled(plain(request("GET", "/_async_search/@ID@")), "submit")]),
     ];
     let race = run(&plan(server.port, &[calls_task("pit", 1, &[composite(&items, Value::Null)])]));
     assert_eq!(
-        lines(&server),
+        request_lines(&server),
         [
             "POST /logs/_pit",
             "GET /pit/pit%2F1%3D%3D",
@@ -308,7 +318,7 @@ fn what_is_remembered_goes_into_path_and_body_of_later_requests_and_is_renewed()
             "POST /_async_search"
         ]
     );
-    let bodies = bodies(&server);
+    let bodies = request_bodies(&server);
     assert_eq!((&bodies[2]["pit"]["id"], &bodies[3]["pit"]["id"]), (&json!("pit/1=="), &json!("pit\"2")));
     assert_eq!((&bodies[3]["search_after"], &bodies[4]), (&json!([2]), &json!({"id": "pit\"3"})));
     let result = race.task("pit");
@@ -318,7 +328,7 @@ fn what_is_remembered_goes_into_path_and_body_of_later_requests_and_is_renewed()
 }
 
 #[test]
-fn nothing_is_recalled_from_another_operation() {
+fn values_captured_by_another_operation_are_not_available() {
     let server = Server::start(|_, _| Some(good()));
     let mut get = request("GET", "/_async_search/@ID@");
     get["recall"] = json!({"name": "submit", "marker": "@ID@"});
@@ -330,10 +340,10 @@ fn nothing_is_recalled_from_another_operation() {
 }
 
 #[test]
-fn streams_overlap_and_an_operation_waits_for_those_before_it() {
+fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
     let both = Barrier::new(2);
     let server = Server::start(move |seen, _| {
-        // Neither is answered before both have come: one after another they would time out.
+        // The server answers when both requests have arrived: sent one after another, they would time out.
         if ["/left", "/right"].contains(&path_of(seen)) {
             both.wait();
         }
@@ -346,13 +356,13 @@ fn streams_overlap_and_an_operation_waits_for_those_before_it() {
         simple("last"),
     ];
     let race = run(&plan(server.port, &[calls_task("mixed", 3, &[composite(&items, Value::Null)])]));
-    let lines = lines(&server);
+    let lines = request_lines(&server);
     for operation in lines.chunks(5) {
         assert_eq!((operation[0].as_str(), operation[4].as_str()), ("GET /first", "GET /last"));
-        let place = |line: &str| operation.iter().position(|seen| seen == line).unwrap();
-        assert!(place("GET /left") < place("GET /more"));
+        let position = |line: &str| operation.iter().position(|seen| seen == line).unwrap();
+        assert!(position("GET /left") < position("GET /more"));
     }
-    // The second connection is opened once and kept.
+    // The second connection is opened once and kept open.
     let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
     assert_eq!((lines.len(), connections.len()), (15, 2));
     let result = race.task("mixed");
@@ -372,14 +382,14 @@ fn streams_overlap_and_an_operation_waits_for_those_before_it() {
 }
 
 #[test]
-fn no_more_connections_are_used_than_allowed_in_nested_composites_either() {
-    static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
-    static MOST: AtomicUsize = AtomicUsize::new(0);
+fn nested_composites_share_the_connection_limit_of_the_outermost() {
+    static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
+    static PEAK: AtomicUsize = AtomicUsize::new(0);
     let server = Server::start(|_, _| {
-        let now = UNDER_WAY.fetch_add(1, Ordering::SeqCst) + 1;
-        MOST.fetch_max(now, Ordering::SeqCst);
+        let now = IN_FLIGHT.fetch_add(1, Ordering::SeqCst) + 1;
+        PEAK.fetch_max(now, Ordering::SeqCst);
         thread::sleep(Duration::from_millis(2));
-        UNDER_WAY.fetch_sub(1, Ordering::SeqCst);
+        IN_FLIGHT.fetch_sub(1, Ordering::SeqCst);
         Some(good())
     });
     let streams = |name: &str| -> Vec<Value> {
@@ -390,18 +400,18 @@ fn no_more_connections_are_used_than_allowed_in_nested_composites_either() {
     items.push(stream(&[nested]));
     let race = run(&plan(server.port, &[calls_task("limited", 4, &[composite(&items, 2)])]));
     assert_eq!((race.task("limited").accounting.failed, server.seen().len()), (0, 80));
-    assert_eq!(MOST.load(Ordering::SeqCst), 2);
+    assert_eq!(PEAK.load(Ordering::SeqCst), 2);
     let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections.len(), 2);
-    // The nested composite is known by its parts alone.
+    // A nested composite is recorded by its sub-operations only.
     assert!(!race.task("limited").parts.iter().any(|part| part.operation == "nested"));
 }
 
 #[test]
-fn a_failure_within_fails_the_whole_and_stops_the_other_streams() {
+fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let server = Server::start(|seen, _| match path_of(seen) {
         "/bad" => Some(reply(500, &json!({"error": {"type": "boom", "reason": "it broke"}}))),
-        // Never answered: whoever waits for it would wait for the time-out.
+        // Never answered: waiting for it would take until the timeout.
         "/slow" => None,
         _ => Some(good()),
     });
@@ -415,7 +425,7 @@ fn a_failure_within_fails_the_whole_and_stops_the_other_streams() {
     let result = race.task("mixed");
     let accounting = result.accounting;
     assert_eq!((accounting.operations, accounting.failed, result.work.done), (2, 2, 0));
-    // What was dropped was sent all the same.
+    // Requests of dropped streams were sent and are counted.
     assert_eq!(accounting.requests, server.seen().len() as u64);
     assert_eq!(server.seen().len(), 6);
     let error = &result.errors[0];
@@ -426,24 +436,24 @@ fn a_failure_within_fails_the_whole_and_stops_the_other_streams() {
     let part = |name: &str| result.parts.iter().find(|part| part.operation == name).unwrap();
     assert_eq!((part("bad").failed, part("before").failed, part("before").operations), (2, 0, 2));
     assert_eq!((part("bad").errors[0].reason.as_str(), part("bad").error_rate), ("boom: it broke", 1.0));
-    // A pause is a part too: it has no request but takes its time.
+    // A pause is a sub-operation as well: it sends no request but takes time.
     assert_eq!((part("pause").operations, part("pause").requests), (2, 0));
     assert!(part("pause").service_time.as_ref().unwrap().min_ms >= 20.0);
     assert!(!result.parts.iter().any(|part| ["slow", "never", "after"].contains(&part.operation.as_str())));
 }
 
 #[test]
-fn an_operation_within_is_tried_again_as_its_own_rule_says() {
+fn a_sub_operation_is_retried_by_its_own_policy() {
     let server = Server::start(|seen, before| {
         Some(if path_of(seen) == "/get" { reply(200, &json!({"is_running": before < 3})) } else { good() })
     });
     let mut get = request("GET", "/get");
     get["check"] = json!({"kind": "condition", "path": "is_running", "expected": "false"});
-    let mut again = operation("get", &[get]);
-    again["retry"]["until_success"] = true.into();
-    let items = [simple("submit"), again, simple("delete")];
+    let mut retried = operation("get", &[get]);
+    retried["retry"]["until_success"] = true.into();
+    let items = [simple("submit"), retried, simple("delete")];
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
-    assert_eq!(lines(&server), ["GET /submit", "GET /get", "GET /get", "GET /get", "GET /delete"]);
+    assert_eq!(request_lines(&server), ["GET /submit", "GET /get", "GET /get", "GET /get", "GET /delete"]);
     let result = race.task("async");
     assert_eq!((result.accounting.failed, result.accounting.requests, result.accounting.retried), (0, 5, 0));
     let part = result.parts.iter().find(|part| part.operation == "get").unwrap();
@@ -451,12 +461,12 @@ fn an_operation_within_is_tried_again_as_its_own_rule_says() {
 }
 
 #[test]
-fn pages_are_tried_again_from_the_first() {
+fn a_retry_of_pages_starts_with_the_first_page() {
     let server = Server::start(|_, before| {
         let page = if before == 1 { vec![] } else { vec![json!([before])] };
-        Some(found(&json!({"hits": hits(&page)})))
+        Some(search_response(&json!({"hits": hits(&page)})))
     });
-    let mut call = pages(
+    let mut call = paged(
         with_body("GET", "/_search", &json!({"size": 1})),
         json!({"kind": "search_after"}),
         3,
@@ -466,15 +476,15 @@ fn pages_are_tried_again_from_the_first() {
     let mut task = calls_task("paged", 1, &[call]);
     task["work"]["retry"] = json!({"retries": 1, "until_success": false, "wait_s": 0.001, "on_timeout": true, "on_unsuccess": true});
     let race = run(&plan(server.port, &[task]));
-    let after: Vec<Value> = bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
+    let after: Vec<Value> = request_bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
     assert_eq!(after, [Value::Null, json!([0]), Value::Null, json!([2]), json!([3])]);
     let result = race.task("paged");
     assert_eq!((result.accounting.failed, result.accounting.retried, result.work.done), (0, 1, 3));
 }
 
 #[test]
-fn a_broken_assertion_ends_the_race_whatever_is_to_be_done_with_errors() {
-    let server = Server::start(|_, _| Some(found(&json!({"hits": hits(&[])}))));
+fn a_broken_assertion_ends_the_race_even_if_errors_are_tolerated() {
+    let server = Server::start(|_, _| Some(search_response(&json!({"hits": hits(&[])}))));
     let mut asserted = request("GET", "/_search");
     let assertion = |condition: &str| {
         json!([{"property": "hits", "paths": ["hits.total.value", "hits.total"], "condition": condition,
@@ -494,8 +504,8 @@ fn a_broken_assertion_ends_the_race_whatever_is_to_be_done_with_errors() {
 }
 
 #[test]
-fn a_composite_that_waits_is_cut_short_with_its_step() {
-    // Neither task has its reply before both have begun.
+fn a_waiting_composite_ends_with_its_step() {
+    // The server answers neither task before both have begun.
     let both = Barrier::new(2);
     let server = Server::start(move |_, _| {
         both.wait();
@@ -512,11 +522,11 @@ fn a_composite_that_waits_is_cut_short_with_its_step() {
 }
 
 #[test]
-fn a_body_that_cannot_be_paged_is_refused_before_anything_is_sent() {
+fn a_body_that_cannot_be_paged_is_rejected_before_anything_is_sent() {
     let server = Server::start(|_, _| Some(good()));
     let mut first = request("GET", "/_search");
     first["body"] = "[]".into();
-    let call = pages(first, json!({"kind": "search_after"}), 3, Value::Null);
+    let call = paged(first, json!({"kind": "search_after"}), 3, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
     let expected = "task paged: the next page can only be requested if the body is a JSON object";
     assert_eq!(race.summary.error.unwrap(), expected);

@@ -20,7 +20,7 @@ const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 /// What the collector knows at the end of a race.
 #[derive(Debug, Default)]
 pub struct CollectorSummary {
-    /// SampleRetention on disk.
+    /// Samples on disk.
     pub samples: u64,
     /// Counts of the driver that do not add up, one sentence each.
     pub contradictions: Vec<String>,

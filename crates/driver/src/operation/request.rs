@@ -142,15 +142,15 @@ impl RequestTemplate {
         captures: &Captures,
         values: Values<'_>,
     ) -> Result<(), FillError> {
-        let captured = match placeholder {
+        let value = match placeholder {
             None => "",
             Some(placeholder) => self.captured(placeholder, captures)?,
         };
         if let Some((template, placeholder)) = self.head_template.as_ref().zip(placeholder) {
-            self.request.fill_head(template, &placeholder.marker, captured);
+            self.request.fill_head(template, &placeholder.marker, value);
         }
         let body = self.request.body_mut();
-        body.fill(Values { captured, ..values });
+        body.fill(Values { captured: value, ..values });
         if body.has_gaps() {
             self.request.compress().map_err(|error| FillError::Missing(error.to_string()))?;
         }
