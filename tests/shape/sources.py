@@ -1,4 +1,4 @@
-"""What the guards look at: the files of the repository, and the functions in them."""
+"""What the guards read: the files of the repository, and the functions in them."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ _RUST_BRACKET = re.compile(r"[()\[\]{};]")
 
 @dataclass(frozen=True)
 class Function:
-    """A function with its measures; `parameters` and `nesting` are only told of Python's."""
+    """A function with its measures; `parameters` and `nesting` are measured in Python only."""
 
     name: str
     lines: int
@@ -35,30 +35,30 @@ class Function:
 
 @cache
 def tracked() -> tuple[Path, ...]:
-    """Every file that git knows or would know, below the root."""
+    """Every file of the repository that git tracks or does not ignore."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return tuple(path for path in map(ROOT.joinpath, listed.splitlines()) if path.is_file())
 
 
 def files(ending: str) -> list[Path]:
-    """Files of the repository by the end of their name."""
+    """Files of the repository whose names have this ending."""
     return [path for path in tracked() if path.name.endswith(ending)]
 
 
 def label(path: Path) -> str:
-    """A file as the guards call it."""
+    """The path of a file below the root."""
     return path.relative_to(ROOT).as_posix()
 
 
 @cache
 def parse(path: Path) -> ast.Module:
-    """A Python file as a tree."""
+    """The syntax tree of a Python file."""
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
 def python_functions(path: Path) -> Iterator[Function]:
-    """Functions and methods of a Python file, those inside others too."""
+    """Functions and methods of a Python file, nested ones included."""
     for node in ast.walk(parse(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -91,7 +91,7 @@ def _depth(statement: ast.stmt) -> int:
 
 
 def rust_functions(path: Path) -> Iterator[Function]:
-    """Functions of a Rust file that have a body, those inside others too."""
+    """Functions of a Rust file that have a body, nested ones included."""
     text = RUST_TEXT.sub(blank, path.read_text("utf-8"))
     for found in _RUST_FUNCTION.finditer(text):
         end = end_of_body(text, found.end())

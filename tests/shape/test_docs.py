@@ -1,4 +1,4 @@
-"""The pages: links that lead somewhere, and nothing that is true on one machine only."""
+"""The pages: no broken links, and nothing that is true on one machine only."""
 
 import re
 from collections.abc import Iterator
@@ -43,13 +43,13 @@ def links(text: str) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link into a page can name, as GitHub makes it from headings."""
+    """The anchors of a page, as GitHub derives them from headings."""
     headings = _HEADING.findall(page.read_text("utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken(page: Path) -> Iterator[str]:
-    """Relative links of a page that lead nowhere."""
+    """Broken relative links of a page."""
     for link in links(page.read_text("utf-8")):
         if re.match(r"[a-z]+:", link):
             continue
@@ -66,7 +66,7 @@ def test_every_relative_link_resolves():
     assert [link for page in pages for link in broken(page)] == []
 
 
-def test_nothing_is_true_on_one_machine_only():
+def test_no_file_depends_on_one_machine():
     texts = {label(path): _text(path) for path in tracked() if path.suffix != ".lock"}
     assert len(texts) > 250
     found = {name: [hit[0] for hit in _LOCAL.finditer(text)] for name, text in texts.items()}
@@ -86,11 +86,11 @@ def _text(path: Path) -> str:
         "index-" + "url = x",
     ],
 )
-def test_what_is_local_would_be_seen(text):
+def test_local_addresses_and_paths_are_seen(text):
     assert _LOCAL.search(text)
 
 
-def test_broken_links_would_be_seen(tmp_path, monkeypatch):
+def test_broken_links_are_seen(tmp_path, monkeypatch):
     monkeypatch.setattr("shape.sources.ROOT", tmp_path)
     page = tmp_path / "a.md"
     page.write_text(
@@ -104,7 +104,7 @@ def test_pages_stay_short():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_page_has_a_gap_left_to_fill(page: str) -> None:
+def test_no_page_has_a_placeholder(page: str) -> None:
     assert "@@" not in (ROOT / page).read_text()
 
 

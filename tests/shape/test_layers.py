@@ -1,4 +1,4 @@
-"""Who may import whom. The rule is the table below, which ARCHITECTURE.md shows too."""
+"""Which package may import which. The rule is the table below, which ARCHITECTURE.md has too."""
 
 import ast
 import re
@@ -41,7 +41,7 @@ MAY_IMPORT: Mapping[str, set[str]] = {
     "__main__": {"cli"},
     "__init__": set(),
 }
-"""Package or module of ours → what of ours it may import beside itself."""
+"""Package or module of Pacenote → the packages of Pacenote that it may import besides itself."""
 
 RUST_MAY_DEPEND: Mapping[str, set[str]] = {
     "plan": set(),
@@ -51,22 +51,22 @@ RUST_MAY_DEPEND: Mapping[str, set[str]] = {
     "driver": {"plan", "record", "corpus"},
     "python": {"plan", "record", "corpus", "driver"},
 }
-"""Crate → which of our crates it may depend on."""
+"""Crate → the crates of Pacenote that it may depend on."""
 
-WORLDLY = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
-"""Async, network and Python: not for the pure crates."""
+IMPURE = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
+"""Async, network and Python crates: not for the pure crates."""
 
 PURE = ("plan", "record", "corpus", "stats")
 
 
 def part_of(path: Path) -> str:
-    """The package or module of ours that a file belongs to."""
+    """The package or module of Pacenote that a file belongs to."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """Part of ours → the parts of ours that it imports."""
+    """Package or module of Pacenote → the packages and modules that it imports."""
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
@@ -82,11 +82,11 @@ def imports() -> dict[str, set[str]]:
 
 
 def dependencies() -> dict[str, set[str]]:
-    """Crate → what it depends on when built; ours without their prefix."""
+    """Crate → its build dependencies; crates of Pacenote without their prefix."""
     found = {}
     for manifest in CRATES.glob("*/Cargo.toml"):
         tables = tomllib.loads(manifest.read_text())
-        assert "target" not in tables, "dependencies by platform are not looked at yet"
+        assert "target" not in tables, "the guard does not read dependencies by platform"
         found[manifest.parent.name] = {name.removeprefix("pacenote-") for name in tables["dependencies"]}
     assert set(found) >= {"plan", "stats", "record", "corpus", "driver", "python"}
     return found
@@ -104,7 +104,7 @@ def test_only_the_race_knows_the_core():
 
 
 @pytest.mark.parametrize("graph", [imports, dependencies, lambda: MAY_IMPORT, lambda: RUST_MAY_DEPEND])
-def test_nothing_imports_itself_round_a_corner(graph):
+def test_packages_and_crates_have_no_import_cycle(graph):
     try:
         TopologicalSorter(graph()).prepare()
     except CycleError as cycle:
@@ -119,18 +119,18 @@ def test_every_crate_depends_only_on_what_it_may():
 
 
 @pytest.mark.parametrize("crate", PURE)
-def test_pure_crates_know_neither_async_nor_network_nor_python(crate):
-    assert dependencies()[crate] & WORLDLY == set()
-    assert dependencies()["driver"] & WORLDLY, "the guard does not see what it looks for"
+def test_pure_crates_use_neither_async_nor_network_nor_python(crate):
+    assert dependencies()[crate] & IMPURE == set()
+    assert dependencies()["driver"] & IMPURE, "the guard does not see impure dependencies"
     text = "".join(path.read_text() for path in (CRATES / crate / "src").rglob("*.rs"))
     assert len(text) > 1000
     assert re.findall(r"\bstd::net\b|\basync fn\b|\basync move\b|\.await\b", text) == []
 
 
-def test_only_the_driver_and_the_door_are_told_of_the_world():
-    worldly = {crate for crate, names in dependencies().items() if names & WORLDLY}
-    assert worldly == {"driver", "python"}
-    assert dependencies()["python"] & WORLDLY == {"pyo3"}
+def test_only_the_driver_and_the_bindings_are_impure():
+    impure = {crate for crate, names in dependencies().items() if names & IMPURE}
+    assert impure == {"driver", "python"}
+    assert dependencies()["python"] & IMPURE == {"pyo3"}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_imports_are_seen_in_every_form(text, expected):
     assert set(imported_modules(ast.parse(text), "pacenote.track")) == expected
 
 
-def test_the_page_shows_the_same_table():
+def test_the_architecture_page_has_the_same_table():
     rows = re.findall(r"^\| `([a-z_]+)` \| (.+?) \|$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
     shown = {part: set(re.findall(r"`(\w+)`", names)) for part, names in rows}
     table = {part: names - OPEN_TO_ALL for part, names in MAY_IMPORT.items()}

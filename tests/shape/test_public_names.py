@@ -1,7 +1,7 @@
-"""What the package offers by name, and what it costs to import it.
+"""What the package exports, and how long importing it takes.
 
-The command line, the race folder and the plan document are the interfaces; the package exports nothing yet.
-What must not be imported at start-up is named in tests/cli/test_main.py.
+The interfaces are the command line, the race folder and the plan document; the package exports nothing.
+tests/cli/test_main.py names the modules that must not be imported at start-up.
 """
 
 import ast
@@ -18,7 +18,7 @@ START_UP_MS = 150
 
 
 def names_of(tree: ast.Module) -> list[str]:
-    """What a module defines or imports at its top that does not begin with an underscore."""
+    """Names without a leading underscore that a module defines or imports at its top level."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -38,7 +38,7 @@ def test_the_package_exports_these_names():
     assert sorted(EXPORTED) == EXPORTED
 
 
-def test_packages_say_what_they_are_and_hold_nothing():
+def test_packages_have_a_docstring_and_no_code():
     found = list(PACKAGE.glob("*/__init__.py"))
     assert len(found) > 8
     for path in found:
@@ -57,7 +57,7 @@ def test_starting_is_quick(module):
 
 
 def import_ms(module: str) -> float:
-    """How long an import takes in a new process, in milliseconds, without the start of Python."""
+    """Duration of an import in a new process in milliseconds, without the start of Python."""
     code = f"import time; t = time.perf_counter(); import {module}; print((time.perf_counter() - t) * 1000)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=20

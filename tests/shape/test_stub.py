@@ -1,4 +1,4 @@
-"""The typed door and the built module say the same."""
+"""The stub of the Rust core agrees with the built module."""
 
 import ast
 import os
@@ -14,7 +14,7 @@ STUB = PACKAGE / "_core.pyi"
 
 
 def test_the_stub_is_the_built_module(tmp_path):
-    """But for one difference that was made here, to see that there is somebody who looks."""
+    """Except for one planted difference, which shows that the comparison works."""
     package = tmp_path / "pacenote"
     package.mkdir()
     (package / "__init__.pyi").touch()
