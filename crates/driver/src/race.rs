@@ -8,12 +8,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::Plan;
-use pacenote_record::{Collector, Outgoing, TaskProgress};
+use pacenote_record::{Collector, RecordSender, TaskProgress};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
 use crate::coordinator::Coordinator;
-use crate::coordinator::collector::{keep, task_infos};
+use crate::coordinator::collector::{sample_policy, task_infos};
 use crate::coordinator::pool::WorkerPool;
 use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
@@ -63,7 +63,7 @@ impl Race {
             routes: Arc::clone(&routes[0]),
             lane: lane.clone(),
             race: Arc::clone(&state),
-            outgoing: Outgoing::new(sender, keep(plan.driver.samples)),
+            outgoing: RecordSender::new(sender, sample_policy(plan.driver.samples)),
             plan,
         };
         let mut pool = WorkerPool::spawn_workers(&context, workers)?;

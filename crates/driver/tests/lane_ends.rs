@@ -90,9 +90,10 @@ fn parts_and_attempts_of_what_a_runner_has_carried_out_are_recorded() {
         other => prepared(lane, other),
     });
     let result = finished.task("own");
-    let parts: Vec<_> = result.parts.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
+    let parts: Vec<_> =
+        result.sub_operations.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
     assert_eq!(parts, [("first", 1), ("second", 1)]);
-    assert_eq!(result.parts[1].retried, 1);
+    assert_eq!(result.sub_operations[1].retried, 1);
     assert_eq!((result.accounting.requests, result.accounting.operations), (5, 1));
     // That of the composite is its part's; this one is of the operation beside it.
     assert_eq!(result.accounting.retried, 1);

@@ -94,7 +94,7 @@ fn a_search_continues_after_the_sort_values_of_its_last_hit_until_a_page_is_shor
     assert!(request_bodies(&server).iter().all(|body| body["sort"][0]["n"] == "asc" && body["size"] == 2));
     let result = race.task("paged");
     assert_eq!((result.work.done, result.accounting.operations, result.accounting.requests), (6, 2, 6));
-    assert!(result.parts.is_empty());
+    assert!(result.sub_operations.is_empty());
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     assert_eq!((&bodies[3]["search_after"], &bodies[4]), (&json!([2]), &json!({"id": "pit\"3"})));
     let result = race.task("pit");
     assert_eq!((result.accounting.failed, result.accounting.requests, result.work.done), (0, 6, 1));
-    let got = result.parts.iter().find(|part| part.operation == "get").unwrap();
+    let got = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
     assert_eq!((got.operations, got.requests, got.failed), (1, 0, 0));
 }
 
@@ -370,11 +370,11 @@ fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
     assert_eq!((accounting.operations, accounting.failed, accounting.requests), (3, 0, 15));
     assert_eq!((result.work.done, result.unit.as_str(), race.summary.samples), (3, "ops", 18));
     let mut parts: Vec<_> =
-        result.parts.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
+        result.sub_operations.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
     parts.sort_unstable();
     assert_eq!(parts, [("first", 3), ("last", 3), ("left", 3), ("more", 3), ("right", 3)]);
     let whole = result.service_time.as_ref().unwrap();
-    for part in &result.parts {
+    for part in &result.sub_operations {
         let inner = part.service_time.as_ref().unwrap();
         assert_eq!((inner.count, part.requests, part.operation_type.as_str()), (3, 3, "search"));
         assert!(inner.max_ms <= whole.max_ms);
@@ -404,7 +404,7 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
     let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections.len(), 2);
     // A nested composite is recorded by its sub-operations only.
-    assert!(!race.task("limited").parts.iter().any(|part| part.operation == "nested"));
+    assert!(!race.task("limited").sub_operations.iter().any(|part| part.operation == "nested"));
 }
 
 #[test]
@@ -433,13 +433,18 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
         (error.error_class.as_str(), error.status, error.reason.as_str()),
         ("http-status", Some(500), "boom: it broke")
     );
-    let part = |name: &str| result.parts.iter().find(|part| part.operation == name).unwrap();
+    let part = |name: &str| result.sub_operations.iter().find(|part| part.operation == name).unwrap();
     assert_eq!((part("bad").failed, part("before").failed, part("before").operations), (2, 0, 2));
     assert_eq!((part("bad").errors[0].reason.as_str(), part("bad").error_rate), ("boom: it broke", 1.0));
     // A pause is a sub-operation as well: it sends no request but takes time.
     assert_eq!((part("pause").operations, part("pause").requests), (2, 0));
     assert!(part("pause").service_time.as_ref().unwrap().min_ms >= 20.0);
-    assert!(!result.parts.iter().any(|part| ["slow", "never", "after"].contains(&part.operation.as_str())));
+    assert!(
+        !result
+            .sub_operations
+            .iter()
+            .any(|part| ["slow", "never", "after"].contains(&part.operation.as_str()))
+    );
 }
 
 #[test]
@@ -456,7 +461,7 @@ fn a_sub_operation_is_retried_by_its_own_policy() {
     assert_eq!(request_lines(&server), ["GET /submit", "GET /get", "GET /get", "GET /get", "GET /delete"]);
     let result = race.task("async");
     assert_eq!((result.accounting.failed, result.accounting.requests, result.accounting.retried), (0, 5, 0));
-    let part = result.parts.iter().find(|part| part.operation == "get").unwrap();
+    let part = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
     assert_eq!((part.operations, part.failed, part.retried, part.requests), (1, 0, 2, 3));
 }
 

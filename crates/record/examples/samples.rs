@@ -1,4 +1,4 @@
-//! What a sample costs: processor time of taking it down and of writing it, and bytes on disk.
+//! What a sample costs: CPU time of recording, merging and writing it, and bytes on disk.
 //!
 //! `cargo run --release -p pacenote-record --example samples [FOLDER]`
 
@@ -11,12 +11,12 @@ use std::thread;
 use std::time::Duration;
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, Keep, MeasuredWindow, Outgoing, Recorder, Sample, SampleType,
-    TaskEnded, TaskInfo,
+    ClientEnded, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationResult, OperationTimes,
+    RecordSender, Recorder, Sample, SamplePolicy, SampleType, TaskInfo, Traffic,
 };
 
 const SAMPLES: u64 = 4_000_000;
-/// Samples between two pauses of [`PAUSE`]: 500,000 a second.
+/// Samples between two pauses: 500,000 a second.
 const CHUNK: u64 = 5_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -28,29 +28,34 @@ fn sample(number: u64) -> Sample {
     let done_ns = sent_ns + 600_000 + jitter / 4;
     Sample {
         task: 0,
-        part: 0,
+        sub_operation: 0,
         client: (number % 64) as u32,
         sample_type: SampleType::Normal,
-        paced: false,
-        due_ns: sent_ns,
-        free_ns: sent_ns - sent_ns.min(2_000),
-        first_sent_ns: sent_ns,
-        sent_ns,
-        done_ns,
-        processing_ns: done_ns - sent_ns + 3_000 + jitter % 1000,
-        weight: 1,
-        failed_weight: 0,
-        requests: 1,
-        retries: 0,
-        reconnects: 0,
-        success: true,
-        status: 200,
-        error_class: ErrorClass::None,
-        took_ms: (jitter % 3).cast_signed(),
-        bytes_out: 230,
-        bytes_in: 400 + jitter % 16,
-        content_out: 26,
-        content_in: 300,
+        times: OperationTimes {
+            paced: false,
+            due_ns: sent_ns,
+            free_ns: sent_ns - sent_ns.min(2_000),
+            first_sent_ns: sent_ns,
+            sent_ns,
+            done_ns,
+            processing_ns: done_ns - sent_ns + 3_000 + jitter % 1000,
+        },
+        result: OperationResult {
+            error_class: ErrorClass::None,
+            status: 200,
+            retries: 0,
+            weight: 1,
+            failed_weight: 0,
+            took_ms: (jitter % 3).cast_signed(),
+        },
+        traffic: Traffic {
+            requests: 1,
+            reconnects: 0,
+            bytes_out: 230,
+            bytes_in: 400 + jitter % 16,
+            content_out: 26,
+            content_in: 300,
+        },
     }
 }
 
@@ -70,49 +75,42 @@ fn main() -> Result<(), Box<dyn Error>> {
         operations: None,
     };
     let mut collector = Collector::new(&folder, vec![info])?;
-    let (sender, inbox) = channel();
-    let way = Outgoing::new(sender, Keep::All);
-    way.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
-    let mut recorder = Recorder::new(way.clone());
-    recorder.begin(0, false, MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX })?;
-    let began = processor_ns("samples")?;
+    let (channel, inbox) = channel();
+    let sender = RecordSender::new(channel, SamplePolicy::All);
+    sender.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
+    let mut recorder = Recorder::new(sender.clone());
+    recorder.add_client(0, false, MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX })?;
+    let started = cpu_ns("samples")?;
     let mut merging = 0;
     for chunk in 0..SAMPLES / CHUNK {
-        (chunk * CHUNK..(chunk + 1) * CHUNK).for_each(|number| recorder.note(sample(number)));
-        let before = processor_ns("samples")?;
-        while let Ok(delivery) = inbox.try_recv() {
-            collector.receive(delivery, &way.spare())?;
+        for number in chunk * CHUNK..(chunk + 1) * CHUNK {
+            recorder.begin_operation(0);
+            recorder.record(sample(number), []);
         }
-        merging += processor_ns("samples")? - before;
+        let before = cpu_ns("samples")?;
+        while let Ok(delivery) = inbox.try_recv() {
+            collector.receive(delivery, sender.buffers())?;
+        }
+        merging += cpu_ns("samples")? - before;
         thread::sleep(PAUSE);
     }
-    let noting = processor_ns("samples")? - began - merging;
-    let writing = processor_ns("pacenote-write")?;
-    recorder.end(TaskEnded {
-        task: 0,
-        by: EndedBy::Source,
-        planned: None,
-        begun: SAMPLES,
-        unanswered: 0,
-        unsent: 0,
-        underruns: 0,
-        underrun_ns: 0,
-        started_ns: 0,
-    });
+    let recording = cpu_ns("samples")? - started - merging;
+    let writing = cpu_ns("pacenote-write")?;
+    recorder.end_client(ClientEnded { task: 0, by: EndedBy::Source, planned: SAMPLES, started_ns: 0 });
     while let Ok(delivery) = inbox.try_recv() {
-        collector.receive(delivery, &way.spare())?;
+        collector.receive(delivery, sender.buffers())?;
     }
     let written = collector.close()?;
     let bytes = std::fs::metadata(folder.join("samples.parquet"))?.len() as f64 / written as f64;
-    let [noting, merging, writing] = [noting, merging, writing].map(|ns| ns / SAMPLES);
+    let [recording, merging, writing] = [recording, merging, writing].map(|ns| ns / SAMPLES);
     println!(
-        "{written} samples: taking down {noting} ns, merging {merging} ns, writing {writing} ns, {bytes:.2} B each"
+        "{written} samples: recording {recording} ns, merging {merging} ns, writing {writing} ns, {bytes:.2} B each"
     );
     Ok(())
 }
 
-/// Processor time that the thread of this name has used.
-fn processor_ns(thread: &str) -> Result<u64, Box<dyn Error>> {
+/// CPU time that the thread of this name has used, nanoseconds.
+fn cpu_ns(thread: &str) -> Result<u64, Box<dyn Error>> {
     for entry in std::fs::read_dir("/proc/self/task")? {
         let folder = entry?.path();
         if std::fs::read_to_string(folder.join("comm"))?.trim() == thread {

@@ -1,7 +1,7 @@
-//! Buffers of samples between recorders and the file, and which samples are kept.
+//! Buffers of samples, and which samples are kept.
 //!
-//! So many buffers exist and no more: when the disk takes nothing, recorders empty the buffer they have and count what
-//! they lose. They never wait, and memory never grows.
+//! The number of buffers is limited: when the disk accepts no data, recorders drop the samples in their buffer and
+//! count them. They never wait, and memory stays bounded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,121 +9,121 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::sample::Sample;
 
 /// Samples that a buffer holds: 0.6 MB.
-pub const BATCH: usize = 4096;
-/// Buffers that may be on their way, beside the one that every recorder fills: 70 MB. They last for 5 s of a disk that
-/// takes nothing while 100,000 operations a second end.
-const MOST: usize = 128;
-/// Samples of a task that [`Keep::Auto`] keeps: some 200 MB on disk.
-const ENOUGH: u64 = 20_000_000;
+pub const BUFFER_CAPACITY: usize = 4096;
+/// Most buffers between recorders and the disk, beside the one that each recorder fills: 70 MB. They last for 5 s of a
+/// stalled disk at 100,000 operations a second.
+const MAX_IN_FLIGHT: usize = 128;
+/// Samples of a task that [`SamplePolicy::Auto`] keeps: some 200 MB on disk.
+const AUTO_LIMIT: u64 = 20_000_000;
 
 /// Which samples are kept one by one. Seconds and totals are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Keep {
-    /// Every one.
+pub enum SamplePolicy {
+    /// All of them.
     #[default]
     All,
-    /// None.
+    /// None of them.
     None,
-    /// The first 20 million of every task.
+    /// The first 20 million of each task.
     Auto,
 }
 
-/// Where recorders find an empty buffer, and where it comes back to. Locked once per buffer, not per sample.
+/// All sample buffers of a race. Locked once per buffer, not per sample.
 #[derive(Debug, Clone, Default)]
-pub struct Spare {
-    keep: Keep,
-    pool: Arc<Mutex<Pool>>,
+pub struct BufferPool {
+    policy: SamplePolicy,
+    state: Arc<Mutex<PoolState>>,
 }
 
 #[derive(Debug, Default)]
-struct Pool {
-    empty: Vec<Vec<Sample>>,
-    lent: usize,
-    /// Samples handed over, by task.
+struct PoolState {
+    free: Vec<Vec<Sample>>,
+    in_use: usize,
+    /// Samples recorded, by task.
     counts: BTreeMap<u32, u64>,
 }
 
-impl Pool {
-    fn lend(&mut self) -> Vec<Sample> {
-        self.lent += 1;
-        self.empty.pop().unwrap_or_else(|| Vec::with_capacity(BATCH))
+impl PoolState {
+    fn acquire(&mut self) -> Vec<Sample> {
+        self.in_use += 1;
+        self.free.pop().unwrap_or_else(|| Vec::with_capacity(BUFFER_CAPACITY))
     }
 }
 
-impl Spare {
-    /// All buffers of a race that keeps these samples.
+impl BufferPool {
+    /// The pool of a race that keeps these samples.
     #[must_use]
-    pub fn new(keep: Keep) -> Self {
-        Self { keep, pool: Arc::default() }
+    pub fn new(policy: SamplePolicy) -> Self {
+        Self { policy, state: Arc::default() }
     }
 
-    /// The buffer that a recorder begins with; it returns it when it ends.
+    /// The first buffer of a recorder, which releases it at its end.
     #[must_use]
-    pub fn first(&self) -> Vec<Sample> {
-        self.pool().lend()
+    pub fn acquire(&self) -> Vec<Sample> {
+        self.state().acquire()
     }
 
-    /// A buffer in exchange for a full one; `None` when too many full ones have not come back.
+    /// Another buffer; `None` when too many full ones have not been released yet.
     #[must_use]
-    pub fn exchange(&self) -> Option<Vec<Sample>> {
-        let mut pool = self.pool();
-        (pool.lent < MOST).then(|| pool.lend())
+    pub fn try_acquire(&self) -> Option<Vec<Sample>> {
+        let mut state = self.state();
+        (state.in_use < MAX_IN_FLIGHT).then(|| state.acquire())
     }
 
-    /// Gives a buffer back for further use.
-    pub fn give_back(&self, mut buffer: Vec<Sample>) {
+    /// Returns a buffer to the pool.
+    pub fn release(&self, mut buffer: Vec<Sample>) {
         buffer.clear();
-        let mut pool = self.pool();
-        pool.lent = pool.lent.saturating_sub(1);
-        pool.empty.push(buffer);
+        let mut state = self.state();
+        state.in_use = state.in_use.saturating_sub(1);
+        state.free.push(buffer);
     }
 
-    /// Whether samples of a task are still kept, after so many more.
+    /// Counts further samples of a task, and returns whether its next ones are kept.
     #[must_use]
-    pub fn keeps(&self, task: u32, more: u64) -> bool {
-        match self.keep {
-            Keep::All => true,
-            Keep::None => false,
-            Keep::Auto => {
-                let mut pool = self.pool();
-                let count = pool.counts.entry(task).or_default();
-                *count += more;
-                *count < ENOUGH
+    pub fn keeps_samples(&self, task: u32, recorded: u64) -> bool {
+        match self.policy {
+            SamplePolicy::All => true,
+            SamplePolicy::None => false,
+            SamplePolicy::Auto => {
+                let mut state = self.state();
+                let count = state.counts.entry(task).or_default();
+                *count += recorded;
+                *count < AUTO_LIMIT
             }
         }
     }
 
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Samples of a task that are not in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// On purpose.
+pub struct MissingSamples {
+    /// Not kept, because the race was configured so.
     pub left_out: u64,
-    /// Because the disk did not take them as fast as they came.
+    /// Dropped, because the disk was too slow.
     pub lost: u64,
     /// When the first of them ended, nanoseconds since the task began.
     pub from_ns: Option<u64>,
 }
 
-impl Missing {
+impl MissingSamples {
     /// Adds others.
-    pub fn add(&mut self, other: Self) {
+    pub fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.lost += other.lost;
         self.from_ns = self.from_ns.into_iter().chain(other.from_ns).min();
     }
 
-    /// One that was left out.
+    /// One sample that was left out, of an operation that ended at `done_ns`.
     #[must_use]
     pub fn left_out(done_ns: u64) -> Self {
         Self { left_out: 1, lost: 0, from_ns: Some(done_ns) }
     }
 
-    /// One that was lost.
+    /// One sample that was lost, of an operation that ended at `done_ns`.
     #[must_use]
     pub fn lost(done_ns: u64) -> Self {
         Self { left_out: 0, lost: 1, from_ns: Some(done_ns) }
@@ -135,19 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_so_many_buffers_and_no_more() {
-        let spare = Spare::new(Keep::All);
-        let mut lent: Vec<_> = std::iter::from_fn(|| spare.exchange()).collect();
-        assert_eq!(lent.len(), MOST);
-        spare.give_back(lent.remove(0));
-        assert!(spare.exchange().is_some() && spare.exchange().is_none());
+    fn the_number_of_buffers_is_limited() {
+        let pool = BufferPool::new(SamplePolicy::All);
+        let mut buffers: Vec<_> = std::iter::from_fn(|| pool.try_acquire()).collect();
+        assert_eq!(buffers.len(), MAX_IN_FLIGHT);
+        pool.release(buffers.remove(0));
+        assert!(pool.try_acquire().is_some() && pool.try_acquire().is_none());
     }
 
     #[test]
-    fn enough_of_a_task_is_enough() {
-        let spare = Spare::new(Keep::Auto);
-        assert!(spare.keeps(3, ENOUGH - 1) && spare.keeps(4, 0));
-        assert!(!spare.keeps(3, 1) && spare.keeps(4, 1));
-        assert!(Spare::new(Keep::All).keeps(0, u64::MAX) && !Spare::new(Keep::None).keeps(0, 0));
+    fn automatic_retention_stops_at_its_limit_task_by_task() {
+        let pool = BufferPool::new(SamplePolicy::Auto);
+        assert!(pool.keeps_samples(3, AUTO_LIMIT - 1) && pool.keeps_samples(4, 0));
+        assert!(!pool.keeps_samples(3, 1) && pool.keeps_samples(4, 1));
+        assert!(BufferPool::new(SamplePolicy::All).keeps_samples(0, u64::MAX));
+        assert!(!BufferPool::new(SamplePolicy::None).keeps_samples(0, 0));
     }
 }

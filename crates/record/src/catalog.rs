@@ -1,18 +1,6 @@
-//! What tasks, and the operations within their operations, are called.
-//!
-//! Which operations there are within an operation may only be known when they run, so they are numbered as they come,
-//! from 1, over all tasks of a race. 0 stands for the operation as a whole.
+//! Names of tasks and operations, by the numbers under which they are recorded.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Operations within operations that are told apart in a task; later ones share one name, so that a source which invents
-/// names does not fill the memory.
-const MOST: usize = 64;
-
-/// Name and type of those.
-const OTHERS: &str = "others";
-
-/// What the collector has to know of a task.
+/// What the collector has to know about a task.
 #[derive(Debug, Clone)]
 pub struct TaskInfo {
     /// Name of the task.
@@ -23,7 +11,7 @@ pub struct TaskInfo {
     pub operation_type: String,
     /// Unit of its work.
     pub unit: String,
-    /// Clients of the task.
+    /// Number of its clients.
     pub clients: u32,
     /// Whether it has a schedule.
     pub paced: bool,
@@ -31,7 +19,7 @@ pub struct TaskInfo {
     pub open_loop: bool,
     /// Length of the warm-up of a time-based task, `None` when operations are counted instead.
     pub warmup_ns: Option<u64>,
-    /// Planned end of a time-based task.
+    /// Planned end of a time-based task, nanoseconds since it began.
     pub end_ns: Option<u64>,
     /// Time between two operations of an even schedule, `None` for any other.
     pub interval_ns: Option<u64>,
@@ -39,89 +27,70 @@ pub struct TaskInfo {
     pub operations: Option<u64>,
 }
 
-/// An operation that runs within the operation of a task.
+/// An operation within the operation of a task, such as a search of a composite operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartInfo {
+pub struct SubOperationInfo {
     /// Position of the task in the plan.
     pub task: u32,
-    /// Name of the operation within.
+    /// Name of the sub-operation.
     pub operation: String,
-    /// Its type.
+    /// Type of the sub-operation.
     pub operation_type: String,
 }
 
-/// What tasks and parts are called, by their numbers.
+/// Name and type of a sub-operation.
+#[derive(Debug, Clone, Copy)]
+pub struct SubOperationName<'a> {
+    /// Its name.
+    pub operation: &'a str,
+    /// Its type, such as `search`.
+    pub operation_type: &'a str,
+}
+
+/// All names of a race.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct Catalog {
     /// By position in the plan.
     pub tasks: Vec<TaskInfo>,
     /// By number, from 1.
-    pub parts: Vec<PartInfo>,
+    pub sub_operations: Vec<SubOperationInfo>,
 }
 
-impl Names {
-    /// Task, operation and whether it is a part, of what has these numbers.
-    pub fn of(&self, task: u32, part: u32) -> (&str, &str, bool) {
+/// The names under which an operation is stored.
+#[derive(Debug, Clone, Copy)]
+pub struct OperationNames<'a> {
+    /// Name of the task.
+    pub task: &'a str,
+    /// Name of the operation, or of the sub-operation.
+    pub operation: &'a str,
+    /// Its type.
+    pub operation_type: &'a str,
+    /// Whether it is a sub-operation.
+    pub is_sub_operation: bool,
+}
+
+impl Catalog {
+    /// The names of a task's operation (`sub_operation` is 0), or of one of its sub-operations.
+    pub fn names(&self, task: u32, sub_operation: u32) -> OperationNames<'_> {
         let info = &self.tasks[task as usize];
-        match self.part(part) {
-            Some(part) => (&info.task, &part.operation, true),
-            None => (&info.task, &info.operation, false),
+        match self.sub_operation(sub_operation) {
+            Some(sub_operation) => OperationNames {
+                task: &info.task,
+                operation: &sub_operation.operation,
+                operation_type: &sub_operation.operation_type,
+                is_sub_operation: true,
+            },
+            None => OperationNames {
+                task: &info.task,
+                operation: &info.operation,
+                operation_type: &info.operation_type,
+                is_sub_operation: false,
+            },
         }
     }
 
-    /// The operation of a number; `None` for 0.
-    pub fn part(&self, number: u32) -> Option<&PartInfo> {
-        self.parts.get((number as usize).checked_sub(1)?)
-    }
-}
-
-/// All parts of a race. Locked when a thread sees a part for the first time, not per sample.
-#[derive(Debug, Clone, Default)]
-pub struct Parts(Arc<Mutex<Vec<PartInfo>>>);
-
-impl Parts {
-    /// The number of a part, or of the one that stands for it; `announce` is told of one that is new before anybody else
-    /// can get its number.
-    pub fn number(&self, part: &PartInfo, announce: impl FnOnce(PartInfo)) -> u32 {
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |part: &PartInfo, parts: &[PartInfo]| parts.iter().position(|known| known == part);
-        let mut part = part.clone();
-        let mut position = of(&part, &parts);
-        if position.is_none() && parts.iter().filter(|known| known.task == part.task).count() >= MOST {
-            (part.operation, part.operation_type) = (OTHERS.to_owned(), OTHERS.to_owned());
-            position = of(&part, &parts);
-        }
-        let position = position.unwrap_or_else(|| {
-            parts.push(part.clone());
-            announce(part);
-            parts.len() - 1
-        });
-        u32::try_from(position + 1).unwrap_or(u32::MAX)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_without_end_are_counted_together_task_by_task() {
-        let (parts, mut told) = (Parts::default(), Vec::new());
-        let mut number = |task, operation: String| {
-            let part = PartInfo { task, operation, operation_type: "search".into() };
-            parts.number(&part, |new| told.push(new))
-        };
-        let most = u32::try_from(MOST).unwrap();
-        for name in 0..most {
-            assert_eq!(number(0, name.to_string()), name + 1);
-        }
-        assert_eq!((number(0, "a".into()), number(0, "b".into())), (most + 1, most + 1));
-        assert_eq!(
-            (number(7, "a".into()), number(0, "b".into()), number(0, "5".into())),
-            (most + 2, most + 1, 6)
-        );
-        assert_eq!(told.len(), MOST + 2);
-        assert_eq!((told[MOST].task, told[MOST].operation.as_str()), (0, OTHERS));
-        assert_eq!((told[MOST + 1].task, told[MOST + 1].operation.as_str()), (7, "a"));
+    /// The sub-operation with a number; `None` for 0.
+    pub fn sub_operation(&self, number: u32) -> Option<&SubOperationInfo> {
+        self.sub_operations.get((number as usize).checked_sub(1)?)
     }
 }

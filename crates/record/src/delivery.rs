@@ -1,55 +1,66 @@
-//! What recorders send to the collector.
+//! Messages from recorders to the collector.
 
-use crate::buffers::Missing;
-use crate::catalog::PartInfo;
-use crate::failure::ErrorTally;
+use crate::buffers::MissingSamples;
+use crate::catalog::SubOperationInfo;
+use crate::failure::FailureGroups;
 use crate::result::EndedBy;
 use crate::sample::Sample;
 use crate::window::Window;
 
-/// What a recorder hands over, once a second or when a buffer is full.
+/// What recorders send to the collector, once a second or when a buffer is full.
 #[derive(Debug)]
 pub enum Delivery {
-    /// So many threads are about to run a task. Sent before any of them starts it.
+    /// A task is about to begin. Sent before any thread begins it.
     Begin {
         /// Position of the task in the plan.
         task: u32,
-        /// Threads that have clients of it.
+        /// Number of threads with clients of the task.
         threads: u32,
         /// When its step began, nanoseconds since the race's first step.
         started_ns: u64,
     },
-    /// A part of a second of a task.
+    /// What one thread recorded in one second of a task.
     Window(Box<Window>),
     /// Samples in the order of their ends.
     Samples(Vec<Sample>),
     /// The unit of a task's work, where it is only known once the task runs.
-    Unit(u32, String),
-    /// An operation within an operation that was not seen before; gets the next number.
-    Part(PartInfo),
-    /// Samples of a task that are in no buffer.
-    Missing(u32, Missing),
-    /// Failures since the last delivery.
-    Errors {
+    Unit {
         /// Position of the task in the plan.
         task: u32,
-        /// Number of the operation within, 0 for the whole operation.
-        part: u32,
-        /// The failures.
-        errors: ErrorTally,
+        /// The unit.
+        unit: String,
     },
-    /// All clients of this thread have ended the task; everything recorded was delivered before.
+    /// A sub-operation that was not seen before; it gets the next number.
+    SubOperation(SubOperationInfo),
+    /// Samples that are in no buffer.
+    Missing {
+        /// Position of the task in the plan.
+        task: u32,
+        /// How many of its samples are missing.
+        missing: MissingSamples,
+    },
+    /// Failures since the last delivery.
+    Failures {
+        /// Position of the task in the plan.
+        task: u32,
+        /// Number of the sub-operation, 0 for the whole operation.
+        sub_operation: u32,
+        /// The failures.
+        failures: FailureGroups,
+    },
+    /// All clients of the thread have ended the task; everything recorded was delivered before.
     Ended(TaskEnded),
 }
 
-/// How a thread's clients ended a task.
+/// How the clients of one thread ended a task.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskEnded {
     /// Position of the task in the plan.
     pub task: u32,
     /// Why the last of its clients ended.
     pub by: EndedBy,
-    /// Operations that the clients were to do, sent or not; `None` when clients were dropped at work.
+    /// Operations that the schedule planned for the clients, sent or not; `None` when clients were dropped while they
+    /// worked.
     pub planned: Option<u64>,
     /// Operations begun.
     pub begun: u64,
@@ -57,9 +68,9 @@ pub struct TaskEnded {
     pub unanswered: u64,
     /// Operations that were due within the task's time and never sent.
     pub unsent: u64,
-    /// Operations whose source handed them over too late.
+    /// Operations that their source supplied too late.
     pub underruns: u64,
-    /// How long they were waited for.
+    /// How long clients waited for them, nanoseconds.
     pub underrun_ns: u64,
     /// When the task began, nanoseconds since the race's first step.
     pub started_ns: u64,

@@ -9,7 +9,7 @@ pub enum RecordError {
     File {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// A Parquet file could not be written or read.
@@ -17,17 +17,17 @@ pub enum RecordError {
     Parquet {
         /// The file.
         path: String,
-        /// What the Parquet library said.
+        /// The error of the Parquet library.
         source: parquet::errors::ParquetError,
     },
-    /// The system refused a thread.
-    #[error("cannot record: the system refused a thread: {0}")]
+    /// The writing thread could not be started.
+    #[error("cannot record: cannot start a thread: {0}")]
     Thread(std::io::Error),
-    /// The thread that writes has died. This is a defect of the driver.
+    /// The writing thread has panicked. This is a defect of the driver.
     #[error("cannot record: the writing thread ended unexpectedly")]
     Died,
-    /// The disk takes nothing.
-    #[error("cannot record: the disk is so slow that the seconds of a whole hour wait for it")]
+    /// The disk is too slow even for the seconds.
+    #[error("cannot record: the disk is so slow that the seconds of a whole hour wait to be written")]
     Stalled,
     /// A histogram could not be encoded or decoded.
     #[error("a histogram cannot be {0}")]
@@ -35,12 +35,12 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// A file failed.
+    /// An error of a file.
     pub(crate) fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }
 
-    /// A Parquet file failed.
+    /// An error of a Parquet file.
     pub(crate) fn parquet(path: &std::path::Path, source: parquet::errors::ParquetError) -> Self {
         Self::Parquet { path: path.display().to_string(), source }
     }

@@ -1,79 +1,93 @@
-//! Error classes with count, first and last time and an example reason.
+//! Failures: one with its reason, and all of a task in groups.
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use crate::sample::ErrorClass;
+use crate::units::seconds;
 
-/// Different reasons kept per task; further ones of a class are counted together, so that memory stays bounded.
-const MOST_REASONS: usize = 32;
-/// What those are called.
+/// Most groups of a task; further failures of a class are counted in one group, so that memory stays bounded.
+const MAX_GROUPS: usize = 32;
+/// The kind of that group.
 const OTHER: &str = "other";
-/// Longest reason or kind kept, in characters; one in an engine's words may be a whole query.
-const LONGEST_REASON: usize = 300;
+/// Most characters of a reason or a kind that are kept; an engine may quote a whole query.
+const MAX_CHARACTERS: usize = 300;
 
-/// One failure, with what the engine or the system said. Made only after the clock has stopped.
+/// Why an operation failed, in the words of the engine or the system. Created only after the clock has stopped; its
+/// class and its time are those of the operation's [`crate::Sample`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ErrorNote {
-    /// What kind of failure.
-    pub class: ErrorClass,
+pub struct Failure {
     /// HTTP status, 0 if there was none; for documents of a bulk the document's own.
     pub status: u16,
     /// The engine's error type, or the system's name for it; failures are grouped by it.
     pub kind: String,
     /// The reason in the engine's words.
     pub reason: String,
-    /// How often: 1, or the number of rejected documents.
+    /// How many failures it stands for: 1, or the number of rejected documents.
     pub count: u64,
-    /// When, in nanoseconds since the task began.
-    pub at_ns: u64,
 }
 
-/// Failures of one task, grouped.
+/// Failures of one class, status and kind, as written to `race.json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FailureGroup {
+    /// For example `http-status`.
+    pub error_class: String,
+    /// The engine's error type and the reason of the first failure.
+    pub reason: String,
+    /// HTTP status, `null` if there was none.
+    pub status: Option<u16>,
+    /// Failed operations; for a bulk, rejected documents.
+    pub count: u64,
+    /// When the first failed, seconds since the task began.
+    pub first_s: f64,
+    /// When the last failed, seconds since the task began.
+    pub last_s: f64,
+}
+
+/// All failures of a task, in groups.
 #[derive(Debug, Clone, Default)]
-pub struct ErrorTally {
-    groups: BTreeMap<(ErrorClass, u16, String), ErrorGroup>,
+pub struct FailureGroups {
+    groups: BTreeMap<GroupKey, GroupCounts>,
 }
 
-/// Failures of one class, status and kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKey {
+    class: ErrorClass,
+    status: u16,
+    kind: String,
+}
+
 #[derive(Debug, Clone)]
-pub struct ErrorGroup {
+struct GroupCounts {
     /// The first reason seen.
-    pub example: String,
-    /// How often.
-    pub count: u64,
-    /// First time, nanoseconds since the task began.
-    pub first_ns: u64,
-    /// Last time, likewise.
-    pub last_ns: u64,
+    example: String,
+    count: u64,
+    first_ns: u64,
+    last_ns: u64,
 }
 
-impl ErrorTally {
-    /// Counts a failure.
-    pub fn note(&mut self, note: ErrorNote) {
-        let mut key = (note.class, note.status, shorten(note.kind));
-        if !self.groups.contains_key(&key) && self.groups.len() >= MOST_REASONS {
-            key = (note.class, 0, OTHER.into());
+impl FailureGroups {
+    /// Counts a failure of this class, `at_ns` after the task began.
+    pub fn add(&mut self, class: ErrorClass, failure: Failure, at_ns: u64) {
+        let Failure { status, kind, reason, count } = failure;
+        let mut key = GroupKey { class, status, kind: shorten(kind) };
+        if !self.groups.contains_key(&key) && self.groups.len() >= MAX_GROUPS {
+            key = GroupKey { class, status: 0, kind: OTHER.into() };
         }
-        let group = ErrorGroup { example: shorten(note.reason), count: 0, first_ns: note.at_ns, last_ns: 0 };
-        let group = self.groups.entry(key).or_insert(group);
-        group.count += note.count;
-        group.first_ns = group.first_ns.min(note.at_ns);
-        group.last_ns = group.last_ns.max(note.at_ns);
+        let empty = GroupCounts { example: shorten(reason), count: 0, first_ns: at_ns, last_ns: 0 };
+        let group = self.groups.entry(key).or_insert(empty);
+        group.count += count;
+        group.first_ns = group.first_ns.min(at_ns);
+        group.last_ns = group.last_ns.max(at_ns);
     }
 
-    /// Adds the failures of another tally.
+    /// Adds the failures of another thread, or of a later second.
     pub fn merge(&mut self, other: Self) {
-        for ((class, status, kind), group) in other.groups {
-            let ErrorGroup { example: reason, count, first_ns, last_ns } = group;
-            self.note(ErrorNote {
-                class,
-                status,
-                kind: kind.clone(),
-                reason: reason.clone(),
-                count,
-                at_ns: first_ns,
-            });
-            self.note(ErrorNote { class, status, kind, reason, count: 0, at_ns: last_ns });
+        for (GroupKey { class, status, kind }, group) in other.groups {
+            let GroupCounts { example: reason, count, first_ns, last_ns } = group;
+            self.add(class, Failure { status, kind: kind.clone(), reason: reason.clone(), count }, first_ns);
+            self.add(class, Failure { status, kind, reason, count: 0 }, last_ns);
         }
     }
 
@@ -83,90 +97,105 @@ impl ErrorTally {
         self.groups.is_empty()
     }
 
-    /// The groups, most frequent first: (class, status, kind, group).
+    /// The groups, most frequent first.
     #[must_use]
-    pub fn groups(&self) -> Vec<(ErrorClass, u16, &str, &ErrorGroup)> {
-        let mut groups: Vec<_> = self
-            .groups
-            .iter()
-            .map(|((class, status, kind), group)| (*class, *status, kind.as_str(), group))
-            .collect();
-        groups.sort_by_key(|(class, .., group)| (std::cmp::Reverse(group.count), *class));
-        groups
+    pub fn groups(&self) -> Vec<FailureGroup> {
+        let mut groups: Vec<_> = self.groups.iter().collect();
+        groups.sort_by_key(|(key, group)| (std::cmp::Reverse(group.count), key.class));
+        let summary = |(key, group): (&GroupKey, &GroupCounts)| FailureGroup {
+            error_class: key.class.name().to_owned(),
+            reason: if key.kind.is_empty() {
+                group.example.clone()
+            } else {
+                format!("{}: {}", key.kind, group.example)
+            },
+            status: (key.status != 0).then_some(key.status),
+            count: group.count,
+            first_s: seconds(group.first_ns),
+            last_s: seconds(group.last_ns),
+        };
+        groups.into_iter().map(summary).collect()
     }
 }
 
-fn shorten(mut reason: String) -> String {
-    if let Some((cut, _)) = reason.char_indices().nth(LONGEST_REASON) {
-        reason.truncate(cut);
-        reason.push('…');
+fn shorten(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(MAX_CHARACTERS) {
+        text.truncate(cut);
+        text.push('…');
     }
-    reason
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn note(kind: &str, at_ns: u64) -> ErrorNote {
-        let (kind, reason) = (kind.to_owned(), format!("because of {kind}"));
-        ErrorNote { class: ErrorClass::BulkItem, status: 400, kind, reason, count: 2, at_ns }
+    const CLASS: ErrorClass = ErrorClass::BulkItem;
+
+    fn failure(kind: &str) -> Failure {
+        Failure { status: 400, kind: kind.to_owned(), reason: format!("because of {kind}"), count: 2 }
+    }
+
+    fn total(groups: &[FailureGroup]) -> u64 {
+        groups.iter().map(|group| group.count).sum()
     }
 
     #[test]
     fn failures_of_one_kind_make_one_group() {
-        let mut tally = ErrorTally::default();
-        tally.note(note("a", 50));
-        tally.note(note("b", 10));
-        tally.note(note("a", 20));
-        let groups = tally.groups();
-        let (class, status, kind, group) = groups[0];
-        assert_eq!((class, status, kind, group.count), (ErrorClass::BulkItem, 400, "a", 4));
-        assert_eq!((group.first_ns, group.last_ns), (20, 50));
-        assert_eq!(groups.len(), 2);
+        let mut failures = FailureGroups::default();
+        for (kind, at_s) in [("a", 50), ("b", 10), ("a", 20)] {
+            failures.add(CLASS, failure(kind), at_s * 1_000_000_000);
+        }
+        let groups = failures.groups();
+        let expected = FailureGroup {
+            error_class: "bulk-item".into(),
+            reason: "a: because of a".into(),
+            status: Some(400),
+            count: 4,
+            first_s: 20.0,
+            last_s: 50.0,
+        };
+        assert_eq!((groups.len(), &groups[0]), (2, &expected));
     }
 
     #[test]
-    fn memory_stays_bounded_and_nothing_is_lost() {
-        let mut tally = ErrorTally::default();
+    fn failures_beyond_the_limit_are_counted_together() {
+        let mut failures = FailureGroups::default();
         for number in 0..1000 {
-            tally.note(note(&format!("kind {number}"), number));
+            failures.add(CLASS, failure(&format!("kind {number}")), number * 1_000_000_000);
         }
-        let groups = tally.groups();
-        assert_eq!(groups.len(), MOST_REASONS + 1);
-        assert_eq!(groups.iter().map(|(.., group)| group.count).sum::<u64>(), 2000);
-        let (class, status, kind, group) = groups[0];
-        assert_eq!((class, status, kind, group.count), (ErrorClass::BulkItem, 0, OTHER, 2 * 968));
-        assert_eq!((group.first_ns, group.last_ns), (32, 999));
+        let groups = failures.groups();
+        assert_eq!((groups.len(), total(&groups)), (MAX_GROUPS + 1, 2000));
+        assert_eq!((groups[0].count, groups[0].status), (2 * 968, None));
+        assert_eq!(groups[0].reason, "other: because of kind 32");
+        assert!((groups[0].first_s, groups[0].last_s) == (32.0, 999.0), "{:?}", groups[0]);
     }
 
     #[test]
-    fn neither_statuses_nor_names_that_never_repeat_fill_the_memory() {
-        let mut tally = ErrorTally::default();
+    fn statuses_and_kinds_that_never_repeat_do_not_fill_the_memory() {
+        let mut failures = FailureGroups::default();
         for status in 0..1000 {
-            let kind = "k".repeat(1000);
-            tally.note(ErrorNote { status, kind, ..note("", 0) });
+            failures.add(CLASS, Failure { status, kind: "k".repeat(1000), ..failure("") }, 0);
         }
-        let groups = tally.groups();
-        assert_eq!(groups.len(), MOST_REASONS + 1);
-        assert!(groups.iter().all(|(_, _, kind, _)| kind.chars().count() <= LONGEST_REASON + 1));
+        assert_eq!(failures.groups().len(), MAX_GROUPS + 1);
+        assert!(failures.groups.keys().all(|key| key.kind.chars().count() <= MAX_CHARACTERS + 1));
     }
 
     #[test]
-    fn what_was_too_much_for_threads_stays_so_when_they_are_merged() {
-        let mut whole = ErrorTally::default();
+    fn the_limit_holds_when_threads_are_merged() {
+        let mut whole = FailureGroups::default();
         for thread in 0..4 {
-            let mut tally = ErrorTally::default();
-            (0..100).for_each(|number| tally.note(note(&format!("{thread} {number}"), number)));
-            whole.merge(tally);
+            let mut failures = FailureGroups::default();
+            (0..100).for_each(|number| failures.add(CLASS, failure(&format!("{thread} {number}")), number));
+            whole.merge(failures);
         }
         let groups = whole.groups();
-        assert!(groups.len() <= MOST_REASONS + 1);
-        assert_eq!(groups.iter().map(|(.., group)| group.count).sum::<u64>(), 800);
+        assert!(groups.len() <= MAX_GROUPS + 1);
+        assert_eq!(total(&groups), 800);
     }
 
     #[test]
     fn long_reasons_are_cut_between_characters() {
-        assert_eq!(shorten("é".repeat(400)).chars().count(), LONGEST_REASON + 1);
+        assert_eq!(shorten("é".repeat(400)).chars().count(), MAX_CHARACTERS + 1);
     }
 }

@@ -1,8 +1,8 @@
 //! The one histogram configuration: nanoseconds, 1 ns to 24 h, three significant digits.
 //!
 //! HDR histograms of equal configuration merge exactly by adding counts, over threads, hosts and seconds; percentiles
-//! are only ever read from merged counts. The 32-bit counters reach as far as the longest duration so far: 45 KiB for
-//! 1 ms, 86 KiB for 1 s, 150 KiB for all. Encoded histograms have one configuration whatever they hold.
+//! are only ever read from merged counts. The array of 32-bit counters grows with the longest duration so far: 45 KiB
+//! for 1 ms, 86 KiB for 1 s, 150 KiB for the whole range. All encoded histograms have the same configuration.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 
 use crate::error::RecordError;
 
-/// Longest value that is told apart, in nanoseconds; longer ones count as this.
+/// Longest duration that is distinguished, in nanoseconds; longer ones count as this.
 const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;
 const DIGITS: u8 = 3;
 
 /// A histogram of durations in nanoseconds, with exact minimum, maximum and mean.
 #[derive(Clone)]
-pub struct Latencies {
+pub struct DurationHistogram {
     counts: Histogram<u32>,
     // Bucket midpoints would bias the mean, so the sum is kept beside the buckets.
     sum_ns: u128,
@@ -27,18 +27,18 @@ pub struct Latencies {
     max_ns: u64,
 }
 
-impl fmt::Debug for Latencies {
+impl fmt::Debug for DurationHistogram {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Latencies({} values)", self.count())
+        write!(out, "DurationHistogram({} values)", self.count())
     }
 }
 
-impl Latencies {
+impl DurationHistogram {
     /// An empty histogram.
     ///
     /// # Errors
     ///
-    /// Never with the bounds above; the library's constructor says so only at run time.
+    /// Never with these bounds; the library checks them only at run time.
     pub fn new() -> Result<Self, RecordError> {
         let counts = Histogram::new(DIGITS).map_err(|_| RecordError::Histogram("created"))?;
         Ok(Self { counts, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 })
@@ -65,7 +65,7 @@ impl Latencies {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Resets all counts; the memory is kept.
     pub fn clear(&mut self) {
         if self.count() > 0 {
             self.counts.reset();
@@ -75,7 +75,7 @@ impl Latencies {
         self.max_ns = 0;
     }
 
-    /// How many durations were recorded.
+    /// Number of durations recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.len()
@@ -112,7 +112,7 @@ impl Latencies {
         self.max_ns
     }
 
-    /// `HdrHistogram` V2, compressed: the form every HDR tool reads.
+    /// The histogram as compressed `HdrHistogram` V2, which every HDR tool reads.
     ///
     /// # Errors
     ///
@@ -128,21 +128,21 @@ impl Latencies {
         Ok(out)
     }
 
-    /// [`Latencies::encode`] as text, for the journal.
+    /// The result of [`DurationHistogram::encode`] in base64, for the journal.
     ///
     /// # Errors
     ///
-    /// As [`Latencies::encode`].
-    pub fn encode_text(&self) -> Result<String, RecordError> {
+    /// As [`DurationHistogram::encode`].
+    pub fn encode_base64(&self) -> Result<String, RecordError> {
         Ok(BASE64.encode(self.encode()?))
     }
 
-    /// Counts of the histogram in a text made by [`Latencies::encode_text`].
+    /// The encoded histogram in a text made by [`DurationHistogram::encode_base64`].
     ///
     /// # Errors
     ///
-    /// When the text is not such a histogram.
-    pub fn decode_text_to_bytes(text: &str) -> Result<Vec<u8>, RecordError> {
+    /// When the text is not an encoded histogram.
+    pub fn decode_base64(text: &str) -> Result<Vec<u8>, RecordError> {
         let bytes = BASE64.decode(text).map_err(|_| RecordError::Histogram("decoded"))?;
         Deserializer::new()
             .deserialize::<u32, _>(&mut bytes.as_slice())
@@ -157,27 +157,30 @@ mod tests {
 
     #[test]
     fn ranks_are_exact_to_three_digits() {
-        let mut latencies = Latencies::new().unwrap();
+        let mut histogram = DurationHistogram::new().unwrap();
         for ms in 1..=1000_u64 {
-            latencies.record(ms * 1_000_000);
+            histogram.record(ms * 1_000_000);
         }
-        assert_eq!(latencies.count(), 1000);
-        assert_eq!((latencies.min_ns(), latencies.max_ns()), (1_000_000, 1_000_000_000));
-        assert!((latencies.mean_ns() - 500_500_000.0).abs() < 1.0);
+        assert_eq!(histogram.count(), 1000);
+        assert_eq!((histogram.min_ns(), histogram.max_ns()), (1_000_000, 1_000_000_000));
+        assert!((histogram.mean_ns() - 500_500_000.0).abs() < 1.0);
         for (rank, ms) in [(1, 1.0), (500, 500.0), (990, 990.0), (1000, 1000.0)] {
-            let seen = latencies.at_rank(rank) as f64 / 1e6;
+            let seen = histogram.at_rank(rank) as f64 / 1e6;
             assert!((seen / ms - 1.0).abs() < 0.001, "rank {rank}: {seen}");
         }
     }
 
     #[test]
     fn merging_equals_recording_together() {
-        let (mut one, mut two, mut both) =
-            (Latencies::new().unwrap(), Latencies::new().unwrap(), Latencies::new().unwrap());
+        let (mut one, mut two, mut both) = (
+            DurationHistogram::new().unwrap(),
+            DurationHistogram::new().unwrap(),
+            DurationHistogram::new().unwrap(),
+        );
         for value in 0..5000_u64 {
             let ns = value * value + 17;
-            let part = if value % 3 == 0 { &mut one } else { &mut two };
-            part.record(ns);
+            let half = if value % 3 == 0 { &mut one } else { &mut two };
+            half.record(ns);
             both.record(ns);
         }
         one.merge(&two);
@@ -188,16 +191,16 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_value_than_the_range_is_counted_and_its_maximum_kept() {
-        let mut latencies = Latencies::new().unwrap();
-        latencies.record(HIGHEST_NS * 2);
-        assert_eq!((latencies.count(), latencies.max_ns()), (1, HIGHEST_NS * 2));
+    fn a_duration_beyond_the_range_is_counted_and_remains_the_maximum() {
+        let mut histogram = DurationHistogram::new().unwrap();
+        histogram.record(HIGHEST_NS * 2);
+        assert_eq!((histogram.count(), histogram.max_ns()), (1, HIGHEST_NS * 2));
     }
 
     #[test]
-    fn the_text_form_is_checked_when_read() {
-        let text = Latencies::new().unwrap().encode_text().unwrap();
-        assert!(Latencies::decode_text_to_bytes(&text).is_ok());
-        assert!(Latencies::decode_text_to_bytes("bm90IGEgaGlzdG9ncmFt").is_err());
+    fn an_encoded_histogram_is_checked_when_decoded() {
+        let text = DurationHistogram::new().unwrap().encode_base64().unwrap();
+        assert!(DurationHistogram::decode_base64(&text).is_ok());
+        assert!(DurationHistogram::decode_base64("bm90IGEgaGlzdG9ncmFt").is_err());
     }
 }

@@ -1,27 +1,28 @@
-//! What happened in a race: samples, per-second windows, totals and the files that keep them.
+//! Records what happens in a race: samples, per-second windows, totals, and the files that keep them.
 //!
-//! Every driver thread owns a [`Recorder`]; it changes. Full buffers travel to one [`Collector`], which merges them,
-//! appends them to the race folder and turns a finished task into a [`TaskResult`]; that does not change. Nothing here
-//! reads a clock or opens a socket, and nothing is allocated, locked or sent per request: buffers are handed over when
-//! full or once a second, and come back empty.
+//! Every worker owns a [`Recorder`], which counts and times its clients' operations. Once a second, and when a buffer is
+//! full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, has them written to the race
+//! folder and turns a finished task into a [`TaskResult`]. Nothing here reads a clock or opens a socket, and nothing is
+//! allocated, locked or sent per operation.
 //!
-//! # Layout
+//! In the order in which an operation passes through them:
 //!
 //! | file or folder | holds |
 //! | --- | --- |
-//! | `sample.rs` | [`Sample`], [`SampleType`], [`ErrorClass`]: one operation as it was seen |
-//! | `failure.rs` | failures of one kind with count, first and last time, example reason |
-//! | `histogram.rs` | the one histogram configuration, merging, values at ranks, encoding |
-//! | `window.rs` | [`Window`]: counts and histograms of one second of one task; [`MeasuredWindow`] |
-//! | `catalog.rs` | what tasks and the operations within their operations are called |
-//! | `result.rs` | [`TaskResult`] and what it consists of, as written to `race.json` |
-//! | `buffers.rs` | buffers of samples, and which samples are kept |
-//! | `delivery.rs`, `sender.rs` | what recorders send to the collector, and the way there |
-//! | `recorder/` | [`Recorder`]: one per thread |
-//! | `collector/` | [`Collector`]: merges deliveries, checks that they add up, finishes tasks |
-//! | `files/` | the thread that writes; `samples.parquet`, `series.parquet` and its journal |
+//! | `sample.rs` | [`Sample`]: one operation as it was measured; [`ErrorClass`] |
+//! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, example reason |
+//! | `histogram.rs` | [`DurationHistogram`]: the one histogram configuration, merging, values at ranks, encoding |
+//! | `window.rs` | [`Window`]: counts and histograms of one second of a task; [`MeasuredWindow`] |
+//! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations by their numbers |
+//! | `recorder/` | [`Recorder`]: one per worker |
+//! | `delivery.rs` | [`Delivery`]: what recorders send |
+//! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples and the channel they travel on |
+//! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
+//! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
+//! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal |
+//! | `error.rs`, `units.rs` | [`RecordError`]; nanoseconds in other units |
 //!
-//! Whether a task was steady, and how far a percentile can be trusted, is computed by `crates/stats`.
+//! Steady-state labels and percentile intervals are computed by `crates/stats`.
 
 mod buffers;
 mod catalog;
@@ -35,22 +36,23 @@ mod recorder;
 mod result;
 mod sample;
 mod sender;
+mod units;
 mod window;
 
-pub use buffers::{Keep, Missing, Spare};
-pub use catalog::{PartInfo, TaskInfo};
-pub use collector::accounting::{Ledger, Rows, on_disk};
-pub use collector::{Collector, TaskEnd};
+pub use buffers::{BufferPool, MissingSamples, SamplePolicy};
+pub use catalog::{SubOperationInfo, SubOperationName, TaskInfo};
+pub use collector::accounting::file_contradiction;
+pub use collector::{Collector, FinishedTask};
 pub use delivery::{Delivery, TaskEnded};
 pub use error::RecordError;
-pub use failure::{ErrorNote, ErrorTally};
+pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_series;
-pub use histogram::Latencies;
-pub use recorder::Recorder;
+pub use histogram::DurationHistogram;
+pub use recorder::{ClientEnded, Recorder, ServiceTotals};
 pub use result::{
-    Accounting, Distribution, EndedBy, ErrorSummary, PartResult, Percentile, SamplesKept, TaskProgress,
-    TaskResult, Throughput, Work,
+    DurationSummary, EndedBy, OperationTotals, Percentile, SamplesKept, SubOperationResult, TaskProgress,
+    TaskResult, Throughput, WorkTotals,
 };
-pub use sample::{ErrorClass, Sample, SampleType};
-pub use sender::Outgoing;
-pub use window::{MeasuredWindow, Window};
+pub use sample::{ErrorClass, OperationResult, OperationTimes, Sample, SampleType, Traffic};
+pub use sender::RecordSender;
+pub use window::{MeasuredWindow, OperationCounts, Window};

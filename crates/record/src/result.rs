@@ -1,16 +1,16 @@
-//! The result of a task, as it is written to `race.json`, and its progress while it runs.
+//! The result of a task, as written to `race.json`, and its progress while it runs.
 
 use pacenote_stats::{RankInterval, Steadiness, is_supported, rank, rank_interval};
 use serde::Serialize;
 
-use crate::failure::{ErrorGroup, ErrorTally};
-use crate::histogram::Latencies;
-use crate::sample::ErrorClass;
+use crate::failure::FailureGroup;
+use crate::histogram::DurationHistogram;
+use crate::units::ms;
 
-/// The percentiles every distribution carries.
+/// The quantiles of every summary.
 const QUANTILES: [f64; 6] = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
 
-/// Everything a task's numbers are made of. Only measured operations count where nothing else is said.
+/// The result of a task, as written to `race.json`. Only measured operations count unless a field says otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskResult {
     /// Name of the task.
@@ -23,7 +23,7 @@ pub struct TaskResult {
     pub index: u32,
     /// Unit of the work.
     pub unit: String,
-    /// Clients of the task.
+    /// Number of clients of the task.
     pub clients: u32,
     /// When the task began, seconds since the race's first step began.
     pub started_s: f64,
@@ -33,153 +33,154 @@ pub struct TaskResult {
     pub window_s: f64,
     /// Whether the task has a schedule.
     pub paced: bool,
-    /// Whether its clients share their schedule: they are the most connections that may be in use.
+    /// Whether its clients share their schedule; `clients` is then the most connections in use at a time.
     pub open_loop: bool,
-    /// `null` when no work was done in the window.
+    /// Work per second; `null` when no work was done in the window.
     pub throughput: Option<Throughput>,
-    /// Of successes.
-    pub service_time: Option<Distribution>,
-    /// Of successes; `null` without a schedule, where it equals service time.
-    pub latency: Option<Distribution>,
-    /// Of successes.
-    pub processing_time: Option<Distribution>,
-    /// Of all operations; `null` without a schedule.
-    pub lateness: Option<Distribution>,
+    /// Service time of successes.
+    pub service_time: Option<DurationSummary>,
+    /// Latency of successes; `null` without a schedule, where it equals service time.
+    pub latency: Option<DurationSummary>,
+    /// Processing time of successes.
+    pub processing_time: Option<DurationSummary>,
+    /// Lateness of all operations; `null` without a schedule.
+    pub lateness: Option<DurationSummary>,
     /// Service time of failures.
-    pub failed_service_time: Option<Distribution>,
+    pub failed_service_time: Option<DurationSummary>,
     /// Where every operation went, warm-up included.
-    pub accounting: Accounting,
-    /// Warm-up included.
-    pub work: Work,
-    /// Bytes written to sockets for requests, what TLS adds included, warm-up too.
+    pub accounting: OperationTotals,
+    /// Work done and failed, warm-up included.
+    pub work: WorkTotals,
+    /// Bytes written to sockets for requests, with TLS, warm-up included.
     pub bytes_out: u64,
-    /// Bytes read from sockets for replies, likewise.
+    /// Bytes read from sockets for replies, with TLS, warm-up included.
     pub bytes_in: u64,
     /// Bytes of request bodies before compression and TLS, warm-up included.
     pub content_out: u64,
-    /// Bytes of reply bodies after TLS and unpacking, warm-up included.
+    /// Bytes of reply bodies after TLS and decompression, warm-up included.
     pub content_in: u64,
-    /// Failed measured operations / measured operations.
+    /// Failed operations / operations, 0 to 1.
     pub error_rate: f64,
-    /// Most frequent first, warm-up included.
-    pub errors: Vec<ErrorSummary>,
+    /// Failures, most frequent first, warm-up included.
+    pub errors: Vec<FailureGroup>,
     /// Why the task ended.
     pub ended_by: EndedBy,
     /// Operations that waited for a parameter source in Python, warm-up included.
     pub underruns: u64,
-    /// How long they waited, seconds, all clients added up.
+    /// How long they waited, seconds, the sum over all clients.
     pub underrun_s: f64,
-    /// Whether it was warm when it was measured, and stayed so.
+    /// Whether the task was warm when it was measured, and stayed so.
     pub steady: Steadiness,
-    /// What of it is in `samples.parquet`.
+    /// How many of its samples are in `samples.parquet`.
     pub samples: SamplesKept,
-    /// The operations within its operation, in the order in which they were first seen.
-    pub parts: Vec<PartResult>,
+    /// Its sub-operations, in the order in which they were first seen.
+    #[serde(rename = "parts")]
+    pub sub_operations: Vec<SubOperationResult>,
 }
 
-/// Samples of a task, those of operations within its operation included: in the file, and not.
+/// How many samples of a task, those of sub-operations included, are in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct SamplesKept {
-    /// In the file.
+    /// Samples in the file.
     pub kept: u64,
-    /// Left out as asked for.
+    /// Samples not kept, because the race was configured so.
     pub left_out: u64,
-    /// Lost because the disk was too slow.
+    /// Samples dropped, because the disk was too slow.
     pub lost: u64,
-    /// When the first ended that is not in the file, seconds since the task began; `null` if all are.
+    /// When the first operation ended whose sample is not in the file, seconds since the task began; `null` if all are.
     pub from_s: Option<f64>,
 }
 
-/// What an operation within an operation came to. Those that were cut short by the failure of another are not counted.
+/// The result of a sub-operation. Those that were cut short by the failure of another one are not counted.
 #[derive(Debug, Clone, Serialize)]
-pub struct PartResult {
-    /// Its name.
+pub struct SubOperationResult {
+    /// Name of the sub-operation.
     pub operation: String,
-    /// Its type.
+    /// Type of the sub-operation.
     pub operation_type: String,
-    /// Of measured successes.
-    pub service_time: Option<Distribution>,
-    /// Of measured failures.
-    pub failed_service_time: Option<Distribution>,
+    /// Service time of measured successes.
+    pub service_time: Option<DurationSummary>,
+    /// Service time of measured failures.
+    pub failed_service_time: Option<DurationSummary>,
     /// How often it ended, warm-up included.
     pub operations: u64,
     /// How often it failed, warm-up included.
     pub failed: u64,
     /// Attempts after the first, warm-up included.
     pub retried: u64,
-    /// Requests on the wire, warm-up included.
+    /// Requests, every attempt and the warm-up included.
     pub requests: u64,
-    /// Failed / ended, measured.
+    /// Measured failures / measured ends, 0 to 1.
     pub error_rate: f64,
-    /// Most frequent first, warm-up included.
-    pub errors: Vec<ErrorSummary>,
+    /// Failures, most frequent first, warm-up included.
+    pub errors: Vec<FailureGroup>,
 }
 
-/// Work per second in one-second windows of the measured window; `mean` is all work / its length.
+/// Work per second, in the task's unit, over the one-second windows of the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Throughput {
-    /// Slowest second.
+    /// The slowest second.
     pub min: f64,
-    /// All work / length of the window.
+    /// All work / length of the measured window.
     pub mean: f64,
-    /// Middle second.
+    /// The median second.
     pub median: f64,
-    /// Fastest second.
+    /// The fastest second.
     pub max: f64,
 }
 
-/// A distribution of durations in milliseconds.
+/// The distribution of one kind of duration.
 #[derive(Debug, Clone, Serialize)]
-pub struct Distribution {
-    /// How many.
+pub struct DurationSummary {
+    /// Number of durations.
     pub count: u64,
-    /// Smallest, exact.
+    /// The smallest, exact, milliseconds.
     pub min_ms: f64,
-    /// Arithmetic mean, exact.
+    /// Arithmetic mean, exact, milliseconds.
     pub mean_ms: f64,
-    /// Largest, exact.
+    /// The largest, exact, milliseconds.
     pub max_ms: f64,
-    /// 50, 90, 99, 99.9, 99.99 and 100.
+    /// The percentiles 50, 90, 99, 99.9, 99.99 and 100.
     pub percentiles: Vec<Percentile>,
 }
 
-/// One percentile with the interval that 95 % certainty allows.
+/// One percentile with its 95 % order-statistic interval.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Percentile {
-    /// In percent.
+    /// Which percentile, 0 to 100.
     pub q: f64,
-    /// The value.
+    /// Its value, milliseconds.
     pub ms: f64,
-    /// Lower bound of its 95 % interval; `null` when there are too few values for one.
+    /// Lower bound of the interval, milliseconds; `null` when there are too few values for one.
     pub low_ms: Option<f64>,
-    /// Upper bound, likewise.
+    /// Upper bound of the interval, milliseconds; `null` when there are too few values for one.
     pub high_ms: Option<f64>,
-    /// Whether enough values carry it; see [`pacenote_stats::is_supported`].
+    /// Whether there are enough values for it; see [`pacenote_stats::is_supported`].
     pub supported: bool,
 }
 
 /// Where operations went: `operations = succeeded + failed + unanswered`; a schedule planned `operations + unsent`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Accounting {
-    /// Begun.
+pub struct OperationTotals {
+    /// Operations begun.
     pub operations: u64,
-    /// Succeeded.
+    /// Operations that succeeded.
     pub succeeded: u64,
-    /// Failed.
+    /// Operations that failed.
     pub failed: u64,
-    /// Begun, but the race ended before the reply came.
+    /// Operations begun whose reply had not come when the race ended.
     pub unanswered: u64,
-    /// Due within the task's time, but no client was free before it was over.
+    /// Operations due within the task's time for which no client was free before its end.
     pub unsent: u64,
-    /// Sent late because no client was free when they were due.
+    /// Operations sent late because no client was free when they were due.
     pub waited: u64,
     /// Attempts after the first.
     pub retried: u64,
-    /// Ended during warm-up's share of the schedule.
+    /// Operations of the warm-up that ended.
     pub warmup: u64,
-    /// Measured.
+    /// Measured operations that ended.
     pub normal: u64,
-    /// Requests on the wire.
+    /// Requests, every attempt counted.
     pub requests: u64,
     /// Connections opened again while the task ran, because the host had closed the one before or it was broken.
     pub reconnects: u64,
@@ -187,31 +188,14 @@ pub struct Accounting {
 
 /// Work in the task's unit.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Work {
-    /// Done.
+pub struct WorkTotals {
+    /// Work done.
     pub done: u64,
-    /// Attempted and failed, for example rejected documents.
+    /// Work attempted and failed, for example rejected documents.
     pub failed: u64,
 }
 
-/// Failures of one class, status and kind.
-#[derive(Debug, Clone, Serialize)]
-pub struct ErrorSummary {
-    /// For example `http-status`.
-    pub error_class: String,
-    /// The engine's error type and an example reason.
-    pub reason: String,
-    /// HTTP status, `null` if there was none.
-    pub status: Option<u16>,
-    /// Failed operations; for a bulk, rejected documents.
-    pub count: u64,
-    /// First time, seconds since the task began.
-    pub first_s: f64,
-    /// Last time, likewise.
-    pub last_s: f64,
-}
-
-/// Why a task ended, by ascending precedence: the last that holds for any client is reported.
+/// Why a task ended, by ascending precedence: the highest reason of any client is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
@@ -229,51 +213,51 @@ pub enum EndedBy {
     Aborted,
 }
 
-/// How a running task is doing.
+/// Progress of a running task.
 #[derive(Debug, Clone, Serialize)]
 pub struct TaskProgress {
     /// Name of the task.
     pub task: String,
     /// Unit of `rate`.
     pub unit: String,
-    /// Nothing measured yet.
+    /// Whether nothing has been measured yet.
     pub warming_up: bool,
-    /// 0 to 1, `null` when nobody can know.
+    /// Share of the task that is done, 0 to 1; `null` when it cannot be known.
     pub done_share: Option<f64>,
     /// Work per second in the last whole second.
     pub rate: f64,
-    /// Median service time in the last whole second.
+    /// Median service time in the last whole second, milliseconds.
     pub p50_ms: Option<f64>,
-    /// 99th percentile of the same.
+    /// 99th percentile of service time in the last whole second, milliseconds.
     pub p99_ms: Option<f64>,
     /// Operations ended so far.
     pub operations: u64,
-    /// Failed so far.
+    /// Operations failed so far.
     pub errors: u64,
     /// Seconds left at the present pace.
     pub eta_s: Option<f64>,
 }
 
-impl Distribution {
-    /// What a histogram says; `None` when it is empty.
+impl DurationSummary {
+    /// The summary of a histogram; `None` when it is empty.
     #[must_use]
-    pub fn of(latencies: &Latencies) -> Option<Self> {
-        let count = latencies.count();
+    pub fn of(histogram: &DurationHistogram) -> Option<Self> {
+        let count = histogram.count();
         (count > 0).then(|| Self {
             count,
-            min_ms: ms(latencies.min_ns()),
-            mean_ms: latencies.mean_ns() / 1e6,
-            max_ms: ms(latencies.max_ns()),
-            percentiles: QUANTILES.iter().map(|q| Percentile::of(latencies, *q)).collect(),
+            min_ms: ms(histogram.min_ns()),
+            mean_ms: histogram.mean_ns() / 1e6,
+            max_ms: ms(histogram.max_ns()),
+            percentiles: QUANTILES.iter().map(|q| Percentile::of(histogram, *q)).collect(),
         })
     }
 }
 
 impl Percentile {
-    fn of(latencies: &Latencies, q: f64) -> Self {
-        let count = latencies.count();
-        let at = |rank| ms(latencies.at_rank(rank));
-        // The largest value is what it is; it estimates no percentile of anything.
+    fn of(histogram: &DurationHistogram, q: f64) -> Self {
+        let count = histogram.count();
+        let at = |rank| ms(histogram.at_rank(rank));
+        // The largest value is exact; it is not an estimate.
         let unbounded = RankInterval { low: None, high: None };
         let RankInterval { low, high } = if q < 1.0 { rank_interval(count, q) } else { unbounded };
         Self {
@@ -284,29 +268,4 @@ impl Percentile {
             supported: is_supported(count, q),
         }
     }
-}
-
-/// Nanoseconds as milliseconds.
-#[must_use]
-pub fn ms(ns: u64) -> f64 {
-    ns as f64 / 1e6
-}
-
-/// Nanoseconds as seconds.
-#[must_use]
-pub fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-/// Failures as they are written to `race.json`.
-pub fn error_summaries(errors: &ErrorTally) -> Vec<ErrorSummary> {
-    let summary = |(class, status, kind, group): (ErrorClass, u16, &str, &ErrorGroup)| ErrorSummary {
-        error_class: class.name().to_owned(),
-        reason: if kind.is_empty() { group.example.clone() } else { format!("{kind}: {}", group.example) },
-        status: (status != 0).then_some(status),
-        count: group.count,
-        first_s: seconds(group.first_ns),
-        last_s: seconds(group.last_ns),
-    };
-    errors.groups().into_iter().map(summary).collect()
 }

@@ -1,16 +1,29 @@
-//! One operation, as the driver saw it.
+//! One operation, as the driver measured it.
 
-/// One finished operation. Times are nanoseconds since its task began.
+use std::ops::{Add, AddAssign};
+
+/// One operation that has ended, or one sub-operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Position of the task in the plan.
     pub task: u32,
-    /// Number of the operation within, 0 for the whole operation; set by [`crate::Recorder::note_part`].
-    pub part: u32,
+    /// Number of the sub-operation, 0 for the whole operation; set by [`crate::Recorder::record_sub_operation`].
+    pub sub_operation: u32,
     /// Which of the task's clients, from 0.
     pub client: u32,
     /// Warm-up or measured.
     pub sample_type: SampleType,
+    /// When it was due, sent and answered.
+    pub times: OperationTimes,
+    /// Whether it succeeded, and what work was done.
+    pub result: OperationResult,
+    /// Requests, bytes and connections.
+    pub traffic: Traffic,
+}
+
+/// When an operation was due, sent and answered, in nanoseconds since its task began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationTimes {
     /// Whether the task has a schedule; without one, `due_ns` equals `sent_ns`.
     pub paced: bool,
     /// When the schedule wanted the operation to start.
@@ -18,70 +31,106 @@ pub struct Sample {
     /// When the client became free for the operation: the end of its previous one; of the first, when the client begins
     /// with the task.
     pub free_ns: u64,
-    /// When the operation's first request was handed to the kernel, in its first attempt.
+    /// When the first request of the first attempt was written to the socket.
     pub first_sent_ns: u64,
-    /// The same in its last attempt, from which service time counts.
+    /// When the first request of the last attempt was written to the socket; service time counts from here.
     pub sent_ns: u64,
     /// When the last byte of the last reply had arrived.
     pub done_ns: u64,
-    /// The whole operation: building bodies, every attempt, judging the reply.
+    /// Length of the whole operation: building bodies, every attempt, checking the reply.
     pub processing_ns: u64,
-    /// Work done, in the task's unit; failed parts do not count.
-    pub weight: u64,
-    /// Work that was attempted and failed.
-    pub failed_weight: u64,
-    /// Requests on the wire, every attempt counted.
-    pub requests: u32,
-    /// Attempts after the first, as the operation's retry rule asked for.
-    pub retries: u32,
-    /// Whether the whole operation succeeded.
-    pub success: bool,
-    /// HTTP status of the last reply, 0 if there was none.
-    pub status: u16,
+}
+
+/// Whether an operation succeeded, and what work was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationResult {
     /// Why it failed; [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
-    /// What the engine says it took, in milliseconds; -1 if it did not say.
+    /// HTTP status of the last reply, 0 if there was none.
+    pub status: u16,
+    /// Attempts after the first, as the operation's retry rule asked for.
+    pub retries: u32,
+    /// Work done, in the task's unit; failed parts do not count.
+    pub weight: u64,
+    /// Work that was attempted and failed, in the task's unit.
+    pub failed_weight: u64,
+    /// The time that the engine reports (`took`), in milliseconds; -1 if it reports none.
     pub took_ms: i64,
-    /// Bytes written to the socket, head included.
-    pub bytes_out: u64,
-    /// Bytes read from the socket, head included.
-    pub bytes_in: u64,
-    /// Bytes of request bodies before they were compressed.
-    pub content_out: u64,
-    /// Bytes of reply bodies, unpacked.
-    pub content_in: u64,
-    /// Connections that were opened again for it.
+}
+
+/// What an operation sent and received over the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Requests, every attempt counted.
+    pub requests: u32,
+    /// Connections that were opened again.
     pub reconnects: u32,
+    /// Bytes written to sockets, heads included.
+    pub bytes_out: u64,
+    /// Bytes read from sockets, heads included.
+    pub bytes_in: u64,
+    /// Bytes of request bodies before compression.
+    pub content_out: u64,
+    /// Bytes of reply bodies after decompression.
+    pub content_in: u64,
 }
 
 impl Sample {
-    /// Request written → last byte of the reply, in nanoseconds.
+    /// Whether the whole operation succeeded.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.result.error_class == ErrorClass::None
+    }
+}
+
+impl OperationTimes {
+    /// Service time: request written → last byte of the reply, in nanoseconds.
     #[must_use]
     pub fn service_ns(&self) -> u64 {
         self.done_ns.saturating_sub(self.sent_ns)
     }
 
-    /// Intended start → last byte of the reply, in nanoseconds.
+    /// Latency: intended start → last byte of the reply, in nanoseconds.
     #[must_use]
     pub fn latency_ns(&self) -> u64 {
         self.done_ns.saturating_sub(self.due_ns)
     }
 
-    /// Intended start → actually sent, less the wait for this client's previous operation, in nanoseconds: the
-    /// driver's own fault.
+    /// Lateness: intended start → first request written, less the wait for this client's previous operation, in
+    /// nanoseconds. It is the driver's own fault.
     #[must_use]
     pub fn lateness_ns(&self) -> u64 {
         self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
     }
 
-    /// Whether it was due while no client was free for it.
+    /// Whether the operation was due while no client was free for it.
     #[must_use]
     pub fn waited(&self) -> bool {
         self.paced && self.due_ns < self.free_ns
     }
 }
 
-/// Whether an operation counts for the result.
+impl Add for Traffic {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.reconnects += other.reconnects;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.content_out += other.content_out;
+        self.content_in += other.content_in;
+    }
+}
+
+/// Whether an operation counts towards the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleType {
     /// Before the measured window.
@@ -94,13 +143,13 @@ impl SampleType {
     /// Both, in the order of their [`SampleType::index`].
     pub const ALL: [Self; 2] = [Self::Warmup, Self::Normal];
 
-    /// Position in arrays kept per type.
+    /// Index into arrays with one element per type.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The word used in files.
+    /// The name in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -117,11 +166,11 @@ pub enum ErrorClass {
     None,
     /// No connection could be opened.
     Connect,
-    /// The host and the driver did not come to trust each other: a handshake failed, or an alert ended the connection.
+    /// TLS failed: a handshake did not succeed, or an alert ended the connection.
     Tls,
-    /// The connection broke before the reply was whole.
+    /// The connection broke before the reply was complete.
     Reset,
-    /// No whole reply in time.
+    /// No complete reply in time.
     Timeout,
     /// The reply is not HTTP/1.1 as the driver understands it.
     Protocol,
@@ -133,7 +182,7 @@ pub enum ErrorClass {
     ShardFailure,
     /// The search timed out in the engine and is incomplete.
     SearchTimeout,
-    /// The reply does not fulfil the operation's condition.
+    /// The reply does not meet the operation's condition.
     Condition,
     /// The reply says that it is partial.
     Partial,
@@ -144,13 +193,13 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// Nothing could be sent, and the next request will hardly fare better.
+    /// Whether nothing could be sent; the next request will probably fail in the same way.
     #[must_use]
     pub fn is_unreachable(self) -> bool {
         matches!(self, Self::Connect | Self::Tls)
     }
 
-    /// The word used in files and reports, empty for none.
+    /// The name in files and reports; empty for [`ErrorClass::None`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,41 +1,105 @@
-//! The way from recorders to the collector.
+//! The channel from recorders to the collector.
 
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::buffers::{Keep, Spare};
-use crate::catalog::{PartInfo, Parts};
+use crate::buffers::{BufferPool, SamplePolicy};
+use crate::catalog::SubOperationInfo;
 use crate::delivery::Delivery;
 
-/// The way from recorders to the collector.
+/// Sub-operations that are distinguished in a task; later ones share one name, so that a source that invents names
+/// cannot fill the memory.
+const MAX_SUB_OPERATIONS: usize = 64;
+/// Name and type of the others.
+const OTHERS: &str = "others";
+
+/// The sending half of the channel from recorders to the collector, with the buffers that travel through it.
 #[derive(Debug, Clone)]
-pub struct Outgoing {
-    sender: Sender<Delivery>,
-    /// Where recorders get empty buffers.
-    pub(crate) spare: Spare,
-    parts: Parts,
+pub struct RecordSender {
+    channel: Sender<Delivery>,
+    buffers: BufferPool,
+    numbers: SubOperationNumbers,
 }
 
-impl Outgoing {
-    /// A way that ends in the given channel; of samples it takes those that are to be kept.
+impl RecordSender {
+    /// A sender into `channel` for a race that keeps these samples.
     #[must_use]
-    pub fn new(sender: Sender<Delivery>, keep: Keep) -> Self {
-        Self { sender, spare: Spare::new(keep), parts: Parts::default() }
+    pub fn new(channel: Sender<Delivery>, policy: SamplePolicy) -> Self {
+        Self { channel, buffers: BufferPool::new(policy), numbers: SubOperationNumbers::default() }
     }
 
-    /// Where the collector gives buffers back.
+    /// The buffers of the race; the collector releases them there.
     #[must_use]
-    pub fn spare(&self) -> Spare {
-        self.spare.clone()
+    pub fn buffers(&self) -> &BufferPool {
+        &self.buffers
     }
 
-    /// Hands a delivery over. When nobody listens any more the race is over and there is nothing to record.
+    /// Sends a delivery. Without a receiver the race is over, and there is nothing left to record.
     pub fn send(&self, delivery: Delivery) {
-        let _ = self.sender.send(delivery);
+        let _ = self.channel.send(delivery);
     }
 
-    /// The number of an operation within an operation. The collector hears of it before anything is delivered under it.
+    /// The number of a sub-operation. The collector learns it before it receives anything that is recorded under it.
     #[must_use]
-    pub fn part(&self, part: &PartInfo) -> u32 {
-        self.parts.number(part, |new| self.send(Delivery::Part(new)))
+    pub fn sub_operation(&self, info: &SubOperationInfo) -> u32 {
+        self.numbers.number(info, |new| self.send(Delivery::SubOperation(new)))
+    }
+}
+
+/// The numbers of all sub-operations of a race: from 1, over all tasks, in the order in which they are first seen, since
+/// which there are may only be known when they run. 0 stands for the whole operation. Locked when a thread sees a
+/// sub-operation for the first time, not per sample.
+#[derive(Debug, Clone, Default)]
+struct SubOperationNumbers(Arc<Mutex<Vec<SubOperationInfo>>>);
+
+impl SubOperationNumbers {
+    /// The number of a sub-operation, or of those that share one; `announce` is called with a new one before any other
+    /// thread can get its number.
+    fn number(&self, info: &SubOperationInfo, announce: impl FnOnce(SubOperationInfo)) -> u32 {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = |info: &SubOperationInfo, known: &[SubOperationInfo]| {
+            known.iter().position(|candidate| candidate == info)
+        };
+        let mut info = info.clone();
+        let mut found = position(&info, &known);
+        if found.is_none()
+            && known.iter().filter(|candidate| candidate.task == info.task).count() >= MAX_SUB_OPERATIONS
+        {
+            (info.operation, info.operation_type) = (OTHERS.to_owned(), OTHERS.to_owned());
+            found = position(&info, &known);
+        }
+        let index = found.unwrap_or_else(|| {
+            known.push(info.clone());
+            announce(info);
+            known.len() - 1
+        });
+        u32::try_from(index + 1).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sub_operations_beyond_the_limit_share_a_number_task_by_task() {
+        let (numbers, mut announced) = (SubOperationNumbers::default(), Vec::new());
+        let mut number = |task, operation: String| {
+            let info = SubOperationInfo { task, operation, operation_type: "search".into() };
+            numbers.number(&info, |new| announced.push(new))
+        };
+        let most = u32::try_from(MAX_SUB_OPERATIONS).unwrap();
+        for name in 0..most {
+            assert_eq!(number(0, name.to_string()), name + 1);
+        }
+        assert_eq!((number(0, "a".into()), number(0, "b".into())), (most + 1, most + 1));
+        assert_eq!(
+            (number(7, "a".into()), number(0, "b".into()), number(0, "5".into())),
+            (most + 2, most + 1, 6)
+        );
+        let [.., others, other_task] = &announced[..] else { unreachable!() };
+        assert_eq!(announced.len(), MAX_SUB_OPERATIONS + 2);
+        assert_eq!((others.task, others.operation.as_str()), (0, OTHERS));
+        assert_eq!((other_task.task, other_task.operation.as_str()), (7, "a"));
     }
 }

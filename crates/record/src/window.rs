@@ -1,41 +1,41 @@
-//! One second of one task, as one thread saw it.
+//! What one thread recorded in one second of a task.
 
 use crate::error::RecordError;
-use crate::histogram::Latencies;
+use crate::histogram::DurationHistogram;
 use crate::sample::{Sample, SampleType};
 
 /// Counts and histograms of the operations that one thread finished in one second of a task.
 ///
-/// Windows of the same task, second and sample type add up, whoever recorded them.
+/// Windows of the same task, second and sample type add up, whichever thread recorded them.
 #[derive(Debug, Clone)]
 pub struct Window {
     /// Position of the task in the plan.
     pub task: u32,
-    /// Number of the operation within, 0 for the whole operation; see [`crate::PartInfo`].
-    pub part: u32,
+    /// Number of the sub-operation, 0 for the whole operation.
+    pub sub_operation: u32,
     /// Which second since the task began, by the operations' ends.
     pub second: u64,
     /// Warm-up or measured.
     pub sample_type: SampleType,
     /// Counters.
-    pub counts: Counts,
+    pub counts: OperationCounts,
     /// Service time of successes.
-    pub service: Latencies,
-    /// Latency of successes; only tasks with a schedule have one of its own.
-    pub latency: Option<Latencies>,
-    /// Lateness of all operations; only tasks with a schedule have one.
-    pub lateness: Option<Latencies>,
-    /// Processing time of successes; only whole operations have one.
-    pub processing: Option<Latencies>,
-    /// Service time of failures, made when the first one comes.
-    pub failed: Option<Latencies>,
+    pub service_time: DurationHistogram,
+    /// Latency of successes; `None` without a schedule, where it equals service time.
+    pub latency: Option<DurationHistogram>,
+    /// Lateness of all operations; `None` without a schedule.
+    pub lateness: Option<DurationHistogram>,
+    /// Processing time of successes; `None` for sub-operations.
+    pub processing_time: Option<DurationHistogram>,
+    /// Service time of failures, created with the first one.
+    pub failed_service_time: Option<DurationHistogram>,
 }
 
 /// Which work counts for throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasuredWindow {
-    /// Work that ended within these bounds, nanoseconds since the task began, whenever it was begun: what is under way
-    /// at the window's beginning makes up for what is under way at its end.
+    /// Work that ended within these bounds, nanoseconds since the task began, whenever it began: what is in flight at
+    /// the window's beginning makes up for what is in flight at its end.
     Time {
         /// First nanosecond of the window.
         begin_ns: u64,
@@ -47,34 +47,34 @@ pub enum MeasuredWindow {
 }
 
 impl MeasuredWindow {
-    fn holds(self, sample: &Sample) -> bool {
+    fn contains(self, sample: &Sample) -> bool {
         match self {
-            Self::Time { begin_ns, end_ns } => (begin_ns..end_ns).contains(&sample.done_ns),
+            Self::Time { begin_ns, end_ns } => (begin_ns..end_ns).contains(&sample.times.done_ns),
             Self::Operations => sample.sample_type == SampleType::Normal,
         }
     }
 }
 
-/// What can be summed over operations.
+/// Sums over operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct OperationCounts {
     /// Operations that ended.
     pub operations: u64,
-    /// Those that failed.
+    /// Operations that failed.
     pub errors: u64,
-    /// Requests on the wire, every attempt.
+    /// Requests, every attempt counted.
     pub requests: u64,
     /// Work done, in the task's unit.
     pub weight: u64,
     /// Work attempted and failed.
     pub failed_weight: u64,
-    /// Bytes written.
+    /// Bytes written to sockets.
     pub bytes_out: u64,
-    /// Bytes read.
+    /// Bytes read from sockets.
     pub bytes_in: u64,
-    /// Bytes of request bodies before they were compressed.
+    /// Bytes of request bodies before compression.
     pub content_out: u64,
-    /// Bytes of reply bodies, unpacked.
+    /// Bytes of reply bodies after decompression.
     pub content_in: u64,
     /// Connections that were opened again.
     pub reconnects: u64,
@@ -82,15 +82,15 @@ pub struct Counts {
     pub window_weight: u64,
     /// Attempts after the first.
     pub retries: u64,
-    /// Those that were due while no client was free.
+    /// Operations that were due while no client was free.
     pub waited: u64,
     /// Earliest start of an operation, nanoseconds since the task began; `u64::MAX` when there is none.
     pub first_sent_ns: u64,
-    /// Latest end of an operation, likewise; 0 when there is none.
+    /// Latest end of an operation, nanoseconds since the task began; 0 when there is none.
     pub last_done_ns: u64,
 }
 
-impl Default for Counts {
+impl Default for OperationCounts {
     fn default() -> Self {
         Self {
             operations: 0,
@@ -112,22 +112,29 @@ impl Default for Counts {
     }
 }
 
-impl Counts {
-    fn note(&mut self, sample: &Sample) {
+impl OperationCounts {
+    fn add(&mut self, sample: &Sample) {
+        let Sample { times, result, traffic, .. } = sample;
         self.operations += 1;
-        self.errors += u64::from(!sample.success);
-        self.requests += u64::from(sample.requests);
-        self.weight += sample.weight;
-        self.failed_weight += sample.failed_weight;
-        self.bytes_out += sample.bytes_out;
-        self.bytes_in += sample.bytes_in;
-        self.content_out += sample.content_out;
-        self.content_in += sample.content_in;
-        self.reconnects += u64::from(sample.reconnects);
-        self.retries += u64::from(sample.retries);
-        self.waited += u64::from(sample.waited());
-        self.first_sent_ns = self.first_sent_ns.min(sample.first_sent_ns);
-        self.last_done_ns = self.last_done_ns.max(sample.done_ns);
+        self.errors += u64::from(!sample.is_success());
+        self.requests += u64::from(traffic.requests);
+        self.weight += result.weight;
+        self.failed_weight += result.failed_weight;
+        self.bytes_out += traffic.bytes_out;
+        self.bytes_in += traffic.bytes_in;
+        self.content_out += traffic.content_out;
+        self.content_in += traffic.content_in;
+        self.reconnects += u64::from(traffic.reconnects);
+        self.retries += u64::from(result.retries);
+        self.waited += u64::from(times.waited());
+        self.first_sent_ns = self.first_sent_ns.min(times.first_sent_ns);
+        self.last_done_ns = self.last_done_ns.max(times.done_ns);
+    }
+
+    /// Failed operations / operations, 0 without any.
+    #[must_use]
+    pub fn error_rate(&self) -> f64 {
+        if self.operations == 0 { 0.0 } else { self.errors as f64 / self.operations as f64 }
     }
 
     /// Adds other counts.
@@ -151,98 +158,97 @@ impl Counts {
 }
 
 impl Window {
-    /// An empty window. It is used again for second after second.
+    /// An empty window of whole operations. It is used again for second after second.
     ///
     /// # Errors
     ///
-    /// As [`Latencies::new`].
+    /// As [`DurationHistogram::new`].
     pub fn new(task: u32, sample_type: SampleType, paced: bool) -> Result<Self, RecordError> {
-        let when_paced = || paced.then(Latencies::new).transpose();
+        let if_paced = || paced.then(DurationHistogram::new).transpose();
         Ok(Self {
-            task,
-            part: 0,
-            second: 0,
-            sample_type,
-            counts: Counts::default(),
-            service: Latencies::new()?,
-            latency: when_paced()?,
-            lateness: when_paced()?,
-            processing: Some(Latencies::new()?),
-            failed: None,
+            latency: if_paced()?,
+            lateness: if_paced()?,
+            processing_time: Some(DurationHistogram::new()?),
+            ..Self::of_sub_operation(task, 0, sample_type)?
         })
     }
 
-    /// An empty window of an operation within.
+    /// An empty window of a sub-operation.
     ///
     /// # Errors
     ///
-    /// As [`Latencies::new`].
-    pub fn of_part(task: u32, part: u32, sample_type: SampleType) -> Result<Self, RecordError> {
+    /// As [`DurationHistogram::new`].
+    pub fn of_sub_operation(
+        task: u32,
+        sub_operation: u32,
+        sample_type: SampleType,
+    ) -> Result<Self, RecordError> {
         Ok(Self {
             task,
-            part,
+            sub_operation,
             second: 0,
             sample_type,
-            counts: Counts::default(),
-            service: Latencies::new()?,
+            counts: OperationCounts::default(),
+            service_time: DurationHistogram::new()?,
             latency: None,
             lateness: None,
-            processing: None,
-            failed: None,
+            processing_time: None,
+            failed_service_time: None,
         })
     }
 
     /// Adds one operation; `measured` is the task's measured window.
-    pub fn note(&mut self, sample: &Sample, measured: MeasuredWindow) {
-        self.counts.note(sample);
-        if measured.holds(sample) {
-            self.counts.window_weight += sample.weight;
+    pub fn add(&mut self, sample: &Sample, measured: MeasuredWindow) {
+        self.counts.add(sample);
+        if measured.contains(sample) {
+            self.counts.window_weight += sample.result.weight;
         }
         if let Some(lateness) = &mut self.lateness {
-            lateness.record(sample.lateness_ns());
+            lateness.record(sample.times.lateness_ns());
         }
-        if !sample.success {
-            self.note_failure(sample);
+        if !sample.is_success() {
+            self.add_failure(sample);
             return;
         }
-        self.service.record(sample.service_ns());
-        if let Some(processing) = &mut self.processing {
-            processing.record(sample.processing_ns);
+        self.service_time.record(sample.times.service_ns());
+        if let Some(processing_time) = &mut self.processing_time {
+            processing_time.record(sample.times.processing_ns);
         }
         if let Some(latency) = &mut self.latency {
-            latency.record(sample.latency_ns());
+            latency.record(sample.times.latency_ns());
         }
     }
 
-    fn note_failure(&mut self, sample: &Sample) {
-        if sample.requests == 0 {
-            // Nothing was sent, so nothing took any service time.
+    fn add_failure(&mut self, sample: &Sample) {
+        if sample.traffic.requests == 0 {
+            // Without a request there is no service time.
             return;
         }
-        if self.failed.is_none() {
-            self.failed = Latencies::new().ok();
+        if self.failed_service_time.is_none() {
+            self.failed_service_time = DurationHistogram::new().ok();
         }
-        if let Some(failed) = &mut self.failed {
-            failed.record(sample.service_ns());
+        if let Some(failed) = &mut self.failed_service_time {
+            failed.record(sample.times.service_ns());
         }
     }
 
-    /// Adds all that another window holds.
+    /// Adds everything in another window.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
-        self.service.merge(&other.service);
-        merge_optional(&mut self.processing, other.processing.as_ref());
+        self.service_time.merge(&other.service_time);
+        merge_optional(&mut self.processing_time, other.processing_time.as_ref());
         merge_optional(&mut self.latency, other.latency.as_ref());
         merge_optional(&mut self.lateness, other.lateness.as_ref());
-        merge_optional(&mut self.failed, other.failed.as_ref());
+        merge_optional(&mut self.failed_service_time, other.failed_service_time.as_ref());
     }
 
-    /// Forgets everything but what it is for.
+    /// Resets counts and histograms; their memory is kept.
     pub fn clear(&mut self) {
-        self.counts = Counts::default();
-        self.service.clear();
-        let optional = [&mut self.latency, &mut self.lateness, &mut self.processing, &mut self.failed];
-        optional.into_iter().flatten().for_each(Latencies::clear);
+        self.counts = OperationCounts::default();
+        self.service_time.clear();
+        let optional =
+            [&mut self.latency, &mut self.lateness, &mut self.processing_time, &mut self.failed_service_time];
+        optional.into_iter().flatten().for_each(DurationHistogram::clear);
     }
 
     /// Whether nothing was recorded.
@@ -252,7 +258,7 @@ impl Window {
     }
 }
 
-fn merge_optional(into: &mut Option<Latencies>, from: Option<&Latencies>) {
+fn merge_optional(into: &mut Option<DurationHistogram>, from: Option<&DurationHistogram>) {
     match (into.as_mut(), from) {
         (Some(into), Some(from)) => into.merge(from),
         (None, Some(from)) => *into = Some(from.clone()),

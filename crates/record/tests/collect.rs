@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    Collector, Delivery, EndedBy, ErrorClass, ErrorNote, Keep, MeasuredWindow, Outgoing, Recorder, Sample,
-    SampleType, TaskEnded, TaskInfo, TaskResult, recover_series,
+    BufferPool, ClientEnded, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow,
+    OperationResult, OperationTimes, RecordSender, Recorder, Sample, SamplePolicy, SampleType,
+    SubOperationName, TaskInfo, TaskResult, Traffic, recover_series,
 };
 use pacenote_stats::{SteadinessMetric, SteadyState};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -37,48 +38,64 @@ fn info() -> TaskInfo {
 fn sample(sent_ns: u64, done_ns: u64) -> Sample {
     Sample {
         task: 0,
-        part: 0,
+        sub_operation: 0,
         client: 1,
         sample_type: SampleType::Normal,
-        paced: false,
-        due_ns: sent_ns,
-        free_ns: 0,
-        first_sent_ns: sent_ns,
-        sent_ns,
-        done_ns,
-        processing_ns: done_ns - sent_ns,
-        weight: 10,
-        failed_weight: 0,
-        requests: 1,
-        retries: 0,
-        success: true,
-        status: 200,
-        error_class: ErrorClass::None,
-        took_ms: 3,
-        bytes_out: 100,
-        bytes_in: 50,
-        content_out: 400,
-        content_in: 20,
-        reconnects: 1,
+        times: OperationTimes {
+            paced: false,
+            due_ns: sent_ns,
+            free_ns: 0,
+            first_sent_ns: sent_ns,
+            sent_ns,
+            done_ns,
+            processing_ns: done_ns - sent_ns,
+        },
+        result: OperationResult {
+            error_class: ErrorClass::None,
+            status: 200,
+            retries: 0,
+            weight: 10,
+            failed_weight: 0,
+            took_ms: 3,
+        },
+        traffic: Traffic {
+            requests: 1,
+            reconnects: 1,
+            bytes_out: 100,
+            bytes_in: 50,
+            content_out: 400,
+            content_in: 20,
+        },
     }
 }
 
-fn ended(by: EndedBy, unanswered: u64) -> TaskEnded {
-    TaskEnded {
-        task: 0,
-        by,
-        planned: None,
-        begun: unanswered,
-        unanswered,
-        unsent: 0,
-        underruns: 0,
-        underrun_ns: 0,
-        started_ns: 0,
-    }
+/// A sample whose operation was due before it was sent.
+fn paced(due_ns: u64, free_ns: u64, sample: Sample) -> Sample {
+    Sample { times: OperationTimes { paced: true, due_ns, free_ns, ..sample.times }, ..sample }
+}
+
+fn weighing(weight: u64, sample: Sample) -> Sample {
+    Sample { result: OperationResult { weight, ..sample.result }, ..sample }
+}
+
+fn failing(error_class: ErrorClass, failed_weight: u64, sample: Sample) -> Sample {
+    let result = OperationResult { error_class, weight: 0, failed_weight, ..sample.result };
+    Sample { result, ..sample }
+}
+
+/// Begins an operation and records its end.
+fn record(recorder: &mut Recorder, sample: Sample) {
+    recorder.begin_operation(sample.task);
+    recorder.record(sample, []);
+}
+
+/// Ends the task for the recorder's only client, which was to do `planned` operations.
+fn end(recorder: &mut Recorder, by: EndedBy, planned: u64) {
+    recorder.end_client(ClientEnded { task: 0, by, planned, started_ns: 0 });
 }
 
 struct Race {
-    way: Outgoing,
+    sender: RecordSender,
     inbox: Receiver<Delivery>,
     collector: Collector,
     folder: tempfile::TempDir,
@@ -86,16 +103,16 @@ struct Race {
 
 impl Race {
     fn new(info: TaskInfo, threads: u32) -> Self {
-        Self::keeping(info, threads, Keep::All)
+        Self::keeping(info, threads, SamplePolicy::All)
     }
 
-    fn keeping(info: TaskInfo, threads: u32, keep: Keep) -> Self {
+    fn keeping(info: TaskInfo, threads: u32, policy: SamplePolicy) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
-        let (sender, inbox) = channel();
-        let way = Outgoing::new(sender, keep);
-        way.send(Delivery::Begin { task: 0, threads, started_ns: 0 });
-        Self { way, inbox, collector, folder }
+        let (channel, inbox) = channel();
+        let sender = RecordSender::new(channel, policy);
+        sender.send(Delivery::Begin { task: 0, threads, started_ns: 0 });
+        Self { sender, inbox, collector, folder }
     }
 
     fn recorder(&self, paced: bool) -> Recorder {
@@ -103,17 +120,25 @@ impl Race {
     }
 
     fn recorder_of(&self, paced: bool, measured: MeasuredWindow) -> Recorder {
-        let mut recorder = Recorder::new(self.way.clone());
-        recorder.begin(0, paced, measured).unwrap();
+        let mut recorder = Recorder::new(self.sender.clone());
+        recorder.add_client(0, paced, measured).unwrap();
         recorder
     }
 
-    fn result(&mut self) -> TaskResult {
-        let mut ended = None;
+    /// Collects what recorders have delivered.
+    fn collect(&mut self) -> Option<TaskResult> {
+        let mut finished = None;
         while let Ok(delivery) = self.inbox.try_recv() {
-            ended = ended.or(self.collector.receive(delivery, &self.way.spare()).unwrap());
+            finished = finished.or(self.collector.receive(delivery, self.sender.buffers()).unwrap());
         }
-        ended.expect("the task should have ended").result
+        finished.map(|finished| finished.result)
+    }
+
+    /// The result of the task, whose counts add up.
+    fn result(&mut self) -> TaskResult {
+        let result = self.collect().expect("the task should have ended");
+        assert!(self.collector.contradictions().is_empty(), "{:?}", self.collector.contradictions());
+        result
     }
 }
 
@@ -128,10 +153,10 @@ fn two_threads_make_one_result_and_every_sample_is_on_disk() {
     let mut recorders = [race.recorder(false), race.recorder(false)];
     for number in 0..40_000_u64 {
         let sent = number * MS / 10;
-        recorders[(number % 2) as usize].note(sample(sent, sent + 5 * MS));
+        record(&mut recorders[(number % 2) as usize], sample(sent, sent + 5 * MS));
     }
     for recorder in &mut recorders {
-        recorder.end(ended(EndedBy::Source, 0));
+        end(recorder, EndedBy::Source, 20_000);
     }
     let result = race.result();
     assert_eq!(result.accounting.succeeded, 40_000);
@@ -154,7 +179,7 @@ fn two_threads_make_one_result_and_every_sample_is_on_disk() {
 }
 
 #[test]
-fn a_time_based_task_counts_the_work_of_its_window_alone() {
+fn a_time_based_task_counts_only_the_work_of_its_window() {
     let mut race = Race::new(
         TaskInfo { warmup_ns: Some(2 * SECOND), end_ns: Some(5 * SECOND), paced: true, ..info() },
         1,
@@ -167,10 +192,12 @@ fn a_time_based_task_counts_the_work_of_its_window_alone() {
         .chain((0..12).map(|number| (2000 + number * 250, SampleType::Normal)))
     {
         let one = sample(sent * MS, (sent + 249) * MS);
-        recorder.note(Sample { sample_type: kind, paced: true, due_ns: sent * MS - sent.min(1) * MS, ..one });
+        let due = sent * MS - sent.min(1) * MS;
+        record(&mut recorder, paced(due, 0, Sample { sample_type: kind, ..one }));
     }
-    recorder.note(Sample { paced: true, ..sample(4990 * MS, 5100 * MS) });
-    recorder.end(ended(EndedBy::Time, 1));
+    record(&mut recorder, paced(4990 * MS, 0, sample(4990 * MS, 5100 * MS)));
+    recorder.begin_operation(0);
+    end(&mut recorder, EndedBy::Time, 16);
     let result = race.result();
     let throughput = result.throughput.unwrap();
     assert_eq!(
@@ -195,15 +222,15 @@ fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
     let mut race = Race::new(TaskInfo { warmup_ns, end_ns: Some(2100 * MS), ..info() }, 1);
     let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 2100 * MS });
     for number in 0..3 {
-        recorder.note(Sample { weight: 1, ..sample(number * SECOND, (number + 1) * SECOND) });
+        record(&mut recorder, weighing(1, sample(number * SECOND, (number + 1) * SECOND)));
     }
-    recorder.end(ended(EndedBy::Time, 0));
+    end(&mut recorder, EndedBy::Time, 3);
     let throughput = race.result().throughput.unwrap();
     assert!((throughput.mean - 2.0 / 2.1).abs() < 1e-9, "{throughput:?}");
 }
 
 #[test]
-fn seconds_that_hold_little_of_the_work_do_not_stand_for_the_window() {
+fn seconds_with_little_of_the_work_do_not_represent_the_window() {
     for (ends, spread) in [
         // One operation of 2.7 s: whole seconds without any work in them.
         (vec![2700], None),
@@ -214,10 +241,10 @@ fn seconds_that_hold_little_of_the_work_do_not_stand_for_the_window() {
     ] {
         let mut race = Race::new(info(), 1);
         let mut recorder = race.recorder(false);
-        for end in &ends {
-            recorder.note(Sample { weight: 1, ..sample(0, end * MS) });
+        for done in &ends {
+            record(&mut recorder, weighing(1, sample(0, done * MS)));
         }
-        recorder.end(ended(EndedBy::Iterations, 0));
+        end(&mut recorder, EndedBy::Iterations, ends.len() as u64);
         let throughput = race.result().throughput.unwrap();
         let mean = throughput.mean;
         let shown = (throughput.min, throughput.median, throughput.max);
@@ -229,46 +256,46 @@ fn seconds_that_hold_little_of_the_work_do_not_stand_for_the_window() {
 fn a_retried_operation_begins_with_its_first_attempt() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
-    recorder.note(Sample { first_sent_ns: 0, weight: 1, ..sample(1999 * MS, 2000 * MS) });
-    recorder.end(ended(EndedBy::Iterations, 0));
+    let retried = weighing(1, sample(1999 * MS, 2000 * MS));
+    let times = OperationTimes { first_sent_ns: 0, ..retried.times };
+    record(&mut recorder, Sample { times, ..retried });
+    end(&mut recorder, EndedBy::Iterations, 1);
     let result = race.result();
     assert!((result.throughput.unwrap().mean - 0.5).abs() < 1e-9, "{:?}", result.throughput);
     assert!((result.service_time.unwrap().max_ms - 1.0).abs() < 1e-9);
 }
 
 #[test]
-fn a_task_that_only_failed_did_no_work_rather_than_none_known() {
+fn a_task_that_only_failed_has_a_throughput_of_0() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
-    recorder.note(Sample { success: false, weight: 0, ..sample(0, SECOND) });
-    recorder.end(ended(EndedBy::Iterations, 0));
+    record(&mut recorder, failing(ErrorClass::Timeout, 0, sample(0, SECOND)));
+    end(&mut recorder, EndedBy::Iterations, 1);
     assert!(race.result().throughput.unwrap().mean.abs() < f64::EPSILON);
 }
 
 #[test]
-fn progress_is_of_the_last_whole_second() {
+fn progress_shows_the_last_whole_second() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
     for number in 0..3001_u64 {
-        recorder.note(Sample { weight: 1, ..sample(number * MS, number * MS) });
+        record(&mut recorder, weighing(1, sample(number * MS, number * MS)));
     }
-    recorder.tick();
-    while let Ok(delivery) = race.inbox.try_recv() {
-        race.collector.receive(delivery, &race.way.spare()).unwrap();
-    }
+    recorder.flush();
+    race.collect();
     let progress = race.collector.progress(3001 * MS);
     assert!((progress[0].rate - 1000.0).abs() < f64::EPSILON, "{progress:?}");
 }
 
 #[test]
-fn an_even_schedule_that_is_kept_reads_as_its_rate() {
+fn an_even_schedule_that_is_kept_has_the_throughput_of_its_rate() {
     let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
     let mut recorder = race.recorder(true);
     for number in 0..100 {
         let due = number * 5 * MS;
-        recorder.note(Sample { paced: true, due_ns: due, weight: 1, ..sample(due, due + MS) });
+        record(&mut recorder, paced(due, 0, weighing(1, sample(due, due + MS))));
     }
-    recorder.end(ended(EndedBy::Iterations, 0));
+    end(&mut recorder, EndedBy::Iterations, 100);
     let result = race.result();
     // 100 operations at 200 a second fill half a second, although the last one was sent after 0.495 s.
     assert!((result.throughput.unwrap().mean - 200.0).abs() < 1e-9, "{:?}", result.throughput);
@@ -280,10 +307,9 @@ fn operations_that_were_due_before_a_client_was_free_have_waited() {
     let mut race = Race::new(TaskInfo { paced: true, open_loop: true, ..info() }, 1);
     let mut recorder = race.recorder(true);
     for (due, free) in [(0, 0), (1, 0), (2, 3), (3, 3), (4, 9)] {
-        let one = sample(10 * MS, 11 * MS);
-        recorder.note(Sample { paced: true, due_ns: due * MS, free_ns: free * MS, ..one });
+        record(&mut recorder, paced(due * MS, free * MS, sample(10 * MS, 11 * MS)));
     }
-    recorder.end(ended(EndedBy::Iterations, 0));
+    end(&mut recorder, EndedBy::Iterations, 5);
     let result = race.result();
     assert_eq!((result.accounting.waited, result.accounting.operations, result.open_loop), (2, 5, true));
 }
@@ -293,20 +319,13 @@ fn failures_have_their_own_histogram_and_their_reasons() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
     for number in 0..100 {
-        recorder.note(sample(number * MS, (number + 20) * MS));
-        let failed = sample(number * MS, (number + 1) * MS);
-        recorder.note(Sample {
-            success: false,
-            weight: 0,
-            failed_weight: 10,
-            error_class: ErrorClass::HttpStatus,
-            ..failed
-        });
+        record(&mut recorder, sample(number * MS, (number + 20) * MS));
+        let failed = failing(ErrorClass::HttpStatus, 10, sample(number * MS, (number + 1) * MS));
         let (kind, reason) = ("rejected".into(), "queue is full".into());
-        let class = ErrorClass::HttpStatus;
-        recorder.error(0, ErrorNote { class, status: 429, kind, reason, count: 1, at_ns: number * MS });
+        recorder.begin_operation(0);
+        recorder.record(failed, [Failure { status: 429, kind, reason, count: 1 }]);
     }
-    recorder.end(ended(EndedBy::Iterations, 0));
+    end(&mut recorder, EndedBy::Iterations, 200);
     let result = race.result();
     assert!((result.error_rate - 0.5).abs() < 1e-9);
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
@@ -322,15 +341,13 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
     for second in 0..10 {
-        recorder.note(sample(second * SECOND, second * SECOND + MS));
-        recorder.tick();
+        record(&mut recorder, sample(second * SECOND, second * SECOND + MS));
+        recorder.flush();
     }
-    while let Ok(delivery) = race.inbox.try_recv() {
-        race.collector.receive(delivery, &race.way.spare()).unwrap();
-    }
+    race.collect();
     let folder = race.folder;
-    assert_eq!(recover_series(folder.path()).unwrap(), None, "a race that runs is left alone");
-    // Killed: nothing is closed in order, and the last line is torn.
+    assert_eq!(recover_series(folder.path()).unwrap(), None, "the files of a race that runs are not touched");
+    // Killed: nothing is closed in order, and the last line is incomplete.
     drop(race.collector);
     let journal = folder.path().join("series.jsonl");
     let mut text = fs::read(&journal).unwrap();
@@ -343,14 +360,12 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
 }
 
 #[test]
-fn samples_that_a_race_could_not_complete_are_completed_later_though_its_seconds_are() {
+fn samples_that_a_race_could_not_complete_are_completed_later() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
-    (0..10).for_each(|number| recorder.note(sample(number * MS, number * MS + MS)));
-    recorder.end(ended(EndedBy::Iterations, 0));
-    while let Ok(delivery) = race.inbox.try_recv() {
-        race.collector.receive(delivery, &race.way.spare()).unwrap();
-    }
+    (0..10).for_each(|number| record(&mut recorder, sample(number * MS, number * MS + MS)));
+    end(&mut recorder, EndedBy::Iterations, 10);
+    race.collect();
     let folder = race.folder.path();
     let (samples, hidden) = (folder.join("samples.parquet"), folder.join("hidden"));
     // Killed after a row group, with another one torn; the seconds were completed, the samples cannot be yet.
@@ -366,44 +381,39 @@ fn samples_that_a_race_could_not_complete_are_completed_later_though_its_seconds
 }
 
 #[test]
-fn operations_within_are_recorded_beside_the_whole_and_count_for_nothing_of_it() {
+fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operation() {
     let mut race = Race::new(info(), 2);
     let mut recorders = [race.recorder(false), race.recorder(false)];
     for number in 0..20_u64 {
         let recorder = &mut recorders[(number % 2) as usize];
         let sent = number * 100 * MS;
-        let within = Sample { weight: 0, requests: 1, ..sample(sent, sent + 5 * MS) };
+        let within = weighing(0, sample(sent, sent + 5 * MS));
         // Each thread meets them in an order of its own.
         let names = if number % 2 == 0 { ["open", "search"] } else { ["search", "open"] };
         for name in names {
             let failed = number >= 18 && name == "search";
-            let (class, success) = (ErrorClass::Timeout, !failed);
-            let note = ErrorNote {
-                class,
-                status: 0,
-                kind: String::new(),
-                reason: "late".into(),
-                count: 1,
-                at_ns: sent,
-            };
-            let one =
-                Sample { success, error_class: if failed { class } else { ErrorClass::None }, ..within };
-            recorder.note_part((name, "search"), one, failed.then_some(note)).unwrap();
+            let error_class = if failed { ErrorClass::Timeout } else { ErrorClass::None };
+            let result = OperationResult { error_class, ..within.result };
+            let reason = "late".into();
+            let failure = failed.then_some(Failure { status: 0, kind: String::new(), reason, count: 1 });
+            let name = SubOperationName { operation: name, operation_type: "search" };
+            recorder.record_sub_operation(name, Sample { result, ..within }, failure).unwrap();
         }
-        recorder.note(Sample { requests: 2, weight: 1, ..sample(sent, sent + 20 * MS) });
+        let whole = weighing(1, sample(sent, sent + 20 * MS));
+        record(recorder, Sample { traffic: Traffic { requests: 2, ..whole.traffic }, ..whole });
     }
     for recorder in &mut recorders {
-        recorder.end(ended(EndedBy::Source, 0));
+        end(recorder, EndedBy::Source, 10);
     }
     let result = race.result();
     assert_eq!((result.accounting.operations, result.accounting.requests, result.work.done), (20, 40, 20));
     assert_eq!((result.service_time.as_ref().unwrap().count, result.errors.len()), (20, 0));
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
     assert_eq!(
-        result.parts.iter().map(|part| part.operation.as_str()).collect::<Vec<_>>(),
+        result.sub_operations.iter().map(|sub| sub.operation.as_str()).collect::<Vec<_>>(),
         ["open", "search"]
     );
-    let [open, search] = &result.parts[..] else { unreachable!() };
+    let [open, search] = &result.sub_operations[..] else { unreachable!() };
     assert_eq!((open.operations, open.failed, search.operations, search.failed), (20, 0, 20, 2));
     assert_eq!((search.service_time.as_ref().unwrap().count, search.requests), (18, 20));
     assert!((search.service_time.as_ref().unwrap().max_ms - 5.0).abs() < 1e-9);
@@ -427,18 +437,18 @@ fn operations_within_are_recorded_beside_the_whole_and_count_for_nothing_of_it()
 }
 
 #[test]
-fn samples_of_a_killed_race_are_readable_up_to_the_last_that_were_written() {
+fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     let mut race = Race::new(info(), 2);
     let [mut one, mut other] = [race.recorder(false), race.recorder(false)];
     // More than a row group of 131,072, and then a few that are only gathered.
     for number in 0..140_000_u64 {
-        one.note(Sample { status: if number % 7 == 0 { 201 } else { 200 }, ..sample(number, number + MS) });
+        let ok = sample(number, number + MS);
+        let result = OperationResult { status: if number % 7 == 0 { 201 } else { 200 }, ..ok.result };
+        record(&mut one, Sample { result, ..ok });
     }
-    other.note(sample(0, MS));
-    one.tick();
-    while let Ok(delivery) = race.inbox.try_recv() {
-        race.collector.receive(delivery, &race.way.spare()).unwrap();
-    }
+    record(&mut other, sample(0, MS));
+    one.flush();
+    race.collect();
     drop((race.collector, one, other));
     let path = race.folder.path().join("samples.parquet");
     assert!(SerializedFileReader::try_from(path.as_path()).is_err(), "a killed race has no footer");
@@ -456,14 +466,14 @@ fn samples_of_a_killed_race_are_readable_up_to_the_last_that_were_written() {
 }
 
 #[test]
-fn samples_that_are_not_kept_are_counted_and_change_no_figure() {
-    for (keep, kept) in [(Keep::None, 0), (Keep::All, 100), (Keep::Auto, 100)] {
+fn samples_that_are_not_kept_are_counted_and_do_not_change_the_result() {
+    for (keep, kept) in [(SamplePolicy::None, 0), (SamplePolicy::All, 100), (SamplePolicy::Auto, 100)] {
         let mut race = Race::keeping(info(), 1, keep);
         let mut recorder = race.recorder(false);
         for number in 0..100 {
-            recorder.note(sample(number * MS, (number + 20) * MS));
+            record(&mut recorder, sample(number * MS, (number + 20) * MS));
         }
-        recorder.end(ended(EndedBy::Iterations, 0));
+        end(&mut recorder, EndedBy::Iterations, 100);
         drop(recorder);
         let result = race.result();
         assert_eq!(
@@ -478,17 +488,18 @@ fn samples_that_are_not_kept_are_counted_and_change_no_figure() {
 }
 
 #[test]
-fn when_nobody_writes_samples_are_lost_and_counted_and_nothing_waits() {
+fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
-    // All buffers but two are out, as with a disk that takes nothing, and the collector takes nothing until the end.
-    let out: Vec<_> = std::iter::from_fn(|| race.way.spare().exchange()).collect();
-    out.into_iter().take(2).for_each(|buffer| race.way.spare().give_back(buffer));
+    // All buffers but two are in use, as with a stalled disk, and the collector receives nothing until the end.
+    let buffers = race.sender.buffers();
+    let in_use: Vec<_> = std::iter::from_fn(|| buffers.try_acquire()).collect();
+    in_use.into_iter().take(2).for_each(|buffer| buffers.release(buffer));
     let all = 20_000;
     for number in 0..all {
-        recorder.note(sample(number * 1000, number * 1000 + MS));
+        record(&mut recorder, sample(number * 1000, number * 1000 + MS));
     }
-    recorder.end(ended(EndedBy::Iterations, 0));
+    end(&mut recorder, EndedBy::Iterations, all);
     let result = race.result();
     let samples = result.samples;
     assert_eq!((samples.kept + samples.lost, samples.left_out), (all, 0));
@@ -498,16 +509,16 @@ fn when_nobody_writes_samples_are_lost_and_counted_and_nothing_waits() {
 }
 
 #[test]
-fn a_task_that_slows_down_says_when() {
+fn the_result_tells_when_a_task_slowed_down() {
     let end_ns = Some(60 * SECOND);
     let mut race = Race::new(TaskInfo { warmup_ns: Some(0), end_ns, ..info() }, 1);
     let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 60 * SECOND });
     for number in 0..6000_u64 {
         let at = number * 10 * MS;
         let slower = if at < 40 * SECOND { 0 } else { 2 * MS };
-        recorder.note(sample(at, at + 8 * MS + slower + number % 5 * MS / 100));
+        record(&mut recorder, sample(at, at + 8 * MS + slower + number % 5 * MS / 100));
     }
-    recorder.end(ended(EndedBy::Time, 0));
+    end(&mut recorder, EndedBy::Time, 6000);
     let steady = race.result().steady;
     assert_eq!((steady.state, steady.by), (SteadyState::Slowing, Some(SteadinessMetric::ServiceTime)));
     let [change] = steady.changes[..] else { panic!("{steady:?}") };
@@ -516,38 +527,38 @@ fn a_task_that_slows_down_says_when() {
 }
 
 #[test]
-fn a_full_disk_ends_the_writing_and_keeps_what_there_is() {
+fn a_full_disk_stops_the_writing_and_keeps_what_was_written() {
     for full in ["samples.parquet", "series.jsonl"] {
         let folder = tempfile::tempdir().unwrap();
         // A device on which every write fails as on a full disk.
         std::os::unix::fs::symlink("/dev/full", folder.path().join(full)).unwrap();
         let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
-        let (sender, inbox) = channel();
-        let way = Outgoing::new(sender, Keep::All);
-        way.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
-        let mut recorder = Recorder::new(way.clone());
-        recorder.begin(0, false, MeasuredWindow::Operations).unwrap();
+        let (channel, inbox) = channel();
+        let sender = RecordSender::new(channel, SamplePolicy::All);
+        sender.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
+        let mut recorder = Recorder::new(sender.clone());
+        recorder.add_client(0, false, MeasuredWindow::Operations).unwrap();
         for number in 0..150_000 {
-            recorder.note(sample(number * 100_000, number * 100_000 + MS));
+            record(&mut recorder, sample(number * 100_000, number * 100_000 + MS));
         }
-        recorder.end(ended(EndedBy::Iterations, 0));
-        drop((recorder, way));
-        let spare = Outgoing::new(channel().0, Keep::All).spare();
-        let (mut told, mut result) = (0, None);
+        end(&mut recorder, EndedBy::Iterations, 150_000);
+        drop((recorder, sender));
+        let buffers = BufferPool::new(SamplePolicy::All);
+        let (mut errors, mut result) = (0, None);
         for delivery in inbox {
-            match collector.receive(delivery, &spare) {
+            match collector.receive(delivery, &buffers) {
                 Ok(end) => result = result.or(end),
                 Err(error) => {
-                    told += 1;
+                    errors += 1;
                     assert!(error.to_string().contains(full) || full.starts_with("samples"), "{error}");
-                    collector.stop_writing();
+                    collector.disable_writing();
                 }
             }
         }
-        // The task is known to its end, whenever the failure was told.
+        // The result of the task is complete, whenever the failure is reported.
         assert_eq!(result.expect("the task has ended").result.accounting.operations, 150_000, "{full}");
-        told += u32::from(collector.close().is_err());
-        assert!(told > 0, "{full}");
+        errors += u32::from(collector.close().is_err());
+        assert!(errors > 0, "{full}");
         let other = ["series.parquet", "samples.parquet"][usize::from(full == "series.jsonl")];
         assert!(!rows(&folder.path().join(other)).is_empty(), "{other}");
     }

@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{Plan, SampleRetention, TaskBound, TaskPacing, TaskWork};
-use pacenote_record::{Collector, Delivery, Keep, RecordError, Spare, TaskEnd, TaskInfo, on_disk};
+use pacenote_record::{
+    BufferPool, Collector, Delivery, FinishedTask, RecordError, SamplePolicy, TaskInfo, file_contradiction,
+};
 
 use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
 use crate::health::host::{CpuTicks, HostUsage};
@@ -37,7 +39,7 @@ pub struct CollectorSummary {
 pub fn collect(
     mut collector: Collector,
     deliveries: &Receiver<Delivery>,
-    buffers: &Spare,
+    buffers: &BufferPool,
     race: &Arc<RaceState>,
 ) -> CollectorSummary {
     let (mut clocks, ticks) = (ClockMonitor::start(), CpuTicks::read());
@@ -49,7 +51,7 @@ pub fn collect(
                 let ended = collector.receive(delivery, buffers).unwrap_or_else(|error| {
                     // The race cannot go on, but the results of its tasks are still complete.
                     race.abort(error.to_string());
-                    collector.stop_writing();
+                    collector.disable_writing();
                     failure.get_or_insert(error);
                     None
                 });
@@ -72,29 +74,29 @@ pub fn collect(
         publish(orphan, race);
     }
     race.progress().tasks.clear();
-    let (mut contradictions, kept) = (collector.contradictions().to_vec(), collector.kept());
+    let (mut contradictions, kept) = (collector.contradictions().to_vec(), collector.samples_kept());
     let closed = collector.close().map_err(|error| failure.get_or_insert(error));
     let samples = closed.unwrap_or_default();
-    // SampleRetention that a thread had not delivered when it died are lost; the summary reports the thread's death.
+    // Samples that a thread had not delivered when it died are lost; the summary reports the thread's death.
     if failure.is_none() && orphans == 0 {
-        contradictions.extend(on_disk(kept, samples));
+        contradictions.extend(file_contradiction(kept, samples));
     }
     let host = CpuTicks::read().zip(ticks).and_then(|(now, then)| now.since(then));
     CollectorSummary { samples, contradictions, clock: clocks.end(), host, failure }
 }
 
 /// Publishes the result of a task that has ended.
-fn publish(end: TaskEnd, race: &RaceState) {
+fn publish(end: FinishedTask, race: &RaceState) {
     race.progress().tasks.retain(|running| running.task != end.result.task);
     race.publish(RaceEvent::TaskFinished(Box::new(end.result)));
 }
 
 /// Which samples the recorders keep.
-pub fn keep(samples: SampleRetention) -> Keep {
+pub fn sample_policy(samples: SampleRetention) -> SamplePolicy {
     match samples {
-        SampleRetention::All => Keep::All,
-        SampleRetention::None => Keep::None,
-        SampleRetention::Auto => Keep::Auto,
+        SampleRetention::All => SamplePolicy::All,
+        SampleRetention::None => SamplePolicy::None,
+        SampleRetention::Auto => SamplePolicy::Auto,
     }
 }
 

@@ -43,7 +43,7 @@ impl Coordinator {
     /// Runs all steps of the plan, then ends all threads and sums up. `deliveries` of the recorders go to `collector`.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
-        let (race, buffers) = (Arc::clone(&self.context.race), self.context.outgoing.spare());
+        let (race, buffers) = (Arc::clone(&self.context.race), self.context.outgoing.buffers().clone());
         let shared = Arc::clone(&race);
         let collecting = spawn("collect", move || {
             let started = Instant::now();
@@ -146,12 +146,12 @@ mod tests {
     use std::time::Duration;
 
     use pacenote_plan::Plan;
-    use pacenote_record::{EndedBy, Outgoing};
+    use pacenote_record::{EndedBy, RecordSender};
     use serde_json::{Value, json};
     use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
     use super::*;
-    use crate::coordinator::collector::{keep, task_infos};
+    use crate::coordinator::collector::{sample_policy, task_infos};
     use crate::coordinator::threads::run_thread;
     use crate::race_state::{RaceEvent, RaceState};
     use crate::transport::{Endpoint, SystemRoots};
@@ -204,7 +204,7 @@ mod tests {
             routes: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
             lane: None,
             race: Arc::clone(&race),
-            outgoing: Outgoing::new(sender, keep(plan.driver.samples)),
+            outgoing: RecordSender::new(sender, sample_policy(plan.driver.samples)),
             plan: Arc::clone(&plan),
         };
         let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();

@@ -7,7 +7,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use pacenote_record::Sample;
+use pacenote_record::ServiceTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -55,17 +55,6 @@ pub struct PeakLoad {
     pub delayed: Option<DelayedTask>,
 }
 
-/// Successes of one task on one thread in one step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ServiceTotals {
-    /// Position of the task in the plan.
-    pub task: u32,
-    /// Number of successes.
-    pub operations: u64,
-    /// Sum of their service times, nanoseconds.
-    pub service_ns: u64,
-}
-
 /// The kernel's counters of a thread's wait for a core, since the thread started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueueStats {
@@ -92,16 +81,6 @@ pub struct CpuUsage {
     pub cpu_ns: u64,
     /// The wait for a core; `None` where the system does not count it.
     pub queue: Option<RunQueueStats>,
-}
-
-impl ServiceTotals {
-    /// Adds an operation that has ended.
-    pub fn record(&mut self, sample: &Sample) {
-        if sample.success {
-            self.operations += 1;
-            self.service_ns += sample.service_ns();
-        }
-    }
 }
 
 impl RunQueueStats {

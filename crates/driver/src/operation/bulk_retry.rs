@@ -93,7 +93,7 @@ pub fn join(before: Outcome, after: Outcome) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::response::outcome::Failure;
+    use pacenote_record::Failure;
 
     #[test]
     fn only_documents_with_status_429_are_sent_again_and_only_if_every_item_is_there() {

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use pacenote_plan::{Call, Composite, CompositeItem, RetryPolicy};
-use pacenote_record::ErrorClass;
+use pacenote_record::{ErrorClass, Traffic};
 use tokio::sync::Semaphore;
 
 use super::context::{Destination, Execution};
@@ -19,7 +19,6 @@ use super::request::CheckedRequest;
 use super::wait::{pause, wait};
 use crate::error::DriveError;
 use crate::response::outcome::ReplyOutcome;
-use crate::transport::traffic::Traffic;
 
 /// Steps that run one after another, and when they are tried again.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use pacenote_plan::Target;
+use pacenote_record::Traffic;
 use tokio::sync::Semaphore;
 
 use super::captures::Captures;
@@ -11,7 +12,6 @@ use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::transport::http::RequestHeadError;
 use crate::transport::pool::ConnectionPool;
-use crate::transport::traffic::Traffic;
 
 /// The host that the requests of an operation are prepared for.
 #[derive(Debug, Clone, Copy)]

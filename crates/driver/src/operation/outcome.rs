@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pacenote_record::ErrorClass;
+use pacenote_record::{ErrorClass, Traffic};
 
 use crate::response::outcome::ReplyOutcome;
 use crate::transport::ConnectError;
 use crate::transport::http::ExchangeError;
 use crate::transport::pool::{Exchange, RequestError};
 use crate::transport::tls_error;
-use crate::transport::traffic::Traffic;
 
 /// The outcome of one operation, from its first request to its last reply.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{PlannedTask, TaskPacing, TaskWork};
+use pacenote_record::Traffic;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
@@ -12,7 +13,6 @@ use crate::operation::outcome::{Outcome, SubOperation};
 use crate::python::answer::Done;
 use crate::python::item::Item;
 use crate::race_state::lock;
-use crate::transport::traffic::Traffic;
 
 /// What Python said.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pacenote_record::{ErrorClass, SampleType};
+use pacenote_record::{ErrorClass, SampleType, Traffic};
 
 use crate::cancel::{Cancellation, until_cancelled};
 use crate::operation::outcome::Outcome;
@@ -10,7 +10,6 @@ use crate::python::channel::Answer;
 use crate::python::events::LaneEvent;
 use crate::python::handle::Hand;
 use crate::race_state::StopLevel;
-use crate::transport::traffic::Traffic;
 
 /// One client's way to its runner.
 #[derive(Debug)]

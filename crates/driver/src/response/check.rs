@@ -6,14 +6,14 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use pacenote_plan::{Assertion, Check, Comparison, HealthStatus, Request};
-use pacenote_record::ErrorClass;
+use pacenote_record::{ErrorClass, Failure};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::response::json_scan::{
     Fields, first_value, parse_bool, parse_integer, split_integer, value_at_path,
 };
-use crate::response::outcome::{Failure, ReplyOutcome};
+use crate::response::outcome::ReplyOutcome;
 
 /// Most failures kept of one bulk. The last one counts all documents that belong to no other.
 const MAX_FAILURES: usize = 8;

@@ -1,6 +1,6 @@
 //! Whether a request succeeded, how much work it did, and why it failed.
 
-use pacenote_record::{ErrorClass, ErrorNote};
+use pacenote_record::{ErrorClass, Failure};
 
 /// The result of checking the response to a request, or of receiving none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,19 +17,6 @@ pub struct ReplyOutcome {
     pub failures: Vec<Failure>,
 }
 
-/// Why a request, or some documents of a bulk, failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// HTTP status of the response or of the document; 0 if there is none.
-    pub status: u16,
-    /// The engine's error type, or an operating system error; may be empty.
-    pub kind: String,
-    /// The reason as the engine reports it.
-    pub reason: String,
-    /// How many times it occurred.
-    pub count: u64,
-}
-
 impl ReplyOutcome {
     /// A success that did `accepted` units of work.
     pub fn success(accepted: u64, took_ms: i64) -> Self {
@@ -40,15 +27,6 @@ impl ReplyOutcome {
     pub fn failure(class: ErrorClass, status: u16, kind: &str, reason: String) -> Self {
         let failure = Failure { status, kind: kind.to_owned(), reason, count: 1 };
         Self { class, accepted: 0, rejected: 0, took_ms: -1, failures: vec![failure] }
-    }
-
-    /// The failures in the form in which they are recorded.
-    pub fn notes(self, at_ns: u64) -> impl Iterator<Item = ErrorNote> {
-        let class = self.class;
-        self.failures.into_iter().map(move |failure| {
-            let Failure { status, kind, reason, count } = failure;
-            ErrorNote { class, status, kind, reason, count, at_ns }
-        })
     }
 
     /// Whether all work succeeded.

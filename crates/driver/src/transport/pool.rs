@@ -4,10 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pacenote_record::Traffic;
+
 use crate::transport::connect::{ConnectError, Endpoint, Endpoints};
 use crate::transport::http::{Connection, ExchangeError, RequestHead, Response};
 use crate::transport::timeout::RequestTimer;
-use crate::transport::traffic::{ByteCounts, Traffic};
+use crate::transport::traffic::ByteCounts;
 
 /// The connections of one client to its host. Most clients need one; operations that have several requests under way
 /// open more, which are kept.

@@ -1,10 +1,13 @@
 //! The measured loop of one client.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{OnError, PlannedTask};
-use pacenote_record::{EndedBy, ErrorClass, Sample, SampleType};
+use pacenote_record::{
+    EndedBy, ErrorClass, OperationResult, OperationTimes, Recorder, Sample, SampleType, SubOperationName,
+};
 
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
@@ -16,8 +19,7 @@ use crate::schedule::limiter::Limiter;
 use crate::schedule::open_loop::{Exhausted, OpenLoop};
 use crate::schedule::pacer::Pacer;
 use crate::step::TaskRun;
-use crate::units::nanos_since;
-use crate::worker::book::Book;
+use crate::units::{nanos, nanos_since};
 use crate::worker::operations::Operations;
 
 /// Pause after a request without a connection in a task without a schedule, which would otherwise fail millions of times.
@@ -76,8 +78,8 @@ pub struct ClientLoop<'a, C, O> {
     pub operations: O,
     /// The client.
     pub client: TaskClient<'a>,
-    /// Records samples and counts.
-    pub book: &'a Book,
+    /// Records samples and counts; shared by the clients of the worker.
+    pub recorder: &'a RefCell<Recorder>,
     /// Whether to go on.
     pub cancellation: Cancellation<'a>,
 }
@@ -112,17 +114,17 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             if let Some(due_ns) = due_ns
                 && !self.wait_until(due_ns).await
             {
-                self.book.recall(self.client.id.task);
+                self.recorder.borrow_mut().cancel_operation(self.client.id.task);
                 return self.stop_reason();
             }
-            self.book.begin_operation(self.client.id.task);
+            self.recorder.borrow_mut().begin_operation(self.client.id.task);
             self.clock.mark_active();
             let started = if due_ns.is_some() { self.clock.now() } else { ready };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
                 return self.execution_cancelled(schedule, due_ns);
             };
             self.clock.mark_active();
-            let times = OperationTimes { due_ns, free_ns, started, ended: self.operations.ended() };
+            let times = LoopTimes { due_ns, free_ns, started, ended: self.operations.ended() };
             free_ns = self.elapsed_ns(outcome.free);
             let was_last = self.client.hand.is_some() && self.notify_python(&outcome);
             let class = outcome.result.class;
@@ -160,7 +162,9 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
                 Err(ended_by) => {
                     let end_ns = limiter.end_ns().unwrap_or(0);
                     if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
-                        self.book.leave_unsent(self.client.id.task, 1 + pacer.due_before(end_ns));
+                        self.recorder
+                            .borrow_mut()
+                            .leave_unsent(self.client.id.task, 1 + pacer.due_before(end_ns));
                     }
                     return Err(ended_by);
                 }
@@ -202,7 +206,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
 
     /// Ends the client because its open loop has no more operations.
     fn schedule_exhausted(&self, exhausted: Exhausted) -> EndedBy {
-        self.book.leave_unsent(self.client.id.task, exhausted.unsent);
+        self.recorder.borrow_mut().leave_unsent(self.client.id.task, exhausted.unsent);
         exhausted.by
     }
 
@@ -244,7 +248,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     fn record_underrun(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
         if !waited.is_zero() && !self.operations.has_ended() {
-            self.book.underrun(self.client.id.task, waited);
+            self.recorder.borrow_mut().record_underrun(self.client.id.task, nanos(waited));
         }
     }
 
@@ -264,7 +268,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             && run.set_unit(&unit)
             && unit != task.unit
         {
-            self.book.unit(id.task, unit);
+            self.recorder.borrow_mut().set_unit(id.task, unit);
         }
         self.operations.was_last()
     }
@@ -276,7 +280,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         if !runner.is_some_and(|hand| hand.seat().is_over()) {
             return self.stop_reason();
         }
-        self.book.withdraw_operation(self.client.id.task);
+        self.recorder.borrow_mut().undo_operation(self.client.id.task);
         if let (Schedule::OpenLoop(open_loop), Some(due_ns)) = (schedule, due_ns) {
             open_loop.put_back(due_ns);
         }
@@ -288,12 +292,11 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     fn source_exhausted(&self) -> EndedBy {
         let Some(reason) = self.client.hand.and_then(Hand::failure) else { return EndedBy::Source };
         let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
-        self.book.begin_failure(self.client.id.task);
+        self.recorder.borrow_mut().begin_source_failure(self.client.id.task);
         let now = self.clock.now();
         let outcome =
             Outcome { first_sent: now, sent: now, done: now, free: now, result, ..Outcome::nothing() };
-        let times =
-            OperationTimes { due_ns: None, free_ns: self.elapsed_ns(now), started: now, ended: Some(now) };
+        let times = LoopTimes { due_ns: None, free_ns: self.elapsed_ns(now), started: now, ended: Some(now) };
         self.apply_failure_policy(&outcome.result);
         self.record(SampleType::Normal, &times, outcome);
         EndedBy::Source
@@ -305,20 +308,14 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         sleep_until(self.clock, &self.cancellation, instant)
     }
 
-    fn record(&self, sample_type: SampleType, times: &OperationTimes, mut outcome: Outcome) {
-        if !outcome.sub_operations.is_empty() {
-            self.record_sub_operations(sample_type, std::mem::take(&mut outcome.sub_operations));
+    /// Records an operation that has ended, its sub-operations first.
+    fn record(&self, sample_type: SampleType, times: &LoopTimes, mut outcome: Outcome) {
+        for sub_operation in std::mem::take(&mut outcome.sub_operations) {
+            self.record_sub_operation(sample_type, sub_operation);
         }
-        let ClientId { task, client } = self.client.id;
         let sent_ns = self.elapsed_ns(outcome.sent);
-        let result = outcome.result;
-        let success = result.is_success();
         let ended = times.ended.unwrap_or_else(|| self.clock.now());
-        self.book.note(Sample {
-            task,
-            part: 0,
-            client,
-            sample_type,
+        let times = OperationTimes {
             paced: times.due_ns.is_some(),
             due_ns: times.due_ns.unwrap_or(sent_ns),
             free_ns: times.free_ns,
@@ -326,58 +323,48 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             sent_ns,
             done_ns: self.elapsed_ns(outcome.done),
             processing_ns: nanos_since(times.started, ended),
-            weight: result.accepted,
-            failed_weight: result.rejected,
-            requests: outcome.traffic.requests,
-            retries: outcome.retries,
-            success,
-            status: outcome.status,
-            error_class: result.class,
-            took_ms: result.took_ms,
-            bytes_out: outcome.traffic.bytes_out,
-            bytes_in: outcome.traffic.bytes_in,
-            content_out: outcome.traffic.content_out,
-            content_in: outcome.traffic.content_in,
-            reconnects: outcome.traffic.reconnects,
-        });
-        for note in result.notes(self.elapsed_ns(outcome.done)) {
-            self.book.error(task, note);
+        };
+        let sample = self.sample(sample_type, times, &outcome);
+        self.recorder.borrow_mut().record(sample, outcome.result.failures);
+    }
+
+    /// Records a sub-operation. The sample of the whole operation holds its weight and its lateness.
+    fn record_sub_operation(&self, sample_type: SampleType, sub_operation: SubOperation) {
+        let SubOperation { label, outcome } = sub_operation;
+        let (sent_ns, done_ns) = (self.elapsed_ns(outcome.sent), self.elapsed_ns(outcome.done));
+        let first_sent_ns = self.elapsed_ns(outcome.first_sent);
+        let times = OperationTimes {
+            paced: false,
+            due_ns: sent_ns,
+            free_ns: first_sent_ns,
+            first_sent_ns,
+            sent_ns,
+            done_ns,
+            processing_ns: done_ns.saturating_sub(first_sent_ns),
+        };
+        let sample = self.sample(sample_type, times, &outcome);
+        let result = OperationResult { weight: 0, failed_weight: 0, ..sample.result };
+        let sample = Sample { result, ..sample };
+        let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
+        let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
+        if let Err(error) = recorded {
+            self.cancellation.race.abort(error.to_string());
         }
     }
 
-    /// Records the operations within an operation. The sample of the whole operation holds its weight and its lateness.
-    fn record_sub_operations(&self, sample_type: SampleType, sub_operations: Vec<SubOperation>) {
+    /// The sample of an operation or of a sub-operation.
+    fn sample(&self, sample_type: SampleType, times: OperationTimes, outcome: &Outcome) -> Sample {
         let ClientId { task, client } = self.client.id;
-        self.book.record_sub_operations(sub_operations, self.client.origin, |outcome| {
-            let (sent_ns, done_ns) = (self.elapsed_ns(outcome.sent), self.elapsed_ns(outcome.done));
-            let first_sent_ns = self.elapsed_ns(outcome.first_sent);
-            Sample {
-                task,
-                part: 0,
-                client,
-                sample_type,
-                paced: false,
-                due_ns: sent_ns,
-                free_ns: first_sent_ns,
-                first_sent_ns,
-                sent_ns,
-                done_ns,
-                processing_ns: done_ns.saturating_sub(first_sent_ns),
-                weight: 0,
-                failed_weight: 0,
-                requests: outcome.traffic.requests,
-                retries: outcome.retries,
-                success: outcome.result.is_success(),
-                status: outcome.status,
-                error_class: outcome.result.class,
-                took_ms: outcome.result.took_ms,
-                bytes_out: outcome.traffic.bytes_out,
-                bytes_in: outcome.traffic.bytes_in,
-                content_out: outcome.traffic.content_out,
-                content_in: outcome.traffic.content_in,
-                reconnects: outcome.traffic.reconnects,
-            }
-        });
+        let Outcome { result, status, retries, traffic, .. } = outcome;
+        let result = OperationResult {
+            error_class: result.class,
+            status: *status,
+            retries: *retries,
+            weight: result.accepted,
+            failed_weight: result.rejected,
+            took_ms: result.took_ms,
+        };
+        Sample { task, sub_operation: 0, client, sample_type, times, result, traffic: *traffic }
     }
 
     /// Aborts the race after a failure, where the plan asks for it.
@@ -437,7 +424,7 @@ struct NextOperation {
 }
 
 /// The times of an operation that its outcome does not contain.
-struct OperationTimes {
+struct LoopTimes {
     due_ns: Option<u64>,
     /// When the client was free for it, nanoseconds since the task began.
     free_ns: u64,

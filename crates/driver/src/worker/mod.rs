@@ -4,7 +4,6 @@
 //! client sends, seen by the loop through `operations`. When operations are due is decided in `schedule`, how they are executed in `operation`, and what Python
 //! contributes in `python`; no request is written here. Only `coordinator` may use this module.
 
-pub mod book;
 pub mod client_loop;
 pub mod operations;
 pub mod source;

@@ -1,32 +1,32 @@
 //! One worker: its thread, its clients with their connections, its recorder.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{ClientAllocation, OnError, Plan, TaskAllocation};
-use pacenote_record::Outgoing;
+use pacenote_plan::{ClientAllocation, OnError, Plan, TaskAllocation, TaskPacing};
+use pacenote_record::{ClientEnded, EndedBy, RecordSender, Recorder, ServiceTotals};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::cancel::{Cancellation, until_cancelled};
 use crate::client_id::ClientId;
 use crate::error::DriveError;
-use crate::health::cpu::{CpuMeter, PeakLoad, ServiceTotals};
+use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
 use crate::python::{Hand, Lane};
 use crate::race_state::{RaceState, StopLevel};
 use crate::schedule::clock::Clock;
-use crate::schedule::limiter::Limiter;
+use crate::schedule::limiter::{Limiter, measured_window};
 use crate::schedule::open_loop::OpenLoop;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::timer::{SpinWait, Timer};
-use crate::step::{StepRun, WorkerIndex};
+use crate::step::{StepRun, TaskRun, WorkerIndex};
 use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
-use crate::worker::book::Book;
 use crate::worker::client_loop::{ClientLoop, Entry, Schedule, TaskClient};
 use crate::worker::operations::PooledOperations;
 use crate::worker::source::{Site, Source};
@@ -66,7 +66,7 @@ pub struct WorkerContext {
     /// The state of the race.
     pub race: Arc<RaceState>,
     /// Where recordings are sent.
-    pub outgoing: Outgoing,
+    pub outgoing: RecordSender,
 }
 
 /// A thread that runs client loops.
@@ -85,7 +85,7 @@ pub struct Worker {
 /// What the clients of a step are built with.
 struct StepResources<'a> {
     files: &'a DataFiles,
-    book: &'a Book,
+    recorder: &'a RefCell<Recorder>,
     spin_wait: &'a Rc<SpinWait>,
     /// The schedules of open-loop tasks, by position of the task in the plan.
     open_loops: BTreeMap<u32, Rc<OpenLoop>>,
@@ -125,11 +125,11 @@ impl Worker {
         while let Some(command) = self.commands.recv().await {
             let WorkerCommand::Prepare(step, files) = command else { break };
             let plan = &self.context.plan;
-            let book = Book::new(self.context.outgoing.clone(), Arc::clone(&self.context.race));
+            let recorder = RefCell::new(Recorder::new(self.context.outgoing.clone()));
             let spin_wait = Rc::new(SpinWait::new(Duration::from_micros(plan.driver.spin_us.into())));
             let resources = StepResources {
                 files: &files,
-                book: &book,
+                recorder: &recorder,
                 spin_wait: &spin_wait,
                 open_loops: self.open_loops(&step),
             };
@@ -143,7 +143,7 @@ impl Worker {
                 break;
             }
             let meter = CpuMeter::start();
-            let totals = self.run_step(&step, book, clients, &mut connections).await;
+            let totals = self.run_step(&step, recorder, clients, &mut connections).await;
             peak_load.add(&step.step().name, meter.read(spin_wait.idle_ns()), &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });
@@ -203,7 +203,8 @@ impl Worker {
         let client_task = |allocation: &TaskAllocation| {
             let id = client_id(allocation);
             let task = &plan.tasks[id.task as usize];
-            resources.book.expect_client(id.task, task)?;
+            let paced = !matches!(task.pace, TaskPacing::Unpaced {});
+            resources.recorder.borrow_mut().add_client(id.task, paced, measured_window(task.bound))?;
             let hand = lane.as_ref().and_then(|lane| lane.hand((id.task, id.client)));
             let site = Site { host, files: resources.files, hand: hand.as_ref() };
             let source = Source::new(plan, task, id.client, site)?;
@@ -255,22 +256,22 @@ impl Worker {
     async fn run_step(
         &self,
         step: &Arc<StepRun>,
-        book: Book,
+        recorder: RefCell<Recorder>,
         clients: Vec<ClientState>,
         connections: &mut Connections,
     ) -> Vec<ServiceTotals> {
         let race = &self.context.race;
-        let book = Rc::new(book);
+        let recorder = Rc::new(recorder);
         let waker = race.waker(self.index.index);
         let mut running = JoinSet::new();
         let mut reconnecting = JoinSet::new();
         let links: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.links)).collect();
         for mut client in clients {
             let (step, race) = (Arc::clone(step), Arc::clone(race));
-            let (book, waker) = (Rc::clone(&book), Arc::clone(&waker));
+            let (recorder, waker) = (Rc::clone(&recorder), Arc::clone(&waker));
             running.spawn_local(async move {
                 let cancellation = Cancellation { step: &step, race: &race, waker: &waker };
-                run_client(&mut client, &book, cancellation).await;
+                run_client(&mut client, &recorder, cancellation).await;
                 (client.row, client.links)
             });
         }
@@ -285,7 +286,7 @@ impl Worker {
                     Some(Ok((row, links))) => drop(connections.insert(row, links)),
                     Some(Err(error)) => race.abort(format!("a client of the driver died: {error}")),
                 },
-                _ = seconds.tick() => book.tick(),
+                _ = seconds.tick() => recorder.borrow_mut().flush(),
                 _ = idle_checks.tick() => self.reconnect_idle(&links, step, &mut reconnecting),
                 () = woken => {}
             }
@@ -295,8 +296,10 @@ impl Worker {
         }
         // Clients that still run are dropped with their requests, which stay unanswered.
         drop(running);
-        book.close(step, race);
-        book.service_totals()
+        let ended_by = if race.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
+        let started_ns = |task| step.task(task).map_or(0, |(run, _)| started_ns(run, race));
+        recorder.borrow_mut().close(ended_by, started_ns);
+        recorder.borrow().service_times().to_vec()
     }
 
     /// Reopens idle connections that the server has closed, as the next request would; no request is sent for that. An
@@ -333,8 +336,13 @@ fn client_id(allocation: &TaskAllocation) -> ClientId {
     ClientId { task: allocation.task, client: allocation.client }
 }
 
+/// When a task began, nanoseconds since the race's first step.
+fn started_ns(run: &TaskRun, race: &RaceState) -> u64 {
+    race.elapsed_ns(run.origin(Instant::now()))
+}
+
 /// Runs the tasks of a client in a step, one after another.
-async fn run_client(client: &mut ClientState, book: &Book, cancellation: Cancellation<'_>) {
+async fn run_client(client: &mut ClientState, recorder: &RefCell<Recorder>, cancellation: Cancellation<'_>) {
     let mut stopped = None;
     for (position, client_task) in client.tasks.iter_mut().enumerate() {
         let ClientTask { id, start_ns, schedule, source, hand } = client_task;
@@ -347,7 +355,7 @@ async fn run_client(client: &mut ClientState, book: &Book, cancellation: Cancell
                 clock: &mut client.timer,
                 operations: PooledOperations { source, links: &client.links },
                 client: TaskClient { id: *id, task, run, origin, hand: hand.as_ref() },
-                book,
+                recorder,
                 cancellation,
             };
             client_loop.run(schedule, Entry { start_ns: *start_ns, is_late: position > 0 }).await
@@ -357,6 +365,11 @@ async fn run_client(client: &mut ClientState, book: &Book, cancellation: Cancell
             hand.end();
         }
         cancellation.step.client_ended(run);
-        book.end_client(run, ended_by, schedule.take_planned());
+        recorder.borrow_mut().end_client(ClientEnded {
+            task: id.task,
+            by: ended_by,
+            planned: schedule.take_planned(),
+            started_ns: started_ns(run, cancellation.race),
+        });
     }
 }

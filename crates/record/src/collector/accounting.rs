@@ -1,32 +1,33 @@
-//! Do the figures add up? Each is counted in a place of its own, so that what gets lost between two places shows.
+//! Checks that the counts of a task add up. Each is counted in a place of its own, so that a loss between two places
+//! shows.
 
-/// Where the operations of a task went.
+/// Counts of a task's operations, each from the place that counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ledger {
-    /// What the clients were to do: admitted operations, and those left unsent. `None` when clients were dropped at work
-    /// and cannot be asked.
+pub struct OperationAccounting {
+    /// Operations that the schedules planned, those left unsent included. `None` when clients were dropped while they
+    /// worked: their schedules are gone.
     pub planned: Option<u64>,
-    /// Begun.
+    /// Operations begun.
     pub sent: u64,
-    /// Due, but never begun.
+    /// Operations due, but never begun.
     pub unsent: u64,
-    /// Ended well.
+    /// Operations that succeeded.
     pub succeeded: u64,
-    /// Ended otherwise.
+    /// Operations that failed.
     pub failed: u64,
-    /// Begun and not ended.
+    /// Operations begun and not ended.
     pub unanswered: u64,
     /// Service times in the histogram of successes.
     pub timed: u64,
 }
 
-impl Ledger {
-    /// What does not add up, with its figures; `None` when everything does.
+impl OperationAccounting {
+    /// The counts that do not add up; `None` when all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { sent, unsent, succeeded, failed, unanswered, timed, .. } = *self;
         let planned = self.planned.filter(|planned| *planned != sent + unsent);
-        let wrong = [
+        let contradictions = [
             planned.map(|planned| format!("{planned} planned are not {sent} sent + {unsent} unsent")),
             (sent != succeeded + failed + unanswered).then(|| {
                 format!(
@@ -35,26 +36,26 @@ impl Ledger {
             }),
             (timed != succeeded).then(|| format!("{succeeded} succeeded have {timed} service times")),
         ];
-        let wrong: Vec<String> = wrong.into_iter().flatten().collect();
-        (!wrong.is_empty()).then(|| wrong.join("; "))
+        let contradictions: Vec<String> = contradictions.into_iter().flatten().collect();
+        (!contradictions.is_empty()).then(|| contradictions.join("; "))
     }
 }
 
-/// Where the samples of a task went.
+/// Counts of a task's samples, each from the place that counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
-    /// Operations that ended, and operations within them.
+pub struct SampleAccounting {
+    /// Operations and sub-operations that ended.
     pub ended: u64,
-    /// To be in the file.
+    /// Samples sent to the file.
     pub kept: u64,
-    /// Left out as asked for.
+    /// Samples not kept, because the race was configured so.
     pub left_out: u64,
-    /// Lost because the disk was too slow.
+    /// Samples dropped, because the disk was too slow.
     pub lost: u64,
 }
 
-impl Rows {
-    /// As [`Ledger::contradiction`].
+impl SampleAccounting {
+    /// The counts that do not add up; `None` when all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { ended, kept, left_out, lost } = *self;
@@ -65,9 +66,9 @@ impl Rows {
     }
 }
 
-/// What is wrong with a file of so many samples; `None` when it is not.
+/// The difference between the samples kept and those in the file; `None` without one.
 #[must_use]
-pub fn on_disk(kept: u64, written: u64) -> Option<String> {
+pub fn file_contradiction(kept: u64, written: u64) -> Option<String> {
     (kept != written).then(|| format!("{kept} samples were kept, but {written} are in the file"))
 }
 
@@ -75,30 +76,40 @@ pub fn on_disk(kept: u64, written: u64) -> Option<String> {
 mod tests {
     use super::*;
 
-    const GOOD: Ledger =
-        Ledger { planned: Some(12), sent: 10, unsent: 2, succeeded: 7, failed: 2, unanswered: 1, timed: 7 };
+    const GOOD: OperationAccounting = OperationAccounting {
+        planned: Some(12),
+        sent: 10,
+        unsent: 2,
+        succeeded: 7,
+        failed: 2,
+        unanswered: 1,
+        timed: 7,
+    };
 
     #[test]
-    fn figures_that_add_up_are_not_mentioned() {
+    fn counts_that_add_up_are_not_reported() {
         assert_eq!(GOOD.contradiction(), None);
-        assert_eq!(Ledger { planned: None, unsent: 9, ..GOOD }.contradiction(), None);
-        assert_eq!(Rows { ended: 9, kept: 4, left_out: 3, lost: 2 }.contradiction(), None);
-        assert_eq!(on_disk(7, 7), None);
+        assert_eq!(OperationAccounting { planned: None, unsent: 9, ..GOOD }.contradiction(), None);
+        assert_eq!(SampleAccounting { ended: 9, kept: 4, left_out: 3, lost: 2 }.contradiction(), None);
+        assert_eq!(file_contradiction(7, 7), None);
     }
 
     #[test]
-    fn every_wrong_figure_is_told_with_the_others() {
-        let of = |ledger: Ledger| ledger.contradiction().unwrap();
-        assert_eq!(of(Ledger { planned: Some(13), ..GOOD }), "13 planned are not 10 sent + 2 unsent");
-        assert_eq!(of(Ledger { unsent: 0, ..GOOD }), "12 planned are not 10 sent + 0 unsent");
+    fn every_contradiction_is_reported() {
+        let of = |ledger: OperationAccounting| ledger.contradiction().unwrap();
+        assert_eq!(
+            of(OperationAccounting { planned: Some(13), ..GOOD }),
+            "13 planned are not 10 sent + 2 unsent"
+        );
+        assert_eq!(of(OperationAccounting { unsent: 0, ..GOOD }), "12 planned are not 10 sent + 0 unsent");
         let lost = "10 sent are not 7 succeeded + 1 failed + 1 unanswered";
-        assert_eq!(of(Ledger { failed: 1, ..GOOD }), lost);
-        assert_eq!(of(Ledger { timed: 6, ..GOOD }), "7 succeeded have 6 service times");
-        let both = of(Ledger { planned: None, unanswered: 0, timed: 8, ..GOOD });
+        assert_eq!(of(OperationAccounting { failed: 1, ..GOOD }), lost);
+        assert_eq!(of(OperationAccounting { timed: 6, ..GOOD }), "7 succeeded have 6 service times");
+        let both = of(OperationAccounting { planned: None, unanswered: 0, timed: 8, ..GOOD });
         assert_eq!(both.split("; ").count(), 2, "{both}");
-        let rows = Rows { ended: 9, kept: 4, left_out: 3, lost: 1 };
+        let rows = SampleAccounting { ended: 9, kept: 4, left_out: 3, lost: 1 };
         let lost = "9 that ended are not 4 samples kept + 3 left out + 1 lost";
         assert_eq!(rows.contradiction().unwrap(), lost);
-        assert_eq!(on_disk(7, 6).unwrap(), "7 samples were kept, but 6 are in the file");
+        assert_eq!(file_contradiction(7, 6).unwrap(), "7 samples were kept, but 6 are in the file");
     }
 }

@@ -1,60 +1,57 @@
-//! Totals of an operation within an operation, over all threads.
+//! Totals of a sub-operation over all threads.
 
-use crate::catalog::PartInfo;
-use crate::failure::ErrorTally;
-use crate::result::{Distribution, PartResult, error_summaries};
-use crate::window::{Counts, Window};
+use crate::catalog::SubOperationInfo;
+use crate::failure::FailureGroups;
+use crate::result::{DurationSummary, SubOperationResult};
+use crate::window::Window;
 
-/// Everything recorded of one part.
+/// Everything recorded of one sub-operation.
 #[derive(Debug, Default)]
-pub struct PartTotals {
+pub struct SubOperationTotals {
     /// One per sample type, by its index.
-    whole: [Option<Window>; 2],
-    errors: ErrorTally,
+    windows: [Option<Window>; 2],
+    failures: FailureGroups,
 }
 
-impl PartTotals {
-    /// Adds a part of a second.
+impl SubOperationTotals {
+    /// Adds what one thread recorded in one second.
     pub fn add(&mut self, window: &Window) {
-        match &mut self.whole[window.sample_type.index()] {
-            Some(whole) => whole.merge(window),
+        match &mut self.windows[window.sample_type.index()] {
+            Some(total) => total.merge(window),
             none => *none = Some(window.clone()),
         }
     }
 
     /// Adds failures.
-    pub fn add_errors(&mut self, errors: ErrorTally) {
-        self.errors.merge(errors);
+    pub fn add_failures(&mut self, failures: FailureGroups) {
+        self.failures.merge(failures);
     }
 
-    /// Operations that have ended.
+    /// Number of sub-operations that have ended.
     pub fn ended(&self) -> u64 {
-        self.whole.iter().flatten().map(|window| window.counts.operations).sum()
+        self.windows.iter().flatten().map(|window| window.counts.operations).sum()
     }
 
-    /// What the part came to.
-    pub fn result(&self, info: &PartInfo) -> PartResult {
-        let [warmup, normal] = &self.whole;
+    /// The result of the sub-operation.
+    pub fn result(&self, info: &SubOperationInfo) -> SubOperationResult {
+        let [warmup, normal] = &self.windows;
         let measured = normal.as_ref().map(|window| window.counts).unwrap_or_default();
-        let mut counts: Counts = measured;
+        let mut counts = measured;
         if let Some(warmup) = warmup {
             counts.merge(&warmup.counts);
         }
-        PartResult {
+        let failed_service_time = normal.as_ref().and_then(|window| window.failed_service_time.as_ref());
+        SubOperationResult {
             operation: info.operation.clone(),
             operation_type: info.operation_type.clone(),
-            service_time: normal.as_ref().and_then(|window| Distribution::of(&window.service)),
-            failed_service_time: normal.as_ref().and_then(|w| w.failed.as_ref()).and_then(Distribution::of),
+            service_time: normal.as_ref().and_then(|window| DurationSummary::of(&window.service_time)),
+            failed_service_time: failed_service_time.and_then(DurationSummary::of),
             operations: counts.operations,
             failed: counts.errors,
             retried: counts.retries,
             requests: counts.requests,
-            error_rate: if measured.operations == 0 {
-                0.0
-            } else {
-                measured.errors as f64 / measured.operations as f64
-            },
-            errors: error_summaries(&self.errors),
+            error_rate: measured.error_rate(),
+            errors: self.failures.groups(),
         }
     }
 }

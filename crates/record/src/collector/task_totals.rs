@@ -1,32 +1,34 @@
-//! A task's totals over all threads, and what follows from them.
+//! Totals of a task over all threads, and the result that follows from them.
+
+use std::ops::Range;
 
 use pacenote_stats::{Steadiness, TaskSecond, rank};
 
-use crate::buffers::Missing;
+use crate::buffers::MissingSamples;
 use crate::catalog::TaskInfo;
-use crate::collector::accounting::Ledger;
+use crate::collector::accounting::OperationAccounting;
 use crate::delivery::TaskEnded;
 use crate::error::RecordError;
-use crate::failure::ErrorTally;
-use crate::histogram::Latencies;
+use crate::failure::FailureGroups;
+use crate::histogram::DurationHistogram;
 use crate::result::{
-    Accounting, Distribution, EndedBy, SamplesKept, TaskProgress, TaskResult, Throughput, Work,
-    error_summaries, ms, seconds,
+    DurationSummary, EndedBy, OperationTotals, SamplesKept, TaskProgress, TaskResult, Throughput, WorkTotals,
 };
 use crate::sample::SampleType;
-use crate::window::{Counts, Window};
+use crate::units::{SECOND_NS, ms, seconds};
+use crate::window::{OperationCounts, Window};
 
 /// Everything recorded of one task.
 #[derive(Debug)]
-pub struct Totals {
+pub struct TaskTotals {
     info: TaskInfo,
     /// One per sample type, by its index.
-    whole: [Window; 2],
+    windows: [Window; 2],
     /// By second since the task began.
     seconds: Vec<TaskSecond>,
-    errors: ErrorTally,
+    failures: FailureGroups,
     kept: u64,
-    missing: Missing,
+    missing: MissingSamples,
     planned: Option<u64>,
     begun: u64,
     unanswered: u64,
@@ -34,25 +36,29 @@ pub struct Totals {
     underruns: u64,
     underrun_ns: u64,
     ended_by: EndedBy,
-    /// The newest second, of which more may come.
+    /// The latest second, which is not complete yet.
     current: Window,
-    /// The one before it, for rate and percentiles of the progress.
+    /// The second before it, for rate and percentiles of the progress.
     complete: Window,
 }
 
-impl Totals {
-    /// Nothing recorded yet.
+impl TaskTotals {
+    /// Totals of a task of which nothing has been recorded.
+    ///
+    /// # Errors
+    ///
+    /// As [`Window::new`].
     pub fn new(index: u32, info: TaskInfo) -> Result<Self, RecordError> {
-        let [warmup, normal] = SampleType::ALL.map(|kind| Window::new(index, kind, info.paced));
+        let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(index, sample_type, info.paced));
         let second = || Window::new(index, SampleType::Normal, false);
         let (current, complete) = (second()?, second()?);
         Ok(Self {
             info,
-            whole: [warmup?, normal?],
+            windows: [warmup?, normal?],
             seconds: Vec::new(),
-            errors: ErrorTally::default(),
+            failures: FailureGroups::default(),
             kept: 0,
-            missing: Missing::default(),
+            missing: MissingSamples::default(),
             planned: Some(0),
             begun: 0,
             unanswered: 0,
@@ -65,9 +71,9 @@ impl Totals {
         })
     }
 
-    /// Adds a part of a second.
+    /// Adds what one thread recorded in one second.
     pub fn add(&mut self, window: &Window) {
-        self.whole[window.sample_type.index()].merge(window);
+        self.windows[window.sample_type.index()].merge(window);
         let second = self.second(window.second);
         second.operations += window.counts.operations;
         second.work += window.counts.weight;
@@ -84,14 +90,16 @@ impl Totals {
         }
     }
 
-    /// Takes down the medians of a second of which all threads have told. Of several, those of most operations stand.
+    /// Sets the medians of a second that all threads have delivered. Of several windows, the one with most operations
+    /// counts.
     pub fn add_medians(&mut self, window: &Window) {
-        let median = |latencies: &Latencies| {
-            let count = latencies.count();
-            (count > 0).then(|| ms(latencies.at_rank(rank(count, 0.5))))
+        let median = |histogram: &DurationHistogram| {
+            let count = histogram.count();
+            (count > 0).then(|| ms(histogram.at_rank(rank(count, 0.5))))
         };
-        let count = window.service.count();
-        let (service_ms, latency_ms) = (median(&window.service), window.latency.as_ref().and_then(median));
+        let count = window.service_time.count();
+        let (service_ms, latency_ms) =
+            (median(&window.service_time), window.latency.as_ref().and_then(median));
         let second = self.second(window.second);
         if count > second.timed {
             *second = TaskSecond { timed: count, service_ms, latency_ms, ..*second };
@@ -99,29 +107,29 @@ impl Totals {
     }
 
     fn second(&mut self, second: u64) -> &mut TaskSecond {
-        let place = place(second);
-        if place >= self.seconds.len() {
-            self.seconds.resize_with(place + 1, TaskSecond::default);
+        let index = index_of(second);
+        if index >= self.seconds.len() {
+            self.seconds.resize_with(index + 1, TaskSecond::default);
         }
-        &mut self.seconds[place]
+        &mut self.seconds[index]
     }
 
     /// Adds failures.
-    pub fn add_errors(&mut self, errors: ErrorTally) {
-        self.errors.merge(errors);
+    pub fn add_failures(&mut self, failures: FailureGroups) {
+        self.failures.merge(failures);
     }
 
-    /// Counts samples that are kept.
+    /// Counts samples that were sent to the file.
     pub fn add_kept(&mut self, samples: u64) {
         self.kept += samples;
     }
 
-    /// Counts samples that are not.
-    pub fn add_missing(&mut self, missing: Missing) {
-        self.missing.add(missing);
+    /// Counts samples that are not in the file.
+    pub fn add_missing(&mut self, missing: MissingSamples) {
+        self.missing.merge(missing);
     }
 
-    /// Takes down that a thread's clients have ended the task.
+    /// Adds how the clients of one thread ended the task.
     pub fn end(&mut self, end: &TaskEnded) {
         self.end_by(end.by);
         self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
@@ -132,85 +140,86 @@ impl Totals {
         self.underrun_ns += end.underrun_ns;
     }
 
-    /// Takes down why the task ended; the weightiest reason stands.
+    /// Sets why the task ended; the highest reason counts.
     pub fn end_by(&mut self, by: EndedBy) {
         self.ended_by = self.ended_by.max(by);
     }
 
-    /// Takes down the unit of the task's work.
-    pub fn has_unit(&mut self, unit: String) {
+    /// Sets the unit of the task's work.
+    pub fn set_unit(&mut self, unit: String) {
         self.info.unit = unit;
     }
 
-    /// Where its operations went, each figure from the place that counted it.
-    pub fn ledger(&self) -> Ledger {
+    /// Counts of its operations, each from the place that counted it.
+    pub fn accounting(&self) -> OperationAccounting {
         let counts = self.counts();
-        Ledger {
+        OperationAccounting {
             planned: self.planned,
             sent: self.begun,
             unsent: self.unsent,
             succeeded: counts.operations - counts.errors,
             failed: counts.errors,
             unanswered: self.unanswered,
-            timed: self.whole.iter().map(|window| window.service.count()).sum(),
+            timed: self.windows.iter().map(|window| window.service_time.count()).sum(),
         }
     }
 
-    /// Where its samples went, those of operations within its operation included.
+    /// Counts of its samples, those of sub-operations included.
     pub fn samples(&self) -> SamplesKept {
-        let Missing { left_out, lost, from_ns } = self.missing;
+        let MissingSamples { left_out, lost, from_ns } = self.missing;
         SamplesKept { kept: self.kept, left_out, lost, from_s: from_ns.map(seconds) }
     }
 
-    /// Operations that have ended.
+    /// Number of operations that have ended.
     pub fn ended(&self) -> u64 {
         self.counts().operations
     }
 
-    fn counts(&self) -> Counts {
-        let mut counts = self.whole[0].counts;
-        counts.merge(&self.whole[1].counts);
+    fn counts(&self) -> OperationCounts {
+        let mut counts = self.windows[0].counts;
+        counts.merge(&self.windows[1].counts);
         counts
     }
 
     /// Where the measured window begins and ends, nanoseconds since the task began.
     ///
-    /// A task that ran its time has exactly the planned window; any other ends with its last measured reply. Without a
-    /// warm-up time the window begins with the first measured request. The interval after the last operation of an even
-    /// schedule belongs to the window: n operations fill n intervals, not n - 1.
-    fn window_ns(&self) -> (u64, u64) {
-        let normal = &self.whole[SampleType::Normal.index()].counts;
+    /// A task that ran for its planned time has exactly the planned window; any other window ends with the last measured
+    /// reply. Without a warm-up time the window begins with the first measured request. The interval after the last
+    /// operation of an even schedule belongs to the window: n operations fill n intervals, not n - 1.
+    fn window_ns(&self) -> Range<u64> {
+        let normal = &self.windows[SampleType::Normal.index()].counts;
         let last = normal.last_done_ns;
         match (self.info.warmup_ns, self.planned_end_ns()) {
-            (Some(warmup), Some(end)) => (warmup, end),
-            (Some(warmup), None) => (warmup, last.max(warmup)),
+            (Some(warmup), Some(end)) => warmup..end,
+            (Some(warmup), None) => warmup..last.max(warmup),
             (None, _) => {
                 let first = normal.first_sent_ns.min(last);
                 let scheduled = self.info.interval_ns.map_or(0, |interval| interval * normal.operations);
-                (first, last.max(first + scheduled))
+                first..last.max(first + scheduled)
             }
         }
     }
 
-    /// The planned end of a task that ran its time.
+    /// The planned end of a task that ran for its planned time.
     fn planned_end_ns(&self) -> Option<u64> {
         self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
     }
 
-    /// Work by second inside the window; seconds that it only touches are in the mean alone.
+    /// Work per second over the whole seconds of the window; a second that is only partly inside counts for the mean
+    /// alone.
     ///
-    /// A single second has no spread, and seconds in which less than half of the work was done do not stand for the
-    /// window: an operation of 1.7 s that is all of it would have a maximum of 0. The mean is then all that is known.
+    /// A single second has no spread, and seconds with less than half of the work do not represent the window: with a
+    /// single operation of 1.7 s the maximum would be 0. Then all four values are the mean.
     fn throughput(&self) -> Option<Throughput> {
-        let (begin, end) = self.window_ns();
+        let Range { start: begin, end } = self.window_ns();
         if end <= begin {
             return None;
         }
         let work = self.counts().window_weight;
         let mean = work as f64 / seconds(end - begin);
-        let whole = begin.div_ceil(SECOND)..end / SECOND;
-        let done = |second: u64| self.seconds.get(place(second)).map_or(0, |second| second.window_work);
-        let mut rates: Vec<u64> = whole.map(done).collect();
+        let whole = begin.div_ceil(SECOND_NS)..end / SECOND_NS;
+        let work_in = |second: u64| self.seconds.get(index_of(second)).map_or(0, |second| second.window_work);
+        let mut rates: Vec<u64> = whole.map(work_in).collect();
         rates.sort_unstable();
         let inside: u64 = rates.iter().sum();
         Some(match rates[..] {
@@ -222,18 +231,17 @@ impl Totals {
         })
     }
 
-    /// Judges the whole seconds of a window.
-    fn steadiness(&self, (begin_ns, end_ns): (u64, u64)) -> Steadiness {
-        let window = place(begin_ns.div_ceil(SECOND))..place(end_ns / SECOND);
+    /// Steadiness over the whole seconds of a window.
+    fn steadiness(&self, window_ns: Range<u64>) -> Steadiness {
+        let window = index_of(window_ns.start.div_ceil(SECOND_NS))..index_of(window_ns.end / SECOND_NS);
         Steadiness::of(&self.seconds, window, self.info.paced)
     }
 
-    /// What the task came to.
+    /// The result of the task, which began `started_ns` after the race's first step.
     pub fn result(&self, started_ns: u64) -> TaskResult {
-        let [warmup, normal] = &self.whole;
+        let [warmup, normal] = &self.windows;
         let counts = self.counts();
-        let (begin, end) = self.window_ns();
-        let measured = normal.counts.operations;
+        let Range { start: begin, end } = self.window_ns();
         TaskResult {
             task: self.info.task.clone(),
             operation: self.info.operation.clone(),
@@ -247,12 +255,12 @@ impl Totals {
             paced: self.info.paced,
             open_loop: self.info.open_loop,
             throughput: self.throughput(),
-            service_time: Distribution::of(&normal.service),
-            latency: normal.latency.as_ref().and_then(Distribution::of),
-            processing_time: normal.processing.as_ref().and_then(Distribution::of),
-            lateness: normal.lateness.as_ref().and_then(Distribution::of),
-            failed_service_time: normal.failed.as_ref().and_then(Distribution::of),
-            accounting: Accounting {
+            service_time: DurationSummary::of(&normal.service_time),
+            latency: normal.latency.as_ref().and_then(DurationSummary::of),
+            processing_time: normal.processing_time.as_ref().and_then(DurationSummary::of),
+            lateness: normal.lateness.as_ref().and_then(DurationSummary::of),
+            failed_service_time: normal.failed_service_time.as_ref().and_then(DurationSummary::of),
+            accounting: OperationTotals {
                 operations: counts.operations + self.unanswered,
                 succeeded: counts.operations - counts.errors,
                 failed: counts.errors,
@@ -261,41 +269,41 @@ impl Totals {
                 waited: counts.waited,
                 retried: counts.retries,
                 warmup: warmup.counts.operations,
-                normal: measured,
+                normal: normal.counts.operations,
                 requests: counts.requests,
                 reconnects: counts.reconnects,
             },
-            work: Work { done: counts.weight, failed: counts.failed_weight },
+            work: WorkTotals { done: counts.weight, failed: counts.failed_weight },
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
             content_out: counts.content_out,
             content_in: counts.content_in,
-            error_rate: if measured == 0 { 0.0 } else { normal.counts.errors as f64 / measured as f64 },
-            errors: error_summaries(&self.errors),
-            parts: Vec::new(),
+            error_rate: normal.counts.error_rate(),
+            errors: self.failures.groups(),
+            sub_operations: Vec::new(),
             ended_by: self.ended_by,
             underruns: self.underruns,
             underrun_s: seconds(self.underrun_ns),
-            steady: self.steadiness((begin, end)),
+            steady: self.steadiness(begin..end),
             samples: self.samples(),
         }
     }
 
-    /// How the task is doing, `elapsed_ns` after it began.
+    /// Progress of the task, `elapsed_ns` after it began.
     pub fn progress(&self, elapsed_ns: u64) -> TaskProgress {
         let counts = self.counts();
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
         let by_count = self.info.operations.map(|all| counts.operations as f64 / all.max(1) as f64);
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
-        let fresh = self.complete.second + 3 > elapsed_ns / SECOND && !self.complete.is_empty();
-        let service = &self.complete.service;
-        let at = |q| (fresh && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
+        let recent = self.complete.second + 3 > elapsed_ns / SECOND_NS && !self.complete.is_empty();
+        let service = &self.complete.service_time;
+        let at = |q| (recent && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
         TaskProgress {
             task: self.info.task.clone(),
             unit: self.info.unit.clone(),
-            warming_up: self.whole[SampleType::Normal.index()].is_empty() && !self.whole[0].is_empty(),
+            warming_up: self.windows[SampleType::Normal.index()].is_empty() && !self.windows[0].is_empty(),
             done_share,
-            rate: if fresh { self.complete.counts.weight as f64 } else { 0.0 },
+            rate: if recent { self.complete.counts.weight as f64 } else { 0.0 },
             p50_ms: at(0.5),
             p99_ms: at(0.99),
             operations: counts.operations,
@@ -307,9 +315,7 @@ impl Totals {
     }
 }
 
-const SECOND: u64 = 1_000_000_000;
-
-/// A second as a place in memory.
-fn place(second: u64) -> usize {
+/// A second as an index.
+fn index_of(second: u64) -> usize {
     usize::try_from(second).unwrap_or(usize::MAX)
 }

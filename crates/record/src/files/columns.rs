@@ -1,7 +1,7 @@
-//! Writing whole columns with Parquet's low-level interface, which spares the Arrow crates.
+//! Writes whole columns with Parquet's low-level interface, which needs no Arrow crates.
 //!
-//! Columns of few different values are encoded here: [`write_few`] knows each row's value by a number, where the library
-//! would compare and hash its text, row by row, and take most of what a sample costs.
+//! Columns of few different values are encoded here: [`write_dictionary`] gets each row's value as an index, where the
+//! library would hash and compare its text, row by row. `docs/decisions/006-own-dictionary-pages.md` has the measurement.
 
 use std::fs::File;
 use std::io::Write;
@@ -24,18 +24,18 @@ use parquet::schema::types::ColumnDescPtr;
 
 use crate::error::RecordError;
 
-/// The program, as every file of ours names it.
+/// The program that writes the files, as named in their footers.
 pub const CREATED_BY: &str = "pacenote";
 
-/// A row group that is being written.
+/// An open row group.
 pub type Group<'a> = SerializedRowGroupWriter<'a, File>;
 
-/// The settings every file of ours has.
+/// The settings of all files.
 pub fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_created_by(CREATED_BY.into())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        // Per row group, not per page: what is known of pages stays in memory until the file is complete.
+        // Per row group, not per page: statistics of pages stay in memory until the file is complete.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true)
 }
@@ -64,16 +64,17 @@ pub fn write<T: DataType>(
     column.close()
 }
 
-/// Writes the next column, of few different values: `values` in plain encoding, and for each row which of them it has.
-pub fn write_few(
+/// Writes the next column as a dictionary page with `values`, each in plain encoding, and a data page with the index of
+/// each row's value.
+pub fn write_dictionary(
     group: &mut Group,
     column: ColumnDescPtr,
     values: &[Vec<u8>],
-    rows: &[u8],
+    indexes: &[u8],
 ) -> Result<(), ParquetError> {
     let count = |length: usize| u32::try_from(length).map_err(|_| ParquetError::General("too long".into()));
-    let (dictionary, numbers) = (values.concat(), number_rows(rows, values.len()));
-    let sizes = [dictionary.len(), numbers.len()];
+    let (dictionary, data) = (values.concat(), encode_indexes(indexes, values.len()));
+    let (dictionary_size, data_size) = (dictionary.len(), data.len());
     let dictionary = Page::DictionaryPage {
         buf: dictionary.into(),
         num_values: count(values.len())?,
@@ -81,8 +82,8 @@ pub fn write_few(
         is_sorted: false,
     };
     let data = Page::DataPage {
-        buf: numbers.into(),
-        num_values: count(rows.len())?,
+        buf: data.into(),
+        num_values: count(indexes.len())?,
         encoding: Encoding::RLE_DICTIONARY,
         def_level_encoding: Encoding::RLE,
         rep_level_encoding: Encoding::RLE,
@@ -90,21 +91,21 @@ pub fn write_few(
     };
     let mut chunk = TrackedWrite::new(Vec::new());
     let mut pages = SerializedPageWriter::new(&mut chunk);
-    let first = pages.write_page(CompressedPage::new(dictionary, sizes[0]))?;
-    let second = pages.write_page(CompressedPage::new(data, sizes[1]))?;
+    let dictionary = pages.write_page(CompressedPage::new(dictionary, dictionary_size))?;
+    let data = pages.write_page(CompressedPage::new(data, data_size))?;
     chunk.flush()?;
     let chunk = Bytes::from(chunk.into_inner()?);
-    let size = i64::try_from(first.uncompressed_size + second.uncompressed_size)?;
+    let size = i64::try_from(dictionary.uncompressed_size + data.uncompressed_size)?;
     let metadata = ColumnChunkMetaData::builder(column)
         .set_compression(Compression::UNCOMPRESSED)
         .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
         .set_total_compressed_size(size)
         .set_total_uncompressed_size(size)
-        .set_num_values(i64::try_from(rows.len())?)
-        .set_dictionary_page_offset(Some(i64::try_from(first.offset)?))
-        .set_data_page_offset(i64::try_from(second.offset)?)
+        .set_num_values(i64::try_from(indexes.len())?)
+        .set_dictionary_page_offset(Some(i64::try_from(dictionary.offset)?))
+        .set_data_page_offset(i64::try_from(data.offset)?)
         .build()?;
-    let (bytes_written, rows_written) = (chunk.len() as u64, rows.len() as u64);
+    let (bytes_written, rows_written) = (chunk.len() as u64, indexes.len() as u64);
     let close = ColumnCloseResult {
         bytes_written,
         rows_written,
@@ -116,24 +117,25 @@ pub fn write_few(
     group.append_column(&chunk, close)
 }
 
-/// The numbers of rows as Parquet's hybrid of runs and packed bits, the width first: one run if all are equal, else one
-/// stretch of packed bits, lowest first.
-fn number_rows(rows: &[u8], values: usize) -> Vec<u8> {
+/// Indexes in Parquet's hybrid of run lengths and packed bits, after a byte with their width: one run if all are equal,
+/// else one bit-packed run, lowest bit first.
+fn encode_indexes(indexes: &[u8], values: usize) -> Vec<u8> {
     let width = (1..8_u8).find(|width| values <= 1 << width).unwrap_or(8);
     let mut out = vec![width];
-    if rows.iter().all(|row| *row == rows[0]) {
-        varint(rows.len() << 1, &mut out);
-        out.extend(rows.first());
+    if indexes.iter().all(|index| *index == indexes[0]) {
+        varint(indexes.len() << 1, &mut out);
+        out.extend(indexes.first());
         return out;
     }
-    varint((rows.len().div_ceil(8) << 1) | 1, &mut out);
-    for eight in rows.chunks(8) {
-        let bits = eight.iter().rev().fold(0_u64, |bits, row| (bits << width) | u64::from(*row));
+    varint((indexes.len().div_ceil(8) << 1) | 1, &mut out);
+    for eight in indexes.chunks(8) {
+        let bits = eight.iter().rev().fold(0_u64, |bits, index| (bits << width) | u64::from(*index));
         out.extend_from_slice(&bits.to_le_bytes()[..usize::from(width)]);
     }
     out
 }
 
+/// Appends a number in LEB128.
 fn varint(mut number: usize, out: &mut Vec<u8>) {
     loop {
         let low = number.to_le_bytes()[0] & 0x7f;
@@ -146,7 +148,7 @@ fn varint(mut number: usize, out: &mut Vec<u8>) {
 }
 
 /// A text in plain encoding.
-pub fn plain(text: &str) -> Vec<u8> {
+pub fn plain_text(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes(), text.as_bytes()].concat()
 }

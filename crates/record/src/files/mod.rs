@@ -1,7 +1,7 @@
 //! The files of a race folder: `samples.parquet`, and `series.parquet` with its journal.
 //!
-//! The collector hands seconds and samples to the [`writer`], a thread of its own; nothing else calls this folder but
-//! [`recover_series`] for the files of a race that was killed. What the figures mean is none of its business.
+//! The collector sends seconds and samples to the [`writer`], a thread of its own; [`recover_series`] completes the files
+//! of a race that was killed. Nothing else calls this folder. Merging and summing up are not done here.
 
 mod columns;
 mod samples;
@@ -11,20 +11,21 @@ pub mod writer;
 use std::path::Path;
 
 use crate::error::RecordError;
-use crate::files::series::Journal;
+use crate::files::samples::complete_samples;
+use crate::files::series::{JournalState, complete_series, journal_state};
 
-/// Completes the files of a race that was killed, or could not complete them itself, up to what was handed to the kernel;
-/// tells how many rows were completed, or `None` when there is nothing to complete or the race still runs.
+/// Completes the files of a race that was killed, or could not complete them itself, up to what reached the kernel.
+/// Returns how many rows were completed, `None` when there is nothing to complete or the race still runs.
 ///
 /// # Errors
 ///
-/// When the folder cannot be read or written; what is there then stays as it is.
+/// When the folder cannot be read or written; its files then stay as they are.
 pub fn recover_series(folder: &Path) -> Result<Option<u64>, RecordError> {
-    let journal = series::journal(folder)?;
-    if journal == Journal::Held {
+    let journal = journal_state(folder)?;
+    if journal == JournalState::Locked {
         return Ok(None);
     }
-    let samples = samples::restore(folder)?;
-    let seconds = (journal == Journal::Left).then(|| series::complete(folder)).transpose()?;
+    let samples = complete_samples(folder)?;
+    let seconds = (journal == JournalState::Abandoned).then(|| complete_series(folder)).transpose()?;
     Ok(seconds.or(samples))
 }

@@ -1,8 +1,7 @@
-//! `series.parquet`: one row per task, operation, second and sample type; rows of one
-//! second add up.
+//! `series.parquet`: one row per task, operation, second and sample type; rows of one second add up.
 //!
-//! While the race runs the rows go to `series.jsonl`, a line each, so that whatever kills the process leaves every
-//! finished second readable. When the race ends, or is found to have been killed, the journal becomes the Parquet file.
+//! While the race runs, the rows are appended to a journal, `series.jsonl`, so that a killed process leaves all finished
+//! seconds readable. When the race ends, or is found to have been killed, the journal is converted to the Parquet file.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
@@ -13,14 +12,15 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::OperationNames;
 use crate::error::RecordError;
 use crate::files::columns::{self, Group, write};
-use crate::histogram::Latencies;
+use crate::histogram::DurationHistogram;
 use crate::window::Window;
 
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
-/// Bytes of the journal that make a row group; a row holds up to four encoded histograms of some kB.
+/// Bytes of the journal that become a row group; a row holds up to four encoded histograms of some kB.
 const ROW_GROUP: usize = 4 << 20;
 
 const SCHEMA: &str = "message series {
@@ -43,9 +43,9 @@ const SCHEMA: &str = "message series {
     optional binary failed_service_time;
 }";
 
-/// One line of the journal, one row of the file.
+/// A line of the journal and a row of the file; its fields are the columns.
 #[derive(Debug, Serialize, Deserialize)]
-struct Row {
+struct SeriesRow {
     task: String,
     operation: String,
     part: bool,
@@ -65,16 +65,16 @@ struct Row {
     failed_service_time: Option<String>,
 }
 
-impl Row {
-    fn of(names: (&str, &str, bool), window: &Window) -> Result<Self, RecordError> {
-        let (task, operation, part) = names;
-        let optional =
-            |latencies: &Option<Latencies>| latencies.as_ref().map(Latencies::encode_text).transpose();
+impl SeriesRow {
+    fn of(names: OperationNames<'_>, window: &Window) -> Result<Self, RecordError> {
+        let optional = |histogram: &Option<DurationHistogram>| {
+            histogram.as_ref().map(DurationHistogram::encode_base64).transpose()
+        };
         let counts = &window.counts;
         Ok(Self {
-            task: task.to_owned(),
-            operation: operation.to_owned(),
-            part,
+            task: names.task.to_owned(),
+            operation: names.operation.to_owned(),
+            part: names.is_sub_operation,
             driver: 0,
             second: window.second,
             sample_type: window.sample_type.name().to_owned(),
@@ -85,10 +85,10 @@ impl Row {
             failed_weight: counts.failed_weight,
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
-            service_time: window.service.encode_text()?,
+            service_time: window.service_time.encode_base64()?,
             latency: optional(&window.latency)?,
             lateness: optional(&window.lateness)?,
-            failed_service_time: optional(&window.failed)?,
+            failed_service_time: optional(&window.failed_service_time)?,
         })
     }
 }
@@ -101,104 +101,131 @@ pub struct SeriesFile {
 }
 
 impl SeriesFile {
-    /// Creates the journal.
+    /// Creates the journal and locks it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be created.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        // Held until the race ends, however it ends: tells a running race from one that was killed. A file system
-        // without locks loses only that.
+        // The lock lasts until the race ends in whatever way: it distinguishes a running race from one that was killed.
+        // Only that is lost on a file system without locks.
         let _ = journal.try_lock();
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
 
-    /// Appends a line of the journal and hands it to the kernel.
+    /// Appends a line to the journal and writes it to the file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
     pub fn append(&mut self, line: &str) -> Result<(), RecordError> {
         let path = self.folder.join(JOURNAL);
-        let wrong = |source| RecordError::file(&path, source);
-        writeln!(self.journal, "{line}").map_err(wrong)?;
-        self.journal.flush().map_err(wrong)
+        let io_error = |source| RecordError::file(&path, source);
+        writeln!(self.journal, "{line}").map_err(io_error)?;
+        self.journal.flush().map_err(io_error)
     }
 
-    /// Turns the journal into `series.parquet`.
+    /// Converts the journal to `series.parquet`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or written.
     pub fn close(self) -> Result<(), RecordError> {
         let Self { folder, mut journal } = self;
         journal.flush().map_err(|source| RecordError::file(&folder.join(JOURNAL), source))?;
-        complete(&folder).map(|_| ())
+        complete_series(&folder).map(|_| ())
     }
 }
 
-/// A finished second as a line of the journal; `names` are those of task and operation, and whether it is one within the
-/// task's own.
-pub fn line(names: (&str, &str, bool), window: &Window) -> Result<String, RecordError> {
-    serde_json::to_string(&Row::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))
+/// A finished second as a line of the journal.
+///
+/// # Errors
+///
+/// When a histogram cannot be encoded.
+pub fn journal_line(names: OperationNames<'_>, window: &Window) -> Result<String, RecordError> {
+    serde_json::to_string(&SeriesRow::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))
 }
 
-/// The journal of a race, as others see it.
+/// The state of a race's journal, as another process sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Journal {
+pub enum JournalState {
     /// There is none: the series is complete.
-    Gone,
+    Absent,
     /// The race runs.
-    Held,
-    /// The race runs no longer.
-    Left,
+    Locked,
+    /// The race was killed.
+    Abandoned,
 }
 
-/// What became of the journal in a folder.
-pub fn journal(folder: &Path) -> Result<Journal, RecordError> {
+/// The state of the journal in a folder.
+///
+/// # Errors
+///
+/// When the journal cannot be opened.
+pub fn journal_state(folder: &Path) -> Result<JournalState, RecordError> {
     let journal = folder.join(JOURNAL);
-    let open = match File::open(&journal) {
-        Ok(open) => open,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Journal::Gone),
+    let file = match File::open(&journal) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(JournalState::Absent),
         Err(source) => return Err(RecordError::file(&journal, source)),
     };
-    let held = matches!(open.try_lock(), Err(TryLockError::WouldBlock));
-    Ok(if held { Journal::Held } else { Journal::Left })
+    let locked = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    Ok(if locked { JournalState::Locked } else { JournalState::Abandoned })
 }
 
-/// Makes the Parquet file of a journal and removes the journal; returns the number of rows. A torn last line is left out.
-/// When the file cannot be written the journal stays.
-pub fn complete(folder: &Path) -> Result<u64, RecordError> {
+/// Converts the journal to the Parquet file and removes the journal; returns the number of rows. An incomplete last line
+/// is left out. When the file cannot be written, the journal stays.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
+pub fn complete_series(folder: &Path) -> Result<u64, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
-    let part = folder.join(format!("{PARQUET}.part"));
-    let rows = convert(&journal, &part).inspect_err(|_| {
-        // It may be what fills the disk.
-        let _ = fs::remove_file(&part);
+    let temporary = folder.join(format!("{PARQUET}.part"));
+    let rows = convert(&journal, &temporary).inspect_err(|_| {
+        // On a full disk it takes the space that others need.
+        let _ = fs::remove_file(&temporary);
     })?;
-    fs::rename(&part, &target).map_err(|source| RecordError::file(&target, source))?;
+    fs::rename(&temporary, &target).map_err(|source| RecordError::file(&target, source))?;
     fs::remove_file(&journal).map_err(|source| RecordError::file(&journal, source))?;
     Ok(rows)
 }
 
-fn convert(journal: &Path, part: &Path) -> Result<u64, RecordError> {
-    let parquet_error = |source| RecordError::parquet(part, source);
+fn convert(journal: &Path, target: &Path) -> Result<u64, RecordError> {
+    let parquet_error = |source| RecordError::parquet(target, source);
     let lines = BufReader::new(File::open(journal).map_err(|source| RecordError::file(journal, source))?)
         .split(b'\n');
-    let mut writer = columns::create(part, SCHEMA, columns::properties().build())?;
+    let mut writer = columns::create(target, SCHEMA, columns::properties().build())?;
     let (mut rows, mut bytes, mut written) = (Vec::new(), 0, 0);
     for line in lines {
         let line = line.map_err(|source| RecordError::file(journal, source))?;
-        // Only the last line can be torn, and nothing follows it.
-        let Ok(row) = serde_json::from_slice::<Row>(&line) else { break };
+        // Only the last line can be incomplete.
+        let Ok(row) = serde_json::from_slice::<SeriesRow>(&line) else { break };
         rows.push(row);
         bytes += line.len();
         if bytes >= ROW_GROUP {
             bytes = 0;
-            written += flush(&mut writer, &mut rows).map_err(parquet_error)?;
+            written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
         }
     }
-    written += flush(&mut writer, &mut rows).map_err(parquet_error)?;
+    written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
     writer.close().map_err(parquet_error)?;
     Ok(written)
 }
 
-fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result<u64, ParquetError> {
+fn write_row_group(
+    writer: &mut SerializedFileWriter<File>,
+    rows: &mut Vec<SeriesRow>,
+) -> Result<u64, ParquetError> {
     if rows.is_empty() {
         return Ok(0);
     }
     let mut group = writer.next_row_group()?;
-    let text =
-        |value: fn(&Row) -> &str| rows.iter().map(|row| ByteArray::from(value(row))).collect::<Vec<_>>();
+    let text = |value: fn(&SeriesRow) -> &str| {
+        rows.iter().map(|row| ByteArray::from(value(row))).collect::<Vec<_>>()
+    };
     write::<ByteArrayType>(&mut group, &text(|row| &row.task), None)?;
     write::<ByteArrayType>(&mut group, &text(|row| &row.operation), None)?;
     write::<BoolType>(&mut group, &rows.iter().map(|row| row.part).collect::<Vec<_>>(), None)?;
@@ -213,7 +240,7 @@ fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result
         None,
     )?;
     write::<ByteArrayType>(&mut group, &text(|row| &row.sample_type), None)?;
-    let numbers: [fn(&Row) -> u64; 7] = [
+    let numbers: [fn(&SeriesRow) -> u64; 7] = [
         |row| row.operations,
         |row| row.requests,
         |row| row.errors,
@@ -229,9 +256,9 @@ fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result
             None,
         )?;
     }
-    let service: Result<Vec<ByteArray>, ParquetError> =
-        rows.iter().map(|row| blob(&row.service_time)).collect();
-    write::<ByteArrayType>(&mut group, &service?, None)?;
+    let service_times: Result<Vec<ByteArray>, ParquetError> =
+        rows.iter().map(|row| histogram(&row.service_time)).collect();
+    write::<ByteArrayType>(&mut group, &service_times?, None)?;
     optional(&mut group, rows, |row| row.latency.as_deref())?;
     optional(&mut group, rows, |row| row.lateness.as_deref())?;
     optional(&mut group, rows, |row| row.failed_service_time.as_deref())?;
@@ -241,13 +268,19 @@ fn flush(writer: &mut SerializedFileWriter<File>, rows: &mut Vec<Row>) -> Result
     Ok(written)
 }
 
-fn optional(group: &mut Group, rows: &[Row], value: fn(&Row) -> Option<&str>) -> Result<(), ParquetError> {
+fn optional(
+    group: &mut Group,
+    rows: &[SeriesRow],
+    value: fn(&SeriesRow) -> Option<&str>,
+) -> Result<(), ParquetError> {
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(value(row).is_some())).collect();
-    let blobs: Result<Vec<ByteArray>, ParquetError> = rows.iter().filter_map(value).map(blob).collect();
-    write::<ByteArrayType>(group, &blobs?, Some(&levels))
+    let histograms: Result<Vec<ByteArray>, ParquetError> =
+        rows.iter().filter_map(value).map(histogram).collect();
+    write::<ByteArrayType>(group, &histograms?, Some(&levels))
 }
 
-fn blob(text: &str) -> Result<ByteArray, ParquetError> {
-    let bytes = Latencies::decode_text_to_bytes(text);
+/// A histogram of the journal as a value of its column.
+fn histogram(text: &str) -> Result<ByteArray, ParquetError> {
+    let bytes = DurationHistogram::decode_base64(text);
     bytes.map(ByteArray::from).map_err(|error| ParquetError::General(error.to_string()))
 }

@@ -1,7 +1,6 @@
-//! The thread that writes the files of a race, so that a slow disk holds up neither recorders nor the merging of what
-//! they deliver.
+//! The thread that writes the files of a race, so that a slow disk delays neither recorders nor the collector.
 //!
-//! What waits for it is bounded: samples by the number of their buffers ([`Spare`]), rows by [`MOST_WAITING`].
+//! What waits for it is bounded: samples by the number of their buffers ([`BufferPool`]), rows by [`MAX_WAITING_BYTES`].
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,74 +8,83 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::buffers::Spare;
-use crate::catalog::{Names, PartInfo};
+use crate::buffers::BufferPool;
+use crate::catalog::{Catalog, SubOperationInfo};
 use crate::error::RecordError;
 use crate::files::samples::SamplesFile;
 use crate::files::series::SeriesFile;
 use crate::sample::Sample;
 
-/// Bytes of rows that may wait for the disk: with a row of 10 kB a second, those of more than an hour.
-const MOST_WAITING: usize = 48 << 20;
+/// Bytes of rows that may wait for the disk: at 10 kB a second, those of more than an hour.
+const MAX_WAITING_BYTES: usize = 48 << 20;
 
-/// What is to be written.
+/// What the thread is sent.
 enum Job {
-    Samples(Vec<Sample>, Spare),
+    /// Samples to write, and the pool to which their buffer returns.
+    Samples(Vec<Sample>, BufferPool),
     /// A second of a task, as a line of the journal.
     Row(String),
-    /// What later samples refer to.
-    Part(PartInfo),
-    Unit(u32, String),
-    /// A task has ended: what is gathered of it is to be on disk.
+    /// A sub-operation to which later samples refer.
+    SubOperation(SubOperationInfo),
+    /// The unit of the work of a task.
+    Unit { task: u32, unit: String },
+    /// A task has ended: write the samples gathered so far.
     Flush,
 }
 
-/// The thread, seen from the collector.
+/// The collector's handle of the thread.
 #[derive(Debug)]
 pub struct Writer {
     jobs: Option<Sender<Job>>,
-    thread: Option<JoinHandle<Files>>,
-    state: Arc<State>,
+    thread: Option<JoinHandle<RaceFiles>>,
+    state: Arc<WriterState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WriterState {
     failed: AtomicBool,
     error: Mutex<Option<RecordError>>,
-    /// Bytes of rows that wait.
-    waiting: AtomicUsize,
+    waiting_bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Files {
-    names: Names,
+struct RaceFiles {
+    catalog: Catalog,
     samples: SamplesFile,
     series: SeriesFile,
 }
 
 impl Writer {
     /// Creates the files and the thread.
-    pub fn start(folder: &Path, names: Names) -> Result<Self, RecordError> {
-        // The journal comes first and goes last: while it is held, nobody else touches the others.
+    ///
+    /// # Errors
+    ///
+    /// When a file or the thread cannot be created.
+    pub fn start(folder: &Path, catalog: Catalog) -> Result<Self, RecordError> {
+        // The journal is created first and removed last: while it is locked, no other process touches the files.
         let series = SeriesFile::create(folder)?;
         let samples = SamplesFile::create(folder)?;
-        let (jobs, todo) = channel();
-        let state = Arc::new(State::default());
-        let theirs = Arc::clone(&state);
-        let files = Files { names, samples, series };
+        let (jobs, receiver) = channel();
+        let state = Arc::new(WriterState::default());
+        let shared = Arc::clone(&state);
+        let files = RaceFiles { catalog, samples, series };
         let thread = thread::Builder::new()
             .name("pacenote-write".into())
-            .spawn(move || files.serve(&todo, &theirs))
+            .spawn(move || files.run(&receiver, &shared))
             .map_err(RecordError::Thread)?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread), state })
     }
 
-    /// Takes down that something could not be written; nothing more is.
+    /// Records a failure; nothing more is written.
     pub fn fail(&self, error: RecordError) {
         self.state.fail(error);
     }
 
-    /// Why a file could not be written, once.
+    /// Returns the first failure, once.
+    ///
+    /// # Errors
+    ///
+    /// The failure.
     pub fn check(&self) -> Result<(), RecordError> {
         if !self.state.failed.load(Ordering::Relaxed) {
             return Ok(());
@@ -85,57 +93,57 @@ impl Writer {
         error.map_or(Ok(()), Err)
     }
 
-    /// Writes samples and gives their buffer back.
-    pub fn samples(&self, samples: Vec<Sample>, spare: &Spare) {
-        self.send(Job::Samples(samples, spare.clone()));
+    /// Writes samples and releases their buffer.
+    pub fn samples(&self, samples: Vec<Sample>, buffers: &BufferPool) {
+        self.send(Job::Samples(samples, buffers.clone()));
     }
 
     /// Writes a row of the series.
     ///
     /// # Errors
     ///
-    /// When too much waits already.
+    /// When too many rows wait already.
     pub fn row(&self, row: String) -> Result<(), RecordError> {
-        if self.state.waiting.fetch_add(row.len(), Ordering::Relaxed) > MOST_WAITING {
-            self.state.waiting.fetch_sub(row.len(), Ordering::Relaxed);
+        if self.state.waiting_bytes.fetch_add(row.len(), Ordering::Relaxed) > MAX_WAITING_BYTES {
+            self.state.waiting_bytes.fetch_sub(row.len(), Ordering::Relaxed);
             return Err(RecordError::Stalled);
         }
         self.send(Job::Row(row));
         Ok(())
     }
 
-    /// Takes down a part that later samples refer to.
-    pub fn part(&self, part: PartInfo) {
-        self.send(Job::Part(part));
+    /// Adds a sub-operation to which later samples refer.
+    pub fn sub_operation(&self, info: SubOperationInfo) {
+        self.send(Job::SubOperation(info));
     }
 
-    /// Takes down the unit of a task's work.
+    /// Sets the unit of a task's work for later samples.
     pub fn unit(&self, task: u32, unit: String) {
-        self.send(Job::Unit(task, unit));
+        self.send(Job::Unit { task, unit });
     }
 
-    /// Writes what is gathered.
+    /// Writes the samples gathered so far.
     pub fn flush(&self) {
         self.send(Job::Flush);
     }
 
     fn send(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
-            // Without a receiver the thread has panicked; joining it says so.
+            // Without a receiver the thread has panicked, which joining it reports.
             let _ = jobs.send(job);
         }
     }
 
-    /// Waits until all is written and completes the files, also those that could not be written to their end. Returns
-    /// the number of samples on disk.
+    /// Waits until everything is written and completes the files, even those that could not be written to their end.
+    /// Returns the number of samples on disk.
     ///
     /// # Errors
     ///
-    /// The first of everything that went wrong and was not told yet.
+    /// The first failure that was not returned yet.
     pub fn close(mut self) -> Result<u64, RecordError> {
         self.jobs = None;
         let files = self.thread.take().and_then(|thread| thread.join().ok()).ok_or(RecordError::Died)?;
-        let written = files.samples.close(&files.names);
+        let written = files.samples.close(&files.catalog);
         let series = files.series.close();
         self.check()?;
         series?;
@@ -143,8 +151,8 @@ impl Writer {
     }
 }
 
-impl State {
-    /// The first failure stands.
+impl WriterState {
+    /// Keeps the first failure.
     fn fail(&self, error: RecordError) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -153,7 +161,7 @@ impl State {
 }
 
 impl Drop for Writer {
-    /// What was handed over is written; nothing is completed, as if the process had been killed.
+    /// Writes what was sent, but completes nothing, as if the process had been killed.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -162,39 +170,39 @@ impl Drop for Writer {
     }
 }
 
-impl Files {
-    fn serve(mut self, todo: &Receiver<Job>, state: &State) -> Self {
-        while let Ok(job) = todo.recv() {
-            let whole = !state.failed.load(Ordering::Relaxed);
-            if let Err(error) = self.carry_out(job, whole, state) {
+impl RaceFiles {
+    fn run(mut self, jobs: &Receiver<Job>, state: &WriterState) -> Self {
+        while let Ok(job) = jobs.recv() {
+            if let Err(error) = self.execute(job, state) {
                 state.fail(error);
             }
         }
         self
     }
 
-    /// After a failure nothing more is written, but buffers still come back.
-    fn carry_out(&mut self, job: Job, whole: bool, state: &State) -> Result<(), RecordError> {
+    /// After a failure nothing more is written, but buffers are still released.
+    fn execute(&mut self, job: Job, state: &WriterState) -> Result<(), RecordError> {
+        let writing = !state.failed.load(Ordering::Relaxed);
         match job {
-            Job::Samples(samples, spare) => {
-                let kept = if whole { self.samples.append(&samples, &self.names) } else { Ok(()) };
-                spare.give_back(samples);
-                kept
+            Job::Samples(samples, buffers) => {
+                let result = if writing { self.samples.append(&samples, &self.catalog) } else { Ok(()) };
+                buffers.release(samples);
+                result
             }
             Job::Row(row) => {
-                state.waiting.fetch_sub(row.len(), Ordering::Relaxed);
-                if whole { self.series.append(&row) } else { Ok(()) }
+                state.waiting_bytes.fetch_sub(row.len(), Ordering::Relaxed);
+                if writing { self.series.append(&row) } else { Ok(()) }
             }
-            Job::Part(part) => {
-                self.names.parts.push(part);
+            Job::SubOperation(info) => {
+                self.catalog.sub_operations.push(info);
                 Ok(())
             }
-            Job::Unit(task, unit) => {
-                let flushed = if whole { self.samples.flush(&self.names) } else { Ok(()) };
-                self.names.tasks[task as usize].unit = unit;
+            Job::Unit { task, unit } => {
+                let flushed = if writing { self.samples.flush(&self.catalog) } else { Ok(()) };
+                self.catalog.tasks[task as usize].unit = unit;
                 flushed
             }
-            Job::Flush if whole => self.samples.flush(&self.names),
+            Job::Flush if writing => self.samples.flush(&self.catalog),
             Job::Flush => Ok(()),
         }
     }

@@ -1,36 +1,69 @@
-//! What one thread has of a task since its last delivery.
+//! What one thread has recorded of a task since its last delivery.
 
-use crate::buffers::Missing;
-use crate::catalog::PartInfo;
-use crate::delivery::Delivery;
+use crate::buffers::MissingSamples;
+use crate::catalog::{SubOperationInfo, SubOperationName};
+use crate::delivery::{Delivery, TaskEnded};
 use crate::error::RecordError;
-use crate::failure::ErrorTally;
+use crate::failure::FailureGroups;
+use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType};
-use crate::sender::Outgoing;
+use crate::sender::RecordSender;
+use crate::units::SECOND_NS;
 use crate::window::{MeasuredWindow, Window};
+
+/// Service times of one thread's successes in a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServiceTotals {
+    /// Position of the task in the plan.
+    pub task: u32,
+    /// Operations that succeeded.
+    pub operations: u64,
+    /// Sum of their service times, nanoseconds.
+    pub service_ns: u64,
+}
 
 /// A task that has not ended on this thread.
 #[derive(Debug)]
 pub struct OpenTask {
     /// Position of the task in the plan.
     pub task: u32,
+    /// Clients that have not ended it.
+    pub clients: u32,
     /// Which work counts for its throughput.
     pub measured: MeasuredWindow,
     /// One per sample type, by its index.
     pub windows: [Window; 2],
-    /// Its failures.
-    pub errors: ErrorTally,
-    parts: Vec<OpenPart>,
+    /// Failures since the last delivery.
+    pub failures: FailureGroups,
+    sub_operations: Vec<OpenSubOperation>,
     /// Whether its samples are kept.
     pub keeping: bool,
-    /// Samples kept since the last full buffer.
-    pub fresh: u64,
-    /// Samples that are in no buffer.
-    pub missing: Missing,
+    /// Samples kept that the buffer pool has not counted yet.
+    pub unreported: u64,
+    /// Samples since the last delivery that are in no buffer.
+    pub missing: MissingSamples,
+    /// Operations that the schedules of its clients planned.
+    pub planned: u64,
+    /// Planned operations that are not due any more.
+    pub cancelled: u64,
+    /// Operations begun.
+    pub begun: u64,
+    /// Operations ended.
+    pub ended: u64,
+    /// Operations that were due and will not be sent.
+    pub unsent: u64,
+    /// Operations that their source supplied too late.
+    pub underruns: u64,
+    /// How long clients waited for them, nanoseconds.
+    pub underrun_ns: u64,
+    /// Service times of its successes.
+    pub service: ServiceTotals,
+    /// Why its clients ended it; the weightiest reason counts.
+    pub by: EndedBy,
 }
 
 impl OpenTask {
-    /// Nothing recorded yet.
+    /// A task with one client, of which nothing has been recorded.
     ///
     /// # Errors
     ///
@@ -39,99 +72,111 @@ impl OpenTask {
         let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(task, sample_type, paced));
         Ok(Self {
             task,
+            clients: 1,
             measured,
             windows: [warmup?, normal?],
-            errors: ErrorTally::default(),
-            parts: Vec::new(),
+            failures: FailureGroups::default(),
+            sub_operations: Vec::new(),
             keeping,
-            fresh: 0,
-            missing: Missing::default(),
+            unreported: 0,
+            missing: MissingSamples::default(),
+            planned: 0,
+            cancelled: 0,
+            begun: 0,
+            ended: 0,
+            unsent: 0,
+            underruns: 0,
+            underrun_ns: 0,
+            service: ServiceTotals { task, ..ServiceTotals::default() },
+            by: EndedBy::Source,
         })
     }
 
     /// Whether a sample is kept; counts it either way.
     pub fn keeps(&mut self, sample: &Sample) -> bool {
         if self.keeping {
-            self.fresh += 1;
+            self.unreported += 1;
         } else {
-            self.missing.add(Missing::left_out(sample.done_ns));
+            self.missing.merge(MissingSamples::left_out(sample.times.done_ns));
         }
         self.keeping
     }
 
-    /// Delivers everything recorded since the last delivery.
-    pub fn deliver(&mut self, outgoing: &Outgoing) {
-        let parts = &mut self.parts;
-        let of_parts = parts.iter_mut().flat_map(|part| part.windows.iter_mut().flatten());
-        for window in self.windows.iter_mut().chain(of_parts) {
-            deliver(outgoing, window);
+    /// Delivers everything recorded since the last delivery, except samples.
+    pub fn deliver(&mut self, sender: &RecordSender) {
+        let of_sub_operations =
+            self.sub_operations.iter_mut().flat_map(|open| open.windows.iter_mut().flatten());
+        for window in self.windows.iter_mut().chain(of_sub_operations) {
+            deliver_window(window, sender);
         }
         let task = self.task;
-        if self.missing != Missing::default() {
-            outgoing.send(Delivery::Missing(task, std::mem::take(&mut self.missing)));
+        if self.missing != MissingSamples::default() {
+            sender.send(Delivery::Missing { task, missing: std::mem::take(&mut self.missing) });
         }
-        let of_parts = self.parts.iter_mut().map(|part| (part.number, &mut part.errors));
-        for (part, errors) in std::iter::once((0, &mut self.errors)).chain(of_parts) {
-            if !errors.is_empty() {
-                outgoing.send(Delivery::Errors { task, part, errors: std::mem::take(errors) });
+        let of_sub_operations = self.sub_operations.iter_mut().map(|open| (open.number, &mut open.failures));
+        for (sub_operation, failures) in std::iter::once((0, &mut self.failures)).chain(of_sub_operations) {
+            if !failures.is_empty() {
+                let failures = std::mem::take(failures);
+                sender.send(Delivery::Failures { task, sub_operation, failures });
             }
         }
     }
 
-    /// What is open of a part; its number is asked for when this thread sees it first.
-    pub fn part(&mut self, name: (&str, &str), outgoing: &Outgoing) -> &mut OpenPart {
-        let (operation, operation_type) = name;
-        let known =
-            |part: &OpenPart| part.info.operation == operation && part.info.operation_type == operation_type;
-        let position = self.parts.iter().position(known).unwrap_or_else(|| {
+    /// How the thread's clients ended the task; without a known plan, as clients were dropped while they worked.
+    pub fn ended(&self, by: EndedBy, started_ns: u64, plan_is_known: bool) -> TaskEnded {
+        let planned = (self.planned + self.unsent).saturating_sub(self.cancelled);
+        TaskEnded {
+            task: self.task,
+            by,
+            planned: plan_is_known.then_some(planned),
+            begun: self.begun,
+            unanswered: self.begun.saturating_sub(self.ended),
+            unsent: self.unsent,
+            underruns: self.underruns,
+            underrun_ns: self.underrun_ns,
+            started_ns,
+        }
+    }
+
+    /// What is open of a sub-operation; its number is requested when this thread sees it first.
+    pub fn sub_operation(
+        &mut self,
+        name: SubOperationName<'_>,
+        sender: &RecordSender,
+    ) -> &mut OpenSubOperation {
+        let SubOperationName { operation, operation_type } = name;
+        let known = |open: &OpenSubOperation| {
+            open.info.operation == operation && open.info.operation_type == operation_type
+        };
+        let position = self.sub_operations.iter().position(known).unwrap_or_else(|| {
             let (operation, operation_type) = (operation.to_owned(), operation_type.to_owned());
-            let info = PartInfo { task: self.task, operation, operation_type };
-            let number = outgoing.part(&info);
-            // Of too many names one number stands for several.
-            self.parts.iter().position(|part| part.number == number).unwrap_or_else(|| {
-                self.parts.push(OpenPart::new(number, info));
-                self.parts.len() - 1
+            let info = SubOperationInfo { task: self.task, operation, operation_type };
+            let number = sender.sub_operation(&info);
+            // Beyond the limit, one number stands for several names.
+            self.sub_operations.iter().position(|open| open.number == number).unwrap_or_else(|| {
+                self.sub_operations.push(OpenSubOperation::new(number, info));
+                self.sub_operations.len() - 1
             })
         });
-        &mut self.parts[position]
+        &mut self.sub_operations[position]
     }
 }
 
-/// Takes a sample down in the window of its second; delivers the one before.
-pub fn note_in(window: &mut Window, sample: &Sample, measured: MeasuredWindow, outgoing: &Outgoing) {
-    let second = sample.done_ns / 1_000_000_000;
-    if window.second != second {
-        deliver(outgoing, window);
-        window.second = second;
-    }
-    window.note(sample, measured);
-}
-
-/// Sends a copy of the window, so that the thread keeps its memory, and empties it.
-fn deliver(outgoing: &Outgoing, window: &mut Window) {
-    if !window.is_empty() {
-        outgoing.send(Delivery::Window(Box::new(window.clone())));
-        window.clear();
-    }
-}
-
-/// What one thread has of a part since its last delivery.
+/// What one thread has recorded of a sub-operation since its last delivery.
 #[derive(Debug)]
-pub struct OpenPart {
+pub struct OpenSubOperation {
     /// Its number.
     pub number: u32,
-    /// What it is.
-    pub info: PartInfo,
-    /// One per sample type, by its index; made when the first sample comes.
-    pub windows: [Option<Window>; 2],
-    /// Its failures.
-    pub errors: ErrorTally,
+    info: SubOperationInfo,
+    /// One per sample type, by its index; created with the first sample.
+    windows: [Option<Window>; 2],
+    /// Failures since the last delivery.
+    pub failures: FailureGroups,
 }
 
-impl OpenPart {
-    /// Nothing recorded yet.
-    pub fn new(number: u32, info: PartInfo) -> Self {
-        Self { number, info, windows: [None, None], errors: ErrorTally::default() }
+impl OpenSubOperation {
+    fn new(number: u32, info: SubOperationInfo) -> Self {
+        Self { number, info, windows: [None, None], failures: FailureGroups::default() }
     }
 
     /// The window of a sample type.
@@ -140,10 +185,28 @@ impl OpenPart {
     ///
     /// As [`Window::new`].
     pub fn window(&mut self, sample_type: SampleType) -> Result<&mut Window, RecordError> {
-        let slot = &mut self.windows[sample_type.index()];
-        match slot {
+        let window = &mut self.windows[sample_type.index()];
+        match window {
             Some(window) => Ok(window),
-            none => Ok(none.insert(Window::of_part(self.info.task, self.number, sample_type)?)),
+            none => Ok(none.insert(Window::of_sub_operation(self.info.task, self.number, sample_type)?)),
         }
+    }
+}
+
+/// Adds a sample to the window of its second; delivers the window of the second before.
+pub fn add_to_window(window: &mut Window, sample: &Sample, measured: MeasuredWindow, sender: &RecordSender) {
+    let second = sample.times.done_ns / SECOND_NS;
+    if window.second != second {
+        deliver_window(window, sender);
+        window.second = second;
+    }
+    window.add(sample, measured);
+}
+
+/// Sends a copy of the window, so that the thread keeps its memory, and clears it.
+fn deliver_window(window: &mut Window, sender: &RecordSender) {
+    if !window.is_empty() {
+        sender.send(Delivery::Window(Box::new(window.clone())));
+        window.clear();
     }
 }
