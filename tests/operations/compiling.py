@@ -10,7 +10,7 @@ import pytest
 from pacenote.errors import TrackError
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
 from pacenote.model.work import CallSequence, Request
-from pacenote.operations.base import CompileContext, CompiledOperation, EngineInfo
+from pacenote.operations.base import CompileContext, CompiledOperation, EngineInfo, PreparedFile
 from pacenote.operations.compile import compile_operation
 from pacenote.operations.registry import resolve_type
 
@@ -42,7 +42,7 @@ def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
     """What an operation may know: every data file has 7 documents."""
     return CompileContext(
         in_track or track(),
-        lambda corpus, docs: (PurePath("/d", corpus.name, docs.document_file), 7),
+        lambda file: PreparedFile(PurePath("/d", file.corpus.name, file.documents.document_file), 7),
         **fields,
     )
 

@@ -130,7 +130,7 @@ def test_what_has_no_effect_is_accepted() -> None:
         ),
         (
             {"corpora": "libary"},
-            'operations[0].corpora names "libary", which is no corpus of the track (did you',
+            'operations[0].corpora names "libary", which is not a corpus of the track (did',
         ),
         ({"indices": ["x"]}, 'operations[0] has no documents to index; corpora of the track: "library"'),
         ({"ingest_percentage": 0}, "operations[0].ingest-percentage is 0, must be more than 0"),

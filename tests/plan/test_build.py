@@ -9,12 +9,12 @@ from pathlib import Path, PurePath
 import pytest
 
 from pacenote.errors import TrackError, UsageError
-from pacenote.model.track import Corpus, Documents, Operation, Parallel
+from pacenote.model.track import Operation, Parallel
 from pacenote.model.work import ActionLine, Bulk, BulkFile
+from pacenote.operations.base import PreparedFile
 from pacenote.plan.build import PlanContext, build_plan
-from pacenote.plan.corpora import needed_documents
 from pacenote.plan.document import OnError
-from plan.planning import BULK, LIBRARY, NAP, SEARCH, SETTINGS, plan, planned, refused, task, track
+from plan.planning import BULK, NAP, SETTINGS, plan, planned, refused, task, track
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -28,7 +28,7 @@ def test_a_task_as_planned() -> None:
 
 def test_the_prepared_files_are_used() -> None:
     context = PlanContext(
-        lambda corpus, documents: (PurePath("/data", corpus.name, documents.document_file), 42)
+        lambda file: PreparedFile(PurePath("/data", file.corpus.name, file.documents.document_file), 42)
     )
     work = build_plan(track(task("t", BULK)), "c", SETTINGS, context).tasks[0].work
     assert isinstance(work, Bulk)
@@ -83,18 +83,6 @@ def test_operations_that_are_not_scheduled_may_be_anything() -> None:
 def test_a_seed_has_64_bits(seed: int) -> None:
     with pytest.raises(UsageError, match=f"the seed is {seed}"):
         build_plan(track(task("t")), None, replace(SETTINGS, seed=seed), PlanContext())
-
-
-def test_only_needed_files_are_prepared() -> None:
-    other = Corpus("other", (Documents("x.json"), Documents("y.json", target_index="films")))
-    subject = replace(
-        track(task("a", Operation("o", "bulk", {"indices": ["films"]})), task("b", SEARCH)),
-        corpora=(LIBRARY, other),
-    )
-    assert needed_documents(subject, subject.default_challenge) == ((other, other.documents[1]),)
-    everything = replace(track(task("a", BULK), task("b", BULK)), corpora=(LIBRARY, other))
-    assert len(needed_documents(everything, everything.default_challenge)) == 3
-    assert needed_documents(track(task("b")), track(task("b")).default_challenge) == ()
 
 
 def test_equal_plans_are_equal_texts() -> None:

@@ -11,10 +11,8 @@ from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Parallel, Task
 from pacenote.model.work import Bulk, PythonRunner, PythonSource
 from pacenote.plan.build import PlanContext, build_plan
-from pacenote.plan.corpora import needed_documents
-from pacenote.plan.document import Deterministic, Iterations, PlannedTask, PythonScheduler, TimePeriod
-from pacenote.units import Rate
-from plan.planning import BULK, LIBRARY, SEARCH, SETTINGS, task, track
+from pacenote.plan.document import Iterations, PlannedTask, TimePeriod
+from plan.planning import SEARCH, SETTINGS, task, track
 
 PLUGINS = PluginNames(
     runners=frozenset({"put-elser", "refresh"}),
@@ -81,35 +79,3 @@ def test_names_that_nobody_registered() -> None:
 def test_sources_of_operations_that_are_not_scheduled_may_be_missing() -> None:
     subject = replace(track(task("t")), operations=(Operation("x", "search", {"param-source": "gone"}),))
     assert build_plan(subject, None, SETTINGS, CONTEXT).tasks
-
-
-def test_rates_in_documents() -> None:
-    paced = planned(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
-    assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
-    pages = planned(task("b", PUT, target_throughput=Rate(10.0, "pages")))
-    # Only its runner knows how many pages an operation has.
-    assert (pages.pace, pages.unit) == (PythonScheduler(), "pages")
-    assert planned(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
-
-
-def test_a_source_is_not_far_ahead_of_a_rate() -> None:
-    assert planned(task("a", WORDS, target_throughput=Rate(1000.0))).work == PythonSource(64)
-    assert planned(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == PythonSource(11)
-    assert planned(task("c", WORDS, target_interval=60.0)).work == PythonSource(2)
-
-
-def test_schedulers_of_plugins() -> None:
-    assert planned(task("a", schedule="daily")).pace == PythonScheduler()
-    assert planned(task("a", schedule="daily", target_throughput=Rate(5.0))).pace == PythonScheduler()
-
-
-def test_the_data_that_sources_name_is_prepared() -> None:
-    subject = track(task("a", LINES), task("b", WORDS))
-    pair = (LIBRARY, LIBRARY.documents[0])
-    assert needed_documents(subject, subject.default_challenge) == ()
-    named = needed_documents(
-        subject, subject.default_challenge, lambda one: [pair] if one.name == "a" else []
-    )
-    assert named == (pair,)
-    both = track(task("a", BULK), task("b", LINES))
-    assert needed_documents(both, both.default_challenge, lambda _: [pair]) == (pair,)

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from pacenote.model.field_reader import FieldReader
-from pacenote.model.track import Corpus, Documents, Track
+from pacenote.model.track import CorpusFile, Track
 from pacenote.model.work import TaskWork
 from pacenote.operations.runner import Runner
 from pacenote.units import OPS
@@ -28,18 +28,30 @@ class ServerlessStatus(enum.Enum):
     BLOCKED = "blocked"
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedFile:
+    """An unpacked data file."""
+
+    path: PurePath
+    """Its absolute path."""
+
+    documents: int
+    """The number of documents in it."""
+
+
 class DataFileLookup(Protocol):
-    """Where the prepared data of a corpus is."""
+    """Finds the prepared data of a corpus."""
 
-    def __call__(self, corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
-        """The absolute path of the unpacked file and the number of documents in it."""
+    def __call__(self, file: CorpusFile) -> PreparedFile:
+        """Returns the unpacked file."""
 
 
-def declared_data_file(corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
-    """What the track declares, for a plan that is only looked at; an undeclared count is 0."""
+def declared_data_file(file: CorpusFile) -> PreparedFile:
+    """Returns what the track declares, for a plan that is not run; an undeclared count is 0."""
+    corpus, documents = file.corpus, file.documents
     count = corpus.declared_counts()[corpus.documents.index(documents)]
     folder = PurePath() if documents.is_local else PurePath(corpus.name)
-    return folder / documents.document_file, count or 0
+    return PreparedFile(folder / documents.document_file, count or 0)
 
 
 @dataclass(frozen=True, slots=True)

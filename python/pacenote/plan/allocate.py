@@ -1,8 +1,8 @@
 """The allocation matrix: which client runs which task, step by step.
 
-Each element of the schedule is one step, and all clients meet at its end. A task takes as many clients as
-it asks for. In a parallel element the tasks take clients one after another; when it has fewer clients than
-its tasks need, they wrap around, and a client that got several shares runs them in turn:
+Each element of the schedule is one step, and all clients wait for each other at its end. In a parallel
+element the tasks take clients one after another. If the element has fewer clients than its tasks need, the
+allocation wraps around, and a client with several allocations runs them in turn:
 
     clients: 2, tasks a (2 clients), b (1), c (1)      client 0: a[0], b[0]
                                                        client 1: a[1], c[0]
@@ -22,56 +22,57 @@ from pacenote.plan.document import (
     TaskAllocation,
 )
 
-_NAMES_SHOWN = 3
+_MAX_NAMES = 3
+"""How many tasks the name of a parallel element lists."""
 
 
 def allocate(schedule: Sequence[Task | Parallel]) -> tuple[Step, ...]:
-    """The steps of a schedule. Tasks are numbered in schedule order, as in `Challenge.tasks`."""
+    """Returns the steps of a schedule. Tasks are numbered in schedule order, as in `Challenge.tasks`."""
     return tuple(_steps(schedule))
 
 
 def _steps(schedule: Sequence[Task | Parallel]) -> Iterator[Step]:
-    first = 0
+    first_task = 0
     for element in schedule:
         tasks = element.tasks if isinstance(element, Parallel) else (element,)
         clients = element.client_count if isinstance(element, Parallel) else element.clients
         yield Step(
             name=step_name(element),
-            client_allocations=_client_allocations(tasks, clients, first),
-            completed_by=_completed_by(element, first),
+            client_allocations=_client_allocations(tasks, clients, first_task),
+            completed_by=_completed_by(element, first_task),
         )
-        first += len(tasks)
+        first_task += len(tasks)
 
 
 def step_name(element: Task | Parallel) -> str:
-    """What messages call an element of the schedule."""
+    """Returns the name of an element of the schedule in messages."""
     if isinstance(element, Task):
         return element.name
     if element.name:
         return element.name
     names = [task.name for task in element.tasks]
-    more = len(names) - _NAMES_SHOWN
-    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _client_allocations(tasks: Sequence[Task], clients: int, first: int) -> tuple[ClientAllocation, ...]:
-    rows: dict[int, list[TaskAllocation]] = {}
-    shares = (
-        TaskAllocation(task=first + position, client=client)
-        for position, task in enumerate(tasks)
+def _client_allocations(tasks: Sequence[Task], clients: int, first_task: int) -> tuple[ClientAllocation, ...]:
+    by_client: dict[int, list[TaskAllocation]] = {}
+    allocations = (
+        TaskAllocation(task=first_task + index, client=client)
+        for index, task in enumerate(tasks)
         for client in range(task.clients)
     )
-    for number, share in enumerate(shares):
-        rows.setdefault(number % clients, []).append(share)
+    for number, allocation in enumerate(allocations):
+        by_client.setdefault(number % clients, []).append(allocation)
     return tuple(
-        ClientAllocation(client=client, allocations=tuple(row)) for client, row in sorted(rows.items())
+        ClientAllocation(client=client, allocations=tuple(row)) for client, row in sorted(by_client.items())
     )
 
 
-def _completed_by(element: Task | Parallel, first: int) -> CompletedBy | None:
+def _completed_by(element: Task | Parallel, first_task: int) -> CompletedBy | None:
     if isinstance(element, Task) or element.completed_by is None:
         return None
     if element.completed_by == ANY_TASK:
         return CompletedByAny()
     names = [task.name for task in element.tasks]
-    return CompletedByTask(first + names.index(element.completed_by))
+    return CompletedByTask(first_task + names.index(element.completed_by))

@@ -1,4 +1,4 @@
-"""When a task ends."""
+"""When a task ends: after a time, after a number of iterations, or with its source."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, TaskBound, TimeP
 
 
 def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
-    """When a task ends: by its periods, else its iterations, else its source, else after one operation.
+    """Returns the bound of a task: its periods, else its iterations, else its source, else one operation.
 
-    With warm-up iterations alone, what follows them is what a task without them does. The warm-up period
-    comes before `time-period`, it is no part of it. Without a time-period a task lasts until its source ends
-    or another task completes the step.
+    After warm-up iterations without `iterations`, a task continues as one without either does. The warm-up
+    period precedes `time-period` and is not part of it. Without `time-period`, a task lasts until its source
+    is exhausted or another task completes the step.
     """
     if task.is_time_based:
         return TimePeriod(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
@@ -28,16 +28,18 @@ def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
 
 
 def ends_by_itself(bound: TaskBound, compiled: CompiledOperation) -> bool:
-    """Whether a task ends without another one completing its step."""
+    """Whether a task ends without another task that completes its step."""
     return compiled.finite or isinstance(bound, Iterations) or bound.measured_s is not None
 
 
 def check_completion(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:
-    """Notes a problem for each task of an element that nothing ends; `endless` do not end by themselves."""
+    """Records a problem for each task in `endless`, unless another task of the element completes the step.
+
+    `endless` are the tasks of the element that do not end by themselves.
+    """
     tasks = element.tasks if isinstance(element, Parallel) else (element,)
     completed_by = element.completed_by if isinstance(element, Parallel) else None
-    completing = [task for task in tasks if completed_by in (ANY_TASK, task.name) and task not in endless]
-    if completing:
+    if any(completed_by in (ANY_TASK, task.name) and task not in endless for task in tasks):
         return
     for task in endless:
         text = "never ends: it has a warmup-time-period, no time-period, and a source without end; "

@@ -1,6 +1,4 @@
-"""Building the plan of a race: every task compiled, paced, bounded and allocated, or every problem
-reported.
-"""
+"""Builds the plan of a race: every task compiled, paced, bounded and allocated, or all problems reported."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ from pacenote.plan.document import (
     Target,
     TargetHost,
 )
-from pacenote.plan.pacing import is_open_loop, paced, plan_pace
+from pacenote.plan.pacing import adapt_to_rate, is_open_loop, plan_pacing
 from pacenote.plan.resolve import UnknownOperation, resolve_operation
 from pacenote.units import format_count
 
@@ -42,42 +40,59 @@ _MAX_SEED = 2**64 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings:
-    """What the user decides about a race beside its track.
-
-    `headers` go with every request and may be secret. `timeout_ms` applies to requests without their own.
-    `threads` 0 means one per core. The seed is a 64-bit number. Of `pacing` only what is not in the track yet
-    counts: open loop, and spinning.
-    """
+    """The settings of a race beside its track."""
 
     race_id: str
+    """The id of the race."""
+
     seed: int
+    """Seed of all random numbers of the driver, from 0 to 2**64 - 1."""
+
     hosts: tuple[TargetHost, ...]
+    """Addresses of the cluster under test."""
+
     headers: Headers = ()
+    """Headers of every request; they may be secret."""
+
     timeout_ms: int = 60_000
+    """Timeout of requests without their own, in milliseconds."""
+
     threads: int = 0
+    """Worker threads; 0 means one per core."""
+
     on_error: OnError = OnError.CONTINUE
+    """What a failed request does to the race."""
+
     samples: SampleRetention = SampleRetention.ALL
+    """Which samples are kept one by one."""
+
     pacing: PacingOptions = field(default_factory=PacingOptions)
+    """Pacing options; only `open_loop` and `spin_us` are used here, the track holds the others already."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What preparation found out: where data files are, which engine runs, and what plug-ins registered; and
-    whether assertions of the track are looked at. The default is what is declared.
-    """
+    """What the preparation of a race found out; the defaults are what the track declares."""
 
     data_file: DataFileLookup = declared_data_file
+    """Finds the prepared data file of a corpus."""
+
     engine: EngineInfo = field(default_factory=EngineInfo)
+    """The engine under test."""
+
     plugins: PluginNames = NO_PLUGINS
+    """What the plug-ins of the track registered."""
+
     assertions: bool = False
+    """Whether assertions of the track are checked."""
 
 
 def build_plan(
     track: Track, challenge_name: str | None, settings: PlanSettings, context: PlanContext
 ) -> Plan:
-    """The plan of a challenge; None is the track's default one.
+    """Returns the plan of a challenge; None means the default challenge of the track.
 
-    Raises `TrackError` with all problems of all its tasks together, `UsageError` for a seed out of range.
+    Raises `TrackError` with all problems of all tasks together, `UsageError` for a seed out of range.
     """
     if not 0 <= settings.seed <= _MAX_SEED:
         raise UsageError(f"the seed is {settings.seed}, must be a number from 0 to {_MAX_SEED}")
@@ -101,7 +116,7 @@ def build_plan(
 
 
 class _Builder:
-    """Compiles tasks, collecting what is wrong with them."""
+    """Compiles the tasks of a challenge and collects their problems."""
 
     def __init__(self, track: Track, context: PlanContext, *, open_loop: bool) -> None:
         self._context = CompileContext(
@@ -117,17 +132,17 @@ class _Builder:
         self._hints: list[str] = []
 
     def tasks(self, challenge: Challenge) -> tuple[PlannedTask, ...]:
-        """Every task of the challenge in schedule order; those with problems are left out."""
+        """Plans every task of the challenge in schedule order; those with problems are left out."""
         planned: list[PlannedTask] = []
         for element in challenge.schedule:
-            planned.extend(self._element(element))
+            planned.extend(self._plan_element(element))
         return tuple(planned)
 
     def raise_problems(self, challenge: Challenge) -> None:
         """Raises `TrackError` if there was any problem."""
         if not self._problems:
             return
-        # Several tasks that share an operation share its problems too; saying them once is enough.
+        # Tasks that share an operation share its problems too, which are reported once.
         problems = self._context.track.describe(dict.fromkeys(self._problems))
         hint = "; ".join(dict.fromkeys(self._hints))
         count = format_count(len(problems), "problem")
@@ -136,15 +151,15 @@ class _Builder:
             raise TrackError(f"{where}: {problems[0]}", problems=problems, hint=hint)
         raise TrackError(f"{where} has {count}", problems=problems, hint=hint)
 
-    def _element(self, element: Task | Parallel) -> list[PlannedTask]:
+    def _plan_element(self, element: Task | Parallel) -> list[PlannedTask]:
         planned, endless = [], []
         for task in element.tasks if isinstance(element, Parallel) else (element,):
             compiled = self._compile(task)
             if compiled is None:
                 continue
-            one = self._plan(task, compiled)
-            planned.append(one)
-            if not ends_by_itself(one.bound, compiled):
+            planned_task = self._plan_task(task, compiled)
+            planned.append(planned_task)
+            if not ends_by_itself(planned_task.bound, compiled):
                 endless.append(task)
         problems = Problems()
         check_completion(element, tuple(endless), problems)
@@ -153,43 +168,43 @@ class _Builder:
 
     def _compile(self, task: Task) -> CompiledOperation | None:
         operation = task.operation
-        known = self._compiled.get((id(operation), task.clients))
-        if known is not None:
-            return known
+        cached = self._compiled.get((id(operation), task.clients))
+        if cached is not None:
+            return cached
         try:
-            chosen = resolve_operation(operation, self._plugins, self._context.track)
+            resolved = resolve_operation(operation, self._plugins, self._context.track)
         except UnknownOperation as cause:
-            where = operation.key_path or task.key_path
-            text = cause.message if cause.key else f"of task {quoted(task.name)}: {cause.message}"
-            self._problems.append(Problem((*where, *cause.key), text))
+            path = operation.key_path or task.key_path
+            text = cause.message if cause.key_path else f"of task {quoted(task.name)}: {cause.message}"
+            self._problems.append(Problem((*path, *cause.key_path), text))
             self._hints.append(cause.hint)
             return None
-        if isinstance(chosen, CompiledOperation):
-            return paced(task, chosen)
+        if isinstance(resolved, CompiledOperation):
+            return adapt_to_rate(task, resolved)
         try:
             context = dataclasses.replace(self._context, clients=task.clients)
-            compiled = compile_operation(chosen, operation, context)
+            compiled = compile_operation(resolved, operation, context)
         except InvalidOperation as cause:
             self._problems.extend(cause.found)
             return None
         self._compiled[id(operation), task.clients] = compiled
         return compiled
 
-    def _plan(self, task: Task, compiled: CompiledOperation) -> PlannedTask:
+    def _plan_task(self, task: Task, compiled: CompiledOperation) -> PlannedTask:
         problems = Problems()
-        pace = plan_pace(task, compiled, self._plugins.schedulers, problems)
+        pacing = plan_pacing(task, compiled, self._plugins.schedulers, problems)
         planned = PlannedTask(
             name=task.name,
             operation=task.operation.name,
             operation_type=task.operation.type,
             clients=task.clients,
-            pace=pace,
+            pace=pacing,
             bound=plan_bound(task, compiled),
             ramp_up_s=task.ramp_up_time_period or 0.0,
             unit=compiled.unit,
             tolerates_errors=task.tolerates_errors,
             work=compiled.work,
-            open_loop=self._open_loop and is_open_loop(pace, task, problems),
+            open_loop=self._open_loop and is_open_loop(pacing, task, problems),
         )
         self._problems.extend(problems)
         return planned

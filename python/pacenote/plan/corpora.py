@@ -1,4 +1,4 @@
-"""Which data a challenge needs: only that is prepared before a race."""
+"""Which data files a challenge reads: only those are prepared before a race."""
 
 from __future__ import annotations
 
@@ -6,43 +6,36 @@ from collections.abc import Callable, Sequence
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems
-from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
-from pacenote.operations.types.bulk import select_documents
+from pacenote.model.track import Challenge, CorpusFile, Task, Track
+from pacenote.operations.types.bulk import select_files
 from pacenote.plan.resolve import FILE_READER
 
-Selected = Sequence[tuple[Corpus, Documents]]
-"""Data files with the corpora they belong to."""
+SourceFiles = Callable[[Task], Sequence[CorpusFile]]
+"""Returns the data files that the parameter source of a task reads."""
 
 
-def no_documents(task: Task) -> Selected:  # noqa: ARG001
-    """What parameter sources written in Python index, where there are none."""
+def no_source_files(task: Task) -> Sequence[CorpusFile]:  # noqa: ARG001
+    """Returns no files: the `SourceFiles` of a track without parameter sources in Python."""
     return ()
 
 
-def needed_documents(
-    track: Track, challenge: Challenge, sourced: Callable[[Task], Selected] = no_documents
-) -> tuple[tuple[Corpus, Documents], ...]:
-    """The data files that the challenge indexes, each once, in the track's order.
+def required_files(
+    track: Track, challenge: Challenge, source_files: SourceFiles = no_source_files
+) -> tuple[CorpusFile, ...]:
+    """Returns the data files that a challenge reads, each once, in the order of the track.
 
-    Those of its bulk tasks, and those that `sourced` says of tasks whose parameters come from Python (what
-    Rally calls the attribute `corpora` of a parameter source).
+    These are the files of its bulk tasks, and those that `source_files` returns for tasks whose parameters
+    come from Python (Rally's attribute `corpora` of a parameter source).
     """
-    selected: list[tuple[Corpus, Documents]] = []
-    for task in challenge.tasks():
-        selected.extend(pair for pair in _of_task(task, track, sourced) if pair not in selected)
-    return tuple(
-        (corpus, documents)
-        for corpus in track.corpora
-        for documents in corpus.documents
-        if (corpus, documents) in selected
-    )
+    required = [file for task in challenge.tasks() for file in _task_files(task, track, source_files)]
+    return tuple(file for file in track.corpus_files() if file in required)
 
 
-def _of_task(task: Task, track: Track, sourced: Callable[[Task], Selected]) -> Selected:
+def _task_files(task: Task, track: Track, source_files: SourceFiles) -> Sequence[CorpusFile]:
     params = task.operation.params
     if params.get("param-source") not in (None, FILE_READER):
-        return sourced(task)
+        return source_files(task)
     if task.operation.type != "bulk":
         return ()
-    # What is wrong with the parameters is reported when the plan is built.
-    return select_documents(FieldReader(params, task.operation.key_path, Problems()), track)
+    # Problems of the parameters are reported when the plan is built.
+    return select_files(FieldReader(params, task.operation.key_path, Problems()), track)

@@ -1,4 +1,4 @@
-"""A plan in words and numbers, as data: what `race --dry-run` shows."""
+"""Describes a plan in words and numbers, as data: what `race --dry-run` shows."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from pacenote.plan.document import (
     Poisson,
     PythonScheduler,
     Step,
+    TaskAllocation,
     TaskBound,
     TaskPacing,
     Uniform,
@@ -38,59 +39,78 @@ from pacenote.units import format_bytes, format_count, format_seconds
 
 @dataclass(frozen=True, slots=True)
 class TaskDescription:
-    """One task: its operation, clients, pace, bound and the requests one operation sends."""
+    """One task of a step."""
 
     name: str
+    """The name of the task."""
+
     operation: str
+    """The name of its operation."""
+
     operation_type: str
+    """The type of its operation."""
+
     clients: int
+    """How many clients run it."""
+
     pace: str
+    """Its rate, such as `10/s` or `as fast as possible`."""
+
     bound: str
+    """What ends it, such as `5 iterations`."""
+
     requests: tuple[str, ...]
+    """The requests that one operation sends, one line each."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientDescription:
-    """What one client does in a step, in turn: `task` or, for tasks of several clients, `task[client]`."""
+    """What one client runs in a step."""
 
     client: int
+    """The number of the client, from 0."""
+
     runs: tuple[str, ...]
+    """Its allocations in turn: `task` or, for tasks of several clients, `task[client]`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepDescription:
-    """One step: its tasks, its clients, and what ends it early (empty: nothing)."""
+    """One step of a plan."""
 
     name: str
+    """The name of the step."""
+
     completed_by: str
+    """The task that ends it early, `any task`, or empty if nothing does."""
+
     tasks: tuple[TaskDescription, ...]
+    """Its tasks, in the order of the plan."""
+
     clients: tuple[ClientDescription, ...]
+    """Its clients, by number."""
 
 
 def explain(plan: Plan) -> tuple[StepDescription, ...]:
-    """The steps of a plan in order."""
+    """Describes the steps of a plan in order."""
     return tuple(_step(plan, step) for step in plan.steps)
 
 
 def _step(plan: Plan, step: Step) -> StepDescription:
-    numbers = sorted({share.task for row in step.client_allocations for share in row.allocations})
+    tasks = sorted({one.task for row in step.client_allocations for one in row.allocations})
     clients = tuple(
-        ClientDescription(
-            row.client, tuple(_share(plan, share.task, share.client) for share in row.allocations)
-        )
+        ClientDescription(row.client, tuple(_allocation(plan, one) for one in row.allocations))
         for row in step.client_allocations
     )
     ended_by = "" if step.completed_by is None else "any task"
     if isinstance(step.completed_by, CompletedByTask):
         ended_by = plan.tasks[step.completed_by.task].name
-    return StepDescription(
-        step.name, ended_by, tuple(_task(plan.tasks[number]) for number in numbers), clients
-    )
+    return StepDescription(step.name, ended_by, tuple(_task(plan.tasks[task]) for task in tasks), clients)
 
 
-def _share(plan: Plan, task: int, client: int) -> str:
-    planned = plan.tasks[task]
-    return planned.name if planned.clients == 1 else f"{planned.name}[{client}]"
+def _allocation(plan: Plan, allocation: TaskAllocation) -> str:
+    task = plan.tasks[allocation.task]
+    return task.name if task.clients == 1 else f"{task.name}[{allocation.client}]"
 
 
 def _task(task: PlannedTask) -> TaskDescription:

@@ -1,4 +1,9 @@
-"""When operations of a task are due: the one place where a target rate becomes an interval."""
+"""When operations of a task are due: the one place where a target rate becomes an interval.
+
+A track gives a rate (`target-throughput`) in operations or in the unit of the operation, such as documents,
+or an interval (`target-interval`). `track/parse_target_rate.py` reads both, and `track/pacing_overrides.py`
+applies what the user chose instead. The plan holds intervals between operations, over all clients of a task.
+"""
 
 from __future__ import annotations
 
@@ -13,101 +18,104 @@ from pacenote.model.track import Operation, Task
 from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompiledOperation
 from pacenote.plan.document import Deterministic, Poisson, PythonScheduler, TaskPacing, Uniform, Unpaced
-from pacenote.units import OPS, Rate
+from pacenote.units import OPS
 
-_PACES = {pace.kind: pace for pace in (Deterministic, Poisson, Uniform)}
-"""What the values of `schedule` are that need no scheduler of a plug-in."""
+_PACINGS = {pacing.kind: pacing for pacing in (Deterministic, Poisson, Uniform)}
+"""The values of `schedule` that need no scheduler of a plug-in."""
 
-_AHEAD_S = 1.0
-"""How long a source may be ahead of a rate: what it says of the present time should still be true then."""
+_MAX_LEAD_S = 1.0
+"""How far ahead of its rate a source may run, in seconds: parameters that depend on the present time must
+still be right when they are sent.
+"""
 
 
-def plan_pace(
+def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
+    """Returns the seconds between two operations over all clients of a task, None without a target rate.
+
+    A rate in the unit of the operation counts its weight; any other rate counts operations.
+    """
+    rate = task.target_throughput
+    if rate is None:
+        return task.target_interval or None
+    return (compiled.weight if rate.unit == compiled.unit else 1) / rate.value
+
+
+def plan_pacing(
     task: Task, compiled: CompiledOperation, schedulers: Collection[str], problems: Problems
 ) -> TaskPacing:
-    """How operations of a task are spaced. The plan counts in operations, a track may count in documents.
+    """Returns how the operations of a task are spaced; `schedulers` are those that plug-ins registered.
 
-    `schedulers` are those that plug-ins registered. Where only Python knows how much an operation does, it
-    paces them, too.
+    A task whose weight is only known at run time is paced by Python. Problems are a schedule that nobody
+    knows, a rate in a unit that the operation does not count, and an interval of more than 100 years.
     """
-    if task.schedule in schedulers or (task.schedule in _PACES and weight_known_at_runtime(task, compiled)):
+    if task.schedule in schedulers or (task.schedule in _PACINGS and weight_known_at_runtime(task, compiled)):
         return PythonScheduler()
-    paced = _PACES.get(task.schedule)
-    if paced is None:
-        known = (*_PACES, *schedulers)
-        text = f"is {quoted(task.schedule)}, must be {', '.join(_PACES)} or a scheduler of a plug-in"
-        text += did_you_mean(task.schedule, known)
-        problems.add((*task.key_path, "schedule"), text)
+    pacing = _PACINGS.get(task.schedule)
+    if pacing is None:
+        known = (*_PACINGS, *schedulers)
+        text = f"is {quoted(task.schedule)}, must be {', '.join(_PACINGS)} or a scheduler of a plug-in"
+        problems.add((*task.key_path, "schedule"), text + did_you_mean(task.schedule, known))
         return Unpaced()
-    interval_s = task.target_interval
-    if task.target_throughput is not None:
-        interval_s = _interval_s(task, task.target_throughput, compiled, problems)
-    if not interval_s:
+    if problem := _rate_problem(task, compiled):
+        problems.add((*task.key_path, "target-throughput"), problem)
         return Unpaced()
-    if interval_s > MAX_NUMBER:
-        text = "is too low for this operation: the next one would be due in more than 100 years"
-        problems.add((*task.key_path, "target-throughput"), text)
-        return Unpaced()
-    return paced(interval_s)
+    interval_s = target_interval_s(task, compiled)
+    return Unpaced() if interval_s is None else pacing(interval_s)
 
 
-def is_open_loop(pace: TaskPacing, task: Task, problems: Problems) -> bool:
-    """Whether a task runs open loop, when that is asked for: if it has a target rate."""
-    if isinstance(pace, PythonScheduler):
+def is_open_loop(pacing: TaskPacing, task: Task, problems: Problems) -> bool:
+    """Whether a task runs open loop if the user asks for it: tasks with a target rate do."""
+    if isinstance(pacing, PythonScheduler):
         text = "cannot run open loop: Python says when each of its clients sends; race without --open-loop, "
         problems.add((*task.key_path, "schedule"), text + "or without the task (--exclude-tasks)")
-    return isinstance(pace, Deterministic | Poisson | Uniform)
-
-
-def _interval_s(task: Task, rate: Rate, compiled: CompiledOperation, problems: Problems) -> float | None:
-    if rate.unit == compiled.unit:
-        return compiled.weight / rate.value
-    if rate.unit == OPS:
-        return 1 / rate.value
-    unit = compiled.unit
-    known = f"{unit}/s" if unit == OPS else f"{unit}/s, or {OPS}/s to count requests"
-    problems.add(
-        (*task.key_path, "target-throughput"),
-        f"is in {rate.unit}/s, but operation {quoted(task.operation.name)} counts {unit}; write {known}",
-    )
-    return None
+    return isinstance(pacing, Deterministic | Poisson | Uniform)
 
 
 def weight_known_at_runtime(task: Task, compiled: CompiledOperation) -> bool:
-    """Whether a rate is in work of which only Python knows, while it runs, how much an operation does."""
+    """Whether the target rate counts work whose amount per operation only Python knows, at run time."""
     rate = task.target_throughput
     if rate is None or rate.unit == OPS or rate.unit != compiled.unit:
         return False
     return isinstance(compiled.work, PythonRunner | PythonSource) and not declared_bulk_size(task.operation)
 
 
-def paced(task: Task, compiled: CompiledOperation) -> CompiledOperation:
-    """An operation of Python's in a task with a rate: in the unit of the rate, and no longer ahead of it than
-    is of use.
+def adapt_to_rate(task: Task, compiled: CompiledOperation) -> CompiledOperation:
+    """Adapts an operation that Python supplies or runs to the target rate of a task.
+
+    It takes the unit of the rate, and its source runs no further ahead than about a second.
     """
-    compiled = _in_unit_of(task, compiled)
-    interval_s = task.target_interval
-    if task.target_throughput is not None:
-        per_operation = compiled.weight if task.target_throughput.unit == compiled.unit else 1
-        interval_s = per_operation / task.target_throughput.value
-    if not interval_s or not isinstance(compiled.work, PythonSource):
+    compiled = _in_unit_of_rate(task, compiled)
+    interval_s = target_interval_s(task, compiled)
+    if interval_s is None or not isinstance(compiled.work, PythonSource):
         return compiled
-    ahead = min(compiled.work.ahead, 1 + math.ceil(_AHEAD_S / (interval_s * task.clients)))
+    ahead = min(compiled.work.ahead, 1 + math.ceil(_MAX_LEAD_S / (interval_s * task.clients)))
     return replace(compiled, work=PythonSource(ahead))
 
 
-def _in_unit_of(task: Task, compiled: CompiledOperation) -> CompiledOperation:
-    """What Python says only while it runs, taken from the target rate of the task: the unit of its work."""
-    free = isinstance(compiled.work, PythonRunner) or (
+def declared_bulk_size(operation: Operation) -> int:
+    """Returns the `bulk-size` of an operation in documents, 0 if it is missing or not a positive number."""
+    size = operation.params.get("bulk-size")
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
+
+
+def _rate_problem(task: Task, compiled: CompiledOperation) -> str:
+    """What is wrong with the target rate for this operation, empty if nothing is."""
+    rate, unit = task.target_throughput, compiled.unit
+    if rate is not None and rate.unit not in (unit, OPS):
+        accepted = f"{unit}/s" if unit == OPS else f"{unit}/s, or {OPS}/s to count requests"
+        operation = quoted(task.operation.name)
+        return f"is in {rate.unit}/s, but operation {operation} counts {unit}; write {accepted}"
+    if (target_interval_s(task, compiled) or 0) > MAX_NUMBER:
+        return "is too low for this operation: the next one would be due in more than 100 years"
+    return ""
+
+
+def _in_unit_of_rate(task: Task, compiled: CompiledOperation) -> CompiledOperation:
+    """The operation in the unit of the target rate, if its own unit is only known at run time."""
+    unit_open = isinstance(compiled.work, PythonRunner) or (
         isinstance(compiled.work, PythonSource) and compiled.unit == "docs"
     )
     rate = task.target_throughput
-    if not free or rate is None or rate.unit == OPS:
+    if not unit_open or rate is None or rate.unit == OPS:
         return compiled
     return replace(compiled, unit=rate.unit)
-
-
-def declared_bulk_size(operation: Operation) -> int:
-    """The `bulk-size` of an operation, 0 where it does not say or is no number."""
-    size = operation.params.get("bulk-size")
-    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0

@@ -1,10 +1,11 @@
-"""Who carries out an operation: a built-in type, or what the track's plug-ins registered in Python."""
+"""What runs an operation: a built-in type, or what the plug-ins of the track registered in Python."""
 
 from __future__ import annotations
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.plugin_names import PluginNames
+from pacenote.model.problems import KeyPath
 from pacenote.model.track import Operation, Track
 from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompiledOperation, OperationType
@@ -14,33 +15,36 @@ from pacenote.plan.pacing import declared_bulk_size
 _PARAM_SOURCE = "param-source"
 
 FILE_READER = "file-reader"
-"""The name under which the source of bulk operations can be chosen, too."""
+"""Rally's name for the built-in source of bulk operations."""
 
-_AHEAD = 64
-"""Operations per client that a source may be ahead: enough for bursts, little to keep in memory."""
+_QUEUE_DEPTH = 64
+"""Operations per client that a source may run ahead: enough for bursts, and little memory."""
 
-_AHEAD_BULK = 4
-"""The same for bulks, whose bodies have megabytes."""
+_BULK_QUEUE_DEPTH = 4
+"""Operations per client that a source of bulks may run ahead: their bodies have megabytes."""
 
 
 class UnknownOperation(TrackError):
-    """An operation names something that neither we nor the plug-ins know; `key` is where in the operation."""
+    """An operation names a type or parameter source that neither Pacenote nor the plug-ins of the track have.
 
-    def __init__(self, message: str, key: tuple[str, ...] = (), *, hint: str = "") -> None:
+    `key_path` is the key within the operation, empty if it is the operation itself.
+    """
+
+    def __init__(self, message: str, key_path: KeyPath = (), *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.key = key
+        self.key_path = key_path
 
 
 def resolve_operation(
     operation: Operation, plugins: PluginNames, track: Track
 ) -> OperationType | CompiledOperation:
-    """The type that compiles an operation, or what it became if Python supplies or carries it out.
+    """Returns the type that compiles an operation, or the compiled operation if Python supplies or runs it.
 
     Raises `UnknownOperation`.
     """
-    source = _source_of(operation, plugins)
+    source = _param_source(operation, plugins)
     if operation.type in plugins.runners:
-        # It takes the place of a built-in type of that name.
+        # It replaces a built-in type of that name.
         return CompiledOperation(PythonRunner(), weight=_weight(operation), finite=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)
@@ -56,15 +60,14 @@ def resolve_operation(
         raise UnknownOperation(text, (_PARAM_SOURCE,))
     if kind.run is not None:
         return CompiledOperation(PythonRunner(), finite=True)
-    bulk = kind.name == "bulk"
-    ahead = _AHEAD_BULK if bulk else _AHEAD
-    return CompiledOperation(
-        PythonSource(ahead), weight=_weight(operation) if bulk else 1, unit=kind.unit, finite=True
-    )
+    if kind.name == "bulk":
+        work = PythonSource(_BULK_QUEUE_DEPTH)
+        return CompiledOperation(work, weight=_weight(operation), unit=kind.unit, finite=True)
+    return CompiledOperation(PythonSource(_QUEUE_DEPTH), unit=kind.unit, finite=True)
 
 
-def _source_of(operation: Operation, plugins: PluginNames) -> str:
-    """The name of its parameter source, empty if the track's own parameters are used."""
+def _param_source(operation: Operation, plugins: PluginNames) -> str:
+    """The name of the parameter source, empty if the parameters of the track are used."""
     source = operation.params.get(_PARAM_SOURCE)
     if source is None:
         return ""
@@ -79,5 +82,5 @@ def _source_of(operation: Operation, plugins: PluginNames) -> str:
 
 
 def _weight(operation: Operation) -> int:
-    """The documents of a bulk, as far as its parameters tell."""
+    """The documents of a bulk as far as its parameters say, else 1."""
     return declared_bulk_size(operation) or 1

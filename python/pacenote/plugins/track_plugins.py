@@ -16,7 +16,7 @@ from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.problems import Problems
 from pacenote.model.progress import ProgressCallback
-from pacenote.operations.types.bulk import select_documents
+from pacenote.operations.types.bulk import select_files
 from pacenote.plugins.failures import describe
 from pacenote.plugins.load import Loaded, loaded
 from pacenote.plugins.parallel import Work, run_in_parallel
@@ -26,8 +26,6 @@ from pacenote.plugins.rally_api.errors import TrackConfigError
 from pacenote.plugins.rally_api.esrally.track.loader import Decompressor, Downloader
 from pacenote.plugins.registry import Registry
 from pacenote.plugins.tools import Tools, use
-
-Selected = Sequence[tuple[model.Corpus, model.Documents]]
 
 _BULK_SOURCE = "BulkIndexParamSource"
 
@@ -115,15 +113,13 @@ class TrackPlugins:
             self._call("track processor", processor, partial(_collect, method, (self.track, data_root), work))
             run_in_parallel(_name(processor), work, self.root, progress)
 
-    def needed(self, task: model.Task, track: model.Track) -> Selected:
+    def needed(self, task: model.Task, track: model.Track) -> Sequence[model.CorpusFile]:
         """The data files that the parameter source of a task reads."""
         source = self.registry.param_sources.get(str(task.operation.params.get("param-source")))
         names = _names_in_constructor(source)
         if _BULK_SOURCE not in names and "corpora" not in names:
             return ()
-        return select_documents(
-            FieldReader(task.operation.params, task.operation.key_path, Problems()), track
-        )
+        return select_files(FieldReader(task.operation.params, task.operation.key_path, Problems()), track)
 
     def set_data_files(
         self, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from pacenote import _core
 from pacenote.errors import CorpusError
@@ -13,8 +13,9 @@ from pacenote.fetch.remote_file import remote_files
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_record import CorpusOrigin, RecordedCorpus
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.track import Challenge, Corpus, Documents, Task, Track
-from pacenote.plan.corpora import Selected, needed_documents, no_documents
+from pacenote.model.track import Challenge, Corpus, CorpusFile, Documents, Track
+from pacenote.operations.base import PreparedFile
+from pacenote.plan.corpora import SourceFiles, no_source_files, required_files
 from pacenote.race.corpus_selection import (
     download_location,
     full_file,
@@ -38,10 +39,10 @@ class PreparedCorpora:
     files: Mapping[tuple[str, str], DataFile] = field(default_factory=dict)
     """Data files by names of the corpus and of the source file."""
 
-    def data_file(self, corpus: Corpus, documents: Documents) -> tuple[PurePath, int]:
+    def data_file(self, file: CorpusFile) -> PreparedFile:
         """The `DataFileLookup` of the planner."""
-        file = self.files[corpus.name, documents.source_file]
-        return file.path, file.documents
+        found = self.files[file.corpus.name, file.documents.source_file]
+        return PreparedFile(found.path, found.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +67,26 @@ def prepare_corpora(
     challenge: Challenge,
     request: RaceRequest,
     progress: ProgressCallback,
-    source_documents: Callable[[Task], Selected] = no_documents,
+    source_files: SourceFiles = no_source_files,
 ) -> PreparedCorpora:
     """Prepares the data that a challenge indexes, and no other.
 
-    `source_documents` returns the data that the parameter source of a task reads. Raises CorpusError for data
+    `source_files` returns the data that the parameter source of a task reads. Raises CorpusError for data
     that is missing and cannot be generated, for a broken archive, and for another size or number of documents
     than the track declares.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}
-    for corpus, documents in needed_documents(track, challenge, source_documents):
-        corpora[corpus.name] = corpus
-        needed.setdefault(corpus.name, []).append(documents)
+    for file in required_files(track, challenge, source_files):
+        corpora[file.corpus.name] = file.corpus
+        needed.setdefault(file.corpus.name, []).append(file.documents)
     preparer = _CorpusPreparer(track, request, progress)
     files: dict[tuple[str, str], DataFile] = {}
     recorded = []
     for name, wanted in needed.items():
         prepared = preparer.prepare(corpora[name], tuple(wanted))
-        for documents, file in zip(wanted, prepared.files, strict=True):
-            files[name, documents.source_file] = file
+        for documents, data_file in zip(wanted, prepared.files, strict=True):
+            files[name, documents.source_file] = data_file
         recorded.append(_record(name, prepared, request.seed))
     return PreparedCorpora(tuple(recorded), files)
 

@@ -22,7 +22,7 @@ from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Task, Track
 from pacenote.model.work import PythonRunner, PythonSource
 from pacenote.operations.base import CompileContext
-from pacenote.plan.corpora import Selected, no_documents
+from pacenote.plan.corpora import SourceFiles, no_source_files
 from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, Plan, PlannedTask, PythonScheduler, TaskBound
 from pacenote.race.corpora import PreparedCorpora
 from pacenote.race.data_folder import call_core
@@ -91,9 +91,9 @@ def run_track_processors(
     return dataclasses.replace(prepared, track=track, challenge=track.challenge(name))
 
 
-def source_documents(plugins: TrackPlugins | None, track: Track) -> Callable[[Task], Selected]:
+def source_files(plugins: TrackPlugins | None, track: Track) -> SourceFiles:
     """A function that returns the data files that the parameter source of a task reads."""
-    return no_documents if plugins is None else lambda task: plugins.needed(task, track)
+    return no_source_files if plugins is None else lambda task: plugins.needed(task, track)
 
 
 def prepare_plugin_data(

@@ -48,7 +48,7 @@ from pacenote.race.plugins import (
     python_program,
     run_track_processors,
     set_data_files,
-    source_documents,
+    source_files,
 )
 from pacenote.race.record import (
     initial_record,
@@ -233,7 +233,7 @@ class _Preparation:
         track = self.prepared.track
         prepare_plugin_data(plugins, request, progress)
         corpora = prepare_corpora(
-            track, self.prepared.challenge, request, progress, source_documents(plugins, track)
+            track, self.prepared.challenge, request, progress, source_files(plugins, track)
         )
         set_data_files(plugins, corpora, request)
         return corpora

@@ -6,12 +6,12 @@ anyway, and `batch-size`, since documents are not copied before they are sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.problems import preview
-from pacenote.model.track import Corpus, Documents, Track
+from pacenote.model.track import CorpusFile, Documents, Track
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
@@ -37,29 +37,26 @@ _MOST_RETRIES = 2**32 - 1
 
 _REFRESH = ("true", "wait_for", "false")
 
-Selected = tuple[tuple[Corpus, Documents], ...]
-"""Data files with the corpora they belong to."""
 
-
-def select_documents(params: FieldReader, track: Track) -> Selected:
-    """The data files that the operation's `corpora`, `indices` and `data-streams` choose, in the track's
-    order.
+def select_files(params: FieldReader, track: Track) -> tuple[CorpusFile, ...]:
+    """Returns the data files that `corpora`, `indices` and `data-streams` select, in the order of the
+    track.
     """
-    chosen = params.names("corpora")
+    names = params.names("corpora")
     known = [corpus.name for corpus in track.corpora]
-    for name in chosen:
+    for name in names:
         if name not in known:
             params.problem(
-                "corpora", f"names {quoted(name)}, which is no corpus of the track{did_you_mean(name, known)}"
+                "corpora",
+                f"names {quoted(name)}, which is not a corpus of the track{did_you_mean(name, known)}",
             )
     indices, streams = params.names("indices"), params.names("data-streams")
     return tuple(
-        (corpus, documents)
-        for corpus in track.corpora
-        if not chosen or corpus.name in chosen
-        for documents in corpus.documents
-        if not indices or documents.target_index in indices
-        if not streams or documents.target_data_stream in streams
+        file
+        for file in track.corpus_files()
+        if not names or file.corpus.name in names
+        if not indices or file.documents.target_index in indices
+        if not streams or file.documents.target_data_stream in streams
     )
 
 
@@ -67,7 +64,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     size = _bulk_size(params)
     query = {**common.query, **_bulk_query(params)}
-    selected = select_documents(params, context.track)
+    selected = select_files(params, context.track)
     if not selected:
         known = quoted_list(corpus.name for corpus in context.track.corpora)
         params.problem(None, f"has no documents to index; corpora of the track: {known}")
@@ -138,12 +135,12 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
     return IngestDocuments(count)
 
 
-def _conflicts(params: FieldReader, selected: Selected) -> ConflictSettings | None:
+def _conflicts(params: FieldReader, selected: Sequence[CorpusFile]) -> ConflictSettings | None:
     """Which ids come again; only documents that get an id from us can have one that came before."""
     if not params.data.get("conflicts"):
         return None
     order = params.choice("conflicts", [order.value for order in IdOrder], IdOrder.RANDOM.value)
-    for _, documents in selected:
+    for documents in (file.documents for file in selected):
         if documents.includes_action_and_meta_data:
             text = f"cannot be used with {documents.source_file}, whose action lines are in the file"
             params.problem("conflicts", text)
@@ -167,15 +164,15 @@ def _up_to(params: FieldReader, key: str, most: float, default: float) -> float:
     return min(value, most)
 
 
-def _files(selected: Selected, with_ids: bool, context: CompileContext) -> tuple[BulkFile, ...]:
+def _files(selected: Sequence[CorpusFile], with_ids: bool, context: CompileContext) -> tuple[BulkFile, ...]:
     """Files with their corpora numbered from 0, since clients start with different corpora."""
     numbers: dict[str, int] = {}
     files = []
-    for corpus, documents in selected:
-        path, count = context.data_file(corpus, documents)
-        number = numbers.setdefault(corpus.name, len(numbers))
-        action = ActionWithId(documents.target_index or "") if with_ids else _action(documents)
-        files.append(BulkFile(str(path), count, action, number))
+    for file in selected:
+        prepared = context.data_file(file)
+        number = numbers.setdefault(file.corpus.name, len(numbers))
+        action = ActionWithId(file.documents.target_index or "") if with_ids else _action(file.documents)
+        files.append(BulkFile(str(prepared.path), prepared.documents, action, number))
     return tuple(files)
 
 

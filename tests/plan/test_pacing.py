@@ -1,0 +1,125 @@
+"""Target rates become intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pacenote.errors import TrackError
+from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.plugin_names import PluginNames
+from pacenote.model.track import Operation, Task
+from pacenote.model.work import PythonSource
+from pacenote.plan.build import PlanContext, build_plan
+from pacenote.plan.document import (
+    Deterministic,
+    PlannedTask,
+    Poisson,
+    PythonScheduler,
+    TaskPacing,
+    Uniform,
+    Unpaced,
+)
+from pacenote.units import Rate
+from plan.planning import BULK, NAP, SEARCH, SETTINGS, plan, planned, refused, task, track
+
+FOREVER = {"warmup_time_period": 5.0}
+NEVER = "never ends: it has a warmup-time-period, no time-period, and a source without end"
+
+PLUGINS = PluginNames(
+    runners=frozenset({"put-elser"}),
+    param_sources=frozenset({"words", "lines"}),
+    schedulers=frozenset({"daily"}),
+)
+WORDS = Operation("w", "search", {"param-source": "words"})
+LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
+PUT = Operation("p", "put-elser", {"model": "x"})
+
+
+def with_plugins(one: Task) -> PlannedTask:
+    """A task as planned with these plug-ins."""
+    return build_plan(track(one), None, SETTINGS, PlanContext(plugins=PLUGINS)).tasks[0]
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "pace"),
+    [
+        (SEARCH, {}, Unpaced()),
+        (SEARCH, {"target_throughput": Rate(50)}, Deterministic(0.02)),
+        (SEARCH, {"target_interval": 30.0}, Deterministic(30.0)),
+        (SEARCH, {"target_interval": 0.0}, Unpaced()),
+        (SEARCH, {"target_throughput": Rate(4), "schedule": "poisson"}, Poisson(0.25)),
+        (SEARCH, {"target_throughput": Rate(4), "schedule": "uniform"}, Uniform(0.25)),
+        (SEARCH, {"schedule": "poisson"}, Unpaced()),
+        (BULK, {"target_throughput": Rate(1000, "docs")}, Deterministic(0.1)),
+        (BULK, {"target_throughput": Rate(10)}, Deterministic(0.1)),
+        (BULK, {"target_throughput": Rate(1000, "docs"), "clients": 4}, Deterministic(0.1)),
+        (NAP, {"target_throughput": Rate(2, "ops")}, Deterministic(0.5)),
+    ],
+)
+def test_paces(operation: Operation, fields: dict[str, Any], pace: TaskPacing) -> None:
+    assert planned(task("t", operation, **fields)).pace == pace
+
+
+def test_open_loop_is_for_tasks_with_a_rate() -> None:
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True, spin_us=50))
+    subject = track(task("a", target_throughput=Rate(5)), task("b"))
+    built = build_plan(subject, None, settings, PlanContext())
+    assert [one.open_loop for one in built.tasks] == [True, False]
+    assert built.driver.spin_us == 50
+    assert not any(one.open_loop for one in plan(task("a", target_throughput=Rate(5))).tasks)
+
+
+def test_what_python_schedules_cannot_run_open_loop() -> None:
+    settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
+    context = PlanContext(plugins=PluginNames(schedulers=frozenset({"daily"})))
+    with pytest.raises(TrackError) as caught:
+        build_plan(track(task("t", schedule="daily")), None, settings, context)
+    assert caught.value.problems == (
+        "t.schedule cannot run open loop: Python says when each of its clients sends; race without "
+        "--open-loop, or without the task (--exclude-tasks)",
+    )
+
+
+def test_the_unit_must_be_that_of_the_work() -> None:
+    assert refused(task("t", SEARCH, target_throughput=Rate(5, "docs"))) == (
+        't.target-throughput is in docs/s, but operation "find" counts ops; write ops/s',
+    )
+    assert refused(task("t", BULK, target_throughput=Rate(5, "pages"))) == (
+        't.target-throughput is in pages/s, but operation "append" counts docs; '
+        "write docs/s, or ops/s to count requests",
+    )
+
+
+def test_a_schedule_must_be_known() -> None:
+    assert refused(task("t", schedule="poison")) == (
+        't.schedule is "poison", must be deterministic, poisson, uniform or a scheduler of a plug-in'
+        ' (did you mean "poisson"?)',
+    )
+
+
+def test_a_rate_may_be_too_low_for_a_bulk() -> None:
+    (told,) = refused(task("t", BULK, target_throughput=Rate(1e-9, "docs")))
+    assert told.startswith("t.target-throughput is too low for this operation")
+
+
+def test_rates_in_documents() -> None:
+    paced = with_plugins(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
+    assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
+    pages = with_plugins(task("b", PUT, target_throughput=Rate(10.0, "pages")))
+    # Only its runner knows how many pages an operation has.
+    assert (pages.pace, pages.unit) == (PythonScheduler(), "pages")
+    assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
+
+
+def test_a_source_is_not_far_ahead_of_a_rate() -> None:
+    assert with_plugins(task("a", WORDS, target_throughput=Rate(1000.0))).work == PythonSource(64)
+    assert with_plugins(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == PythonSource(11)
+    assert with_plugins(task("c", WORDS, target_interval=60.0)).work == PythonSource(2)
+
+
+def test_schedulers_of_plugins() -> None:
+    assert with_plugins(task("a", schedule="daily")).pace == PythonScheduler()
+    assert with_plugins(task("a", schedule="daily", target_throughput=Rate(5.0))).pace == PythonScheduler()
