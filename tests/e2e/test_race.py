@@ -114,7 +114,7 @@ def test_one_command_races_a_real_engine(pacenote: Pacenote) -> None:
     assert tasks(race)["index-append"]["work"] == {"done": 20_000, "failed": 0}
     (corpus,) = race["corpora"]
     assert (corpus["origin"], corpus["documents"], corpus["seed"]) == ("generated", 20_000, 42)
-    assert "generated, seed 42: not the public corpus" in ended.stdout
+    assert "generated with seed 42, not the public corpus" in ended.stdout
     assert re.search(r"Mean Throughput \| +index-append", ended.stdout)
     assert (pacenote.home / "races" / "first" / "artifacts" / "engine.log").stat().st_size > 0
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pacenote.report.summary import summarise
+from pacenote.report.summary import build_report
 from python_tasks.racing import race_track, serving
 
 FORMS = """
@@ -98,7 +98,7 @@ def test_runners_of_every_form(tmp_path):
     values = raced.task("mapping").values
     assert set(values) == {"recall", "k", "deep.size"}
     assert (values["recall"].count, values["recall"].mean) == (2, 0.25)
-    rows = [(row.metric, row.task, row.value) for row in summarise(raced.record).rows]
+    rows = [(row.metric, row.task, row.value) for row in build_report(raced.record).rows]
     assert ("mean recall", "mapping", 0.25) in rows
     assert ("open", "managed", 1.0) in rows
     stored = json.loads((tmp_path / "home" / "races" / "r" / "race.json").read_text())
@@ -213,7 +213,7 @@ def test_what_a_runner_cancels_itself_is_its_failure(tmp_path):
 
 
 def test_ctrl_c_waits_for_no_runner(tmp_path, monkeypatch):
-    monkeypatch.setattr("pacenote.race.drive.GRACE_S", 0.05)
+    monkeypatch.setattr("pacenote.race.drive.SHUTDOWN_TIMEOUT_S", 0.05)
 
     def stop(line, _body):
         if line == "GET /now":

@@ -1,6 +1,4 @@
-"""Four renderers, one set of data. Run with `UPDATE_GOLDEN=1` to write the expected files anew, then read the
-diff.
-"""
+"""Four renderers, one set of data. `UPDATE_GOLDEN=1` writes the expected files again; read the diff then."""
 
 import csv
 import io
@@ -17,14 +15,14 @@ from pacenote.report.render.csv import render_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
 from pacenote.report.render.terminal import render_terminal
-from pacenote.report.summary import summarise
+from pacenote.report.summary import build_report
 from support.records import bulk, paced, record, task
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def hostile():
-    return summarise(record(tasks=(bulk("in|dex\n[bold]", operation_type="bulk"), paced(), task())))
+def report_with_special_characters():
+    return build_report(record(tasks=(bulk("in|dex\n[bold]", operation_type="bulk"), paced(), task())))
 
 
 def on_terminal(report, width=140):
@@ -42,8 +40,8 @@ def on_terminal(report, width=140):
         ("summary.txt", on_terminal),
     ],
 )
-def test_golden(name, render):
-    text = render(hostile())
+def test_reports_equal_the_golden_files(name, render):
+    text = render(report_with_special_characters())
     expected = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):
         expected.write_text(text, encoding="utf-8")
@@ -51,7 +49,7 @@ def test_golden(name, render):
 
 
 def test_all_renderers_show_the_same_data():
-    report = hostile()
+    report = report_with_special_characters()
     rows = [(row.metric, row.task, row.value, row.unit) for row in report.rows]
     parsed = json.loads(render_json(report))
     assert [(row["metric"], row["task"], row["value"], row["unit"]) for row in parsed["rows"]] == rows
@@ -69,7 +67,7 @@ def test_all_renderers_show_the_same_data():
         assert [note.label, note.task, note.text, "", "", "", ""] in table
 
 
-def test_a_markdown_table_cannot_be_broken():
+def test_cells_cannot_break_a_markdown_table():
     lines = pipe_table(
         ["Metric", "Task", "Value", "Unit"], [["a|b", "c\nd", "1", "\\"]], "right"
     ).splitlines()
@@ -86,7 +84,7 @@ def test_a_markdown_table_cannot_be_broken():
         ("center", ":-----:", [" Value ", "  12.5 ", "   1   ", " 0.125 "]),
     ],
 )
-def test_numbers_align_as_asked_for(align, rule, cells):
+def test_numbers_are_aligned_by_the_option(align, rule, cells):
     rows = [["m", "t", value, "u"] for value in ("12.5", "1", "0.125")]
     table = pipe_table(["Metric", "Task", "Value", "Unit"], rows, align)
     column = [line.split("|")[3] for line in table.splitlines()]
@@ -115,8 +113,8 @@ def test_numbers_have_six_digits_and_no_exponent(value, text):
 
 
 def test_markup_in_a_name_is_text():
-    assert "[bold]" in on_terminal(hostile())
+    assert "[bold]" in on_terminal(report_with_special_characters())
 
 
 def test_without_marks_the_table_has_rallys_four_columns():
-    assert "interval" not in render_markdown(summarise(record(tasks=(task(),)))).split("\n\n")[1]
+    assert "interval" not in render_markdown(build_report(record(tasks=(task(),)))).split("\n\n")[1]

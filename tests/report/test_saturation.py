@@ -1,4 +1,4 @@
-"""What is said of a search for the highest rate."""
+"""The result of a saturation as Markdown."""
 
 from dataclasses import replace
 
@@ -51,12 +51,12 @@ def test_the_answer_is_an_interval_in_both_units():
     assert answer(FOUND) == "between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)"
     assert answer(replace(FOUND, unstable=None)) == "at least 80 ops/s (80,000 docs/s)"
     assert answer(replace(FOUND, stable=None)).startswith("below 82 ops/s (82,000 docs/s): no rate")
-    assert answer(replace(FOUND, stable=None, unstable=None)) == "no rate was tried to the end"
+    assert answer(replace(FOUND, stable=None, unstable=None)) == "no rate was tried to its end"
 
 
-def test_the_text_holds_what_was_asked_every_probe_and_the_levels():
+def test_the_text_shows_the_objective_every_probe_and_the_levels():
     text = render_saturation(FOUND)
-    assert "objective: p99 of latency at most 50 ms, error rate at most 1 %, the whole rate sent" in text
+    assert "objective: p99 of latency at most 50 ms, error rate at most 1 %, all operations sent" in text
     assert "open loop, at most 8 connections" in text
     row = next(line for line in text.splitlines() if line.startswith("| 1 | 100 "))
     assert row == "| 1 | 100 | 99.5 |  | 12.5 * | 2 | 3 | failed: error rate / 2 % |"
@@ -66,7 +66,7 @@ def test_the_text_holds_what_was_asked_every_probe_and_the_levels():
     assert "ended early" in render_saturation(replace(FOUND, complete=False))
 
 
-def test_a_peak_is_only_told_where_there_is_one():
+def test_a_peak_is_shown_only_if_there_is_one():
     one = Estimate(1.0, 0.5, 2.0)
     fit = UslFit(one, one, one, None, None, 0.01)
     assert "no peak" in render_saturation(replace(FOUND, fit=fit))
@@ -75,5 +75,5 @@ def test_a_peak_is_only_told_where_there_is_one():
     )
 
 
-def test_it_survives_its_document():
+def test_a_result_can_be_read_from_its_document():
     assert SaturationResult.from_document(FOUND.to_document()) == FOUND

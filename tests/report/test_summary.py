@@ -1,4 +1,4 @@
-"""The rows of the summary: Rally's words and order, our definitions."""
+"""The rows of the summary: Rally's names and order, Pacenote's definitions."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCo
 from pacenote.model.result import Change, ErrorCount, SamplesKept, Steadiness
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.model import Note
-from pacenote.report.summary import summarise
+from pacenote.report.summary import build_report
 from support.records import bulk, paced, part, record, task, times
 
 
@@ -25,29 +25,31 @@ def notes(report, label):
     return [(note.task, note.text) for note in report.notes if note.label == label]
 
 
-def test_the_way_to_the_cluster_is_told_where_it_matters():
-    def said(**client):
-        return [text for _, text in notes(summarise(record(client=RecordedClient(**client))), "Client")]
+def test_notable_connections_to_the_cluster_are_reported():
+    def client_notes(**client):
+        return [text for _, text in notes(build_report(record(client=RecordedClient(**client))), "Client")]
 
-    assert said(tls=True, certificates_verified=True, host_names_verified=True) == []
-    assert said(tls=True, certificates_verified=False, host_names_verified=False, compress=True) == [
+    assert client_notes(tls=True, certificates_verified=True, host_names_verified=True) == []
+    assert client_notes(tls=True, certificates_verified=False, host_names_verified=False, compress=True) == [
         "TLS certificates were not verified",
-        "bodies were compressed, and compressed replies asked for",
+        "request and response bodies were compressed",
     ]
-    assert said(host_names_verified=False, certificates_verified=True, proxies={"a:1": "http://b:2"}) == [
+    assert client_notes(
+        host_names_verified=False, certificates_verified=True, proxies={"a:1": "http://b:2"}
+    ) == [
         "requests to a:1 went through the proxy http://b:2",
-        "the names in TLS certificates were not verified",
+        "the host names in TLS certificates were not verified",
     ]
 
 
-def test_rows_without_a_value_are_left_out_zeros_are_not():
-    report = summarise(record(system=SystemMetrics(merge_count=0, young_gc_time=0.0)))
+def test_rows_without_a_value_are_left_out_but_zeros_are_not():
+    report = build_report(record(system=SystemMetrics(merge_count=0, young_gc_time=0.0)))
     assert metrics(report) == ["Cumulative merge count of primary shards", "Total Young Gen GC time"]
     assert value(report, "Total Young Gen GC time") == 0.0
 
 
 def test_all_rows_in_rallys_order():
-    report = summarise(record(system=SystemMetrics(), tasks=()), "all")
+    report = build_report(record(system=SystemMetrics(), tasks=()), "all")
     assert metrics(report)[:10] == [
         "Cumulative indexing time of primary shards",
         "Min cumulative indexing time across primary shards",
@@ -85,15 +87,15 @@ def test_all_rows_in_rallys_order():
     ]
 
 
-def test_units_are_rallys():
-    report = summarise(record())
+def test_engine_values_have_the_units_of_rally():
+    report = build_report(record())
     assert value(report, "Cumulative indexing time of primary shards") == 1.5
     assert value(report, "Total Young Gen GC time") == 0.512
     assert value(report, "Store size") == 3.0
 
 
 def test_task_rows_of_an_unpaced_task_have_no_latency():
-    assert metrics(summarise(record()), "search") == [
+    assert metrics(build_report(record()), "search") == [
         "Min Throughput",
         "Mean Throughput",
         "Median Throughput",
@@ -109,40 +111,40 @@ def test_task_rows_of_an_unpaced_task_have_no_latency():
     ]
 
 
-def test_a_rate_of_less_than_a_second_is_marked():
-    report = summarise(record(tasks=(task("quick", window_s=0.15), task("long", window_s=1.0))))
+def test_a_throughput_of_less_than_a_second_is_marked():
+    report = build_report(record(tasks=(task("quick", window_s=0.15), task("long", window_s=1.0))))
     marked = {(row.task, row.metric) for row in report.rows if row.mark == "†"}
     assert marked == {("quick", f"{which} Throughput") for which in ("Min", "Mean", "Median", "Max")}
-    assert any(text.startswith("† measured for less than a second") for text in report.footnotes)
+    assert any(text.startswith("† Measured for less than a second") for text in report.footnotes)
 
 
 def test_a_paced_task_has_latency_and_lateness():
-    found = metrics(summarise(record()), "term")
+    found = metrics(build_report(record()), "term")
     assert found.index("100th percentile latency") < found.index("50th percentile service time")
     assert found[-3:] == ["50th percentile lateness", "99th percentile lateness", "work done"]
 
 
 def test_percentiles_follow_the_sample_count_and_can_be_forced():
     race = record(tasks=(task(service_time=times(20)),))
-    found = [metric for metric in metrics(summarise(race), "search") if "percentile" in metric]
+    found = [metric for metric in metrics(build_report(race), "search") if "percentile" in metric]
     assert found == [f"{q}th percentile service time" for q in (50, 90, 100)]
-    report = summarise(race, "all-percentiles")
+    report = build_report(race, "all-percentiles")
     assert value(report, "99.9th percentile service time", "search") is None
     assert "Segment count" in metrics(report)
     assert "Dataset size" not in metrics(report)
 
 
 def test_unsupported_percentiles_are_marked_with_their_interval():
-    report = summarise(record(tasks=(task(service_time=times(200)),)))
+    report = build_report(record(tasks=(task(service_time=times(200)),)))
     marked = {row.metric: (row.low, row.high) for row in report.rows if row.mark}
     assert marked == {"99th percentile service time": (6.0, None)}
-    assert report.footnotes[0].startswith("* too few samples for this percentile")
-    assert not summarise(record(tasks=(task(),))).marked
+    assert report.footnotes[0].startswith("* Too few samples for this percentile")
+    assert not build_report(record(tasks=(task(),))).has_marks
 
 
 def test_the_largest_value_is_never_marked():
     few = replace(times(5), percentiles=tuple(replace(one, supported=False) for one in times(5).percentiles))
-    report = summarise(record(tasks=(task(service_time=few),)))
+    report = build_report(record(tasks=(task(service_time=few),)))
     assert [row.metric for row in report.rows if row.mark] == ["50th percentile service time"]
 
 
@@ -150,34 +152,34 @@ def test_the_largest_value_is_never_marked():
     ("rate", "shown"), [(0.0, 0.0), (0.12345, 12.35), (0.00001, 0.001), (0.99999, 99.999), (1.0, 100.0)]
 )
 def test_the_error_rate_never_rounds_errors_away(rate, shown):
-    report = summarise(record(tasks=(task(error_rate=rate),)))
+    report = build_report(record(tasks=(task(error_rate=rate),)))
     assert value(report, "error rate", "search") == pytest.approx(shown)
 
 
-def test_of_nothing_measured_there_is_no_error_rate():
+def test_a_task_without_measured_operations_has_no_error_rate():
     only_warmup = task()
     nothing = replace(only_warmup.accounting, normal=0)
-    report = summarise(record(tasks=(replace(only_warmup, accounting=nothing),)))
+    report = build_report(record(tasks=(replace(only_warmup, accounting=nothing),)))
     assert "error rate" not in metrics(report, "search")
 
 
 def test_unreported_tasks_appear_only_with_errors():
     quiet, loud = task("refresh"), task("force-merge", error_rate=0.5)
-    report = summarise(record(tasks=(quiet, loud), unreported=("refresh", "force-merge")))
+    report = build_report(record(tasks=(quiet, loud), unreported=("refresh", "force-merge")))
     assert metrics(report, "refresh") == []
     assert metrics(report, "force-merge") != []
 
 
-def test_work_is_called_by_what_it_is():
-    report = summarise(record())
+def test_work_of_bulk_tasks_is_named_documents():
+    report = build_report(record())
     assert value(report, "documents indexed", "index-append") == 740_000
     assert value(report, "documents failed", "index-append") == 12
     assert value(report, "work done", "search") == 50_000
 
 
-def test_operations_within_one_have_rows_under_their_own_names():
+def test_operations_of_a_composite_have_rows_of_their_own():
     parts = (part("open-pit"), part("query", service_time=times(4, p50=7.0), error_rate=0.25))
-    report = summarise(record(tasks=(task("mixed", parts=parts),)))
+    report = build_report(record(tasks=(task("mixed", parts=parts),)))
     shown = [row.task for row in report.rows if row.task.startswith("mixed")]
     assert shown == sorted(shown, key=["mixed", "mixed/open-pit", "mixed/query"].index)
     assert metrics(report, "mixed/open-pit") == [
@@ -191,17 +193,17 @@ def test_operations_within_one_have_rows_under_their_own_names():
     assert value(report, "error rate", "mixed/query") == 25.0
 
 
-def test_documents_are_shown_as_acknowledged_and_as_counted():
+def test_acknowledged_and_counted_documents_are_shown():
     checks = (DocumentCheck("logs", 10, 9, "the track updates documents"), DocumentCheck("gone", 5, None))
-    report = summarise(record(documents=checks))
+    report = build_report(record(documents=checks))
     assert value(report, "documents acknowledged", "logs") == 10
     assert value(report, "documents counted", "logs") == 9
     assert metrics(report, "gone") == ["documents acknowledged"]
     assert notes(report, "Documents") == [("", "index 'logs' may differ: the track updates documents")]
 
 
-def test_errors_are_told_with_count_and_example():
-    report = summarise(record(tasks=(bulk(),)))
+def test_errors_are_reported_with_count_and_example():
+    report = build_report(record(tasks=(bulk(),)))
     assert notes(report, "Warning") == [("index-append", "0.5 % of the measured operations failed")]
     assert notes(report, "Error") == [
         (
@@ -212,16 +214,16 @@ def test_errors_are_told_with_count_and_example():
     ]
 
 
-def test_only_the_top_errors_are_told():
+def test_only_the_most_frequent_errors_are_shown():
     errors = tuple(ErrorCount("http-status", f"reason {n}", 500, n, 0.0, 1.0) for n in range(1, 6))
-    texts = [text for _, text in notes(summarise(record(tasks=(task(errors=errors),))), "Error")]
+    texts = [text for _, text in notes(build_report(record(tasks=(task(errors=errors),))), "Error")]
     assert [text[:3] for text in texts] == ["5 ×", "4 ×", "3 ×", "2 m"]
     assert texts[-1] == "2 more kinds of error, 3 in all"
 
 
-def test_texts_of_the_engine_cannot_steer_a_terminal():
+def test_texts_of_the_engine_cannot_control_a_terminal():
     error = ErrorCount("http-status", "\x1b[2Jgone\x07 " + "x" * 1000, None, 1, 0.0, 0.0)
-    ((_, text),) = notes(summarise(record(tasks=(task(errors=(error,)),))), "Error")
+    ((_, text),) = notes(build_report(record(tasks=(task(errors=(error,)),))), "Error")
     assert "\x1b" not in text
     assert "\x07" not in text
     assert len(text) == 300
@@ -230,25 +232,26 @@ def test_texts_of_the_engine_cannot_steer_a_terminal():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"throughput": None}, "no throughput: it ended during its warm-up"),
+        ({"throughput": None}, "no throughput: the task ended during its warm-up"),
         ({"throughput": None, "error_rate": 1.0}, "no throughput: no operation succeeded"),
         ({"ended_by": "stopped"}, "stopped before its end"),
         (
             {"underruns": 1_200, "underrun_s": 3.14159},
-            "the parameter source could not keep up: 1,200 operations waited 3.14 s",
+            "the parameter source was too slow: 1,200 operations waited 3.14 s",
         ),
         (
             {"open_loop": True, "clients": 8, "accounting": replace(task().accounting, waited=1)},
-            "1 operation waited for a free connection: the ceiling is 8 connections",
+            "1 operation waited for a free connection: the limit is 8 connections",
         ),
         (
             {"accounting": replace(task().accounting, waited=581)},
-            "581 of 58,000 operations were sent late: their client still had no reply to the one before",
+            "581 of 58,000 operations were sent late: "
+            "their client was still waiting for the previous response",
         ),
     ],
 )
-def test_what_is_odd_about_a_task_is_told(changes, text):
-    assert ("search", text) in notes(summarise(record(tasks=(task(**changes),))), "Warning")
+def test_problems_of_a_task_are_reported(changes, text):
+    assert ("search", text) in notes(build_report(record(tasks=(task(**changes),))), "Warning")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +263,7 @@ def test_what_is_odd_about_a_task_is_told(changes, text):
         ),
         (
             Steadiness("slowing", None, (Change(0.0, 120.0, 4.0, 5.0, 0.25),), "service-time"),
-            "slowing: median service time drifted by +25 % from 0 to 120 s, never settled",
+            "slowing: median service time drifted by +25 % from 0 to 120 s, never steady",
         ),
         (
             Steadiness(
@@ -269,65 +272,65 @@ def test_what_is_odd_about_a_task_is_told(changes, text):
                 (Change(30.0, 30.0, 4.0, 5.0, 0.25), Change(90.0, 90.0, 5.0, 3.0, -0.4)),
                 "latency",
             ),
-            "not steady: median latency changed 2 times between 30 and 90 s, at most by -40 %, never settled",
+            "not steady: median latency changed 2 times between 30 and 90 s, by at most -40 %, never steady",
         ),
     ],
 )
-def test_a_task_that_was_not_steady_says_so_and_stays_valid(steady, text):
+def test_an_unsteady_task_is_reported_and_stays_valid(steady, text):
     race = record(tasks=(task(steady=steady),))
-    assert notes(summarise(race), "Steady state") == [("search", text)]
+    assert notes(build_report(race), "Steady state") == [("search", text)]
     assert race.verdict.state == "valid"
 
 
 @pytest.mark.parametrize("steady", [Steadiness(), Steadiness("steady", 0.0, (), "throughput", 0.02)])
-def test_of_a_steady_task_nothing_is_said(steady):
-    assert not notes(summarise(record(tasks=(task(steady=steady),))), "Steady state")
+def test_a_steady_task_has_no_note(steady):
+    assert not notes(build_report(record(tasks=(task(steady=steady),))), "Steady state")
 
 
-def test_samples_that_were_not_kept_are_told_unless_none_were_asked_for():
+def test_samples_that_were_not_stored_are_reported_unless_none_were_to_be():
     some = task(samples=SamplesKept(kept=20_000_000, left_out=5_000, from_s=312.4))
-    assert notes(summarise(record(tasks=(some,))), "Samples") == [
-        ("search", "5,000 were not kept one by one, from 312 s on")
+    assert notes(build_report(record(tasks=(some,))), "Samples") == [
+        ("search", "5,000 samples were not stored, from 312 s on")
     ]
     none = task(samples=SamplesKept(left_out=5_000, from_s=0.0))
-    assert not notes(summarise(record(tasks=(none,))), "Samples")
+    assert not notes(build_report(record(tasks=(none,))), "Samples")
 
 
-def test_a_few_late_operations_of_a_closed_loop_are_nothing_odd():
+def test_a_few_late_operations_of_a_closed_loop_are_not_reported():
     few = task(accounting=replace(task().accounting, waited=580))
-    assert not any("sent late" in text for _, text in notes(summarise(record(tasks=(few,))), "Warning"))
+    assert not any("sent late" in text for _, text in notes(build_report(record(tasks=(few,))), "Warning"))
 
 
-def test_where_the_data_came_from_is_told():
+def test_the_origin_of_the_data_is_reported():
     made = RecordedCorpus("http_logs", "generated", 1000, 81_000, seed=7)
     found = RecordedCorpus("other", "as-is", 1, 81)
-    assert notes(summarise(record(corpora=(made, found))), "Corpus") == [
-        ("", "'http_logs': generated, seed 7: not the public corpus (1,000 documents, 81,000 bytes)"),
-        ("", "'other': files as they were found, not checked against the track (1 document, 81 bytes)"),
+    assert notes(build_report(record(corpora=(made, found))), "Corpus") == [
+        ("", "'http_logs': generated with seed 7, not the public corpus (1,000 documents, 81,000 bytes)"),
+        ("", "'other': existing files, not compared with the track (1 document, 81 bytes)"),
     ]
 
 
-def test_a_wall_clock_that_was_set_is_told():
+def test_a_change_of_the_wall_clock_is_reported():
     race = record(driver={"clock": {"steps": [{"at_s": 12.5, "by_s": -3600.0}]}})
-    (told,) = [note.text for note in summarise(race).notes if note.label == "Clock"]
-    assert told.startswith("the wall clock was set -3.6e+03 s at 12.5 s")
+    (text,) = [note.text for note in build_report(race).notes if note.label == "Clock"]
+    assert text.startswith("the wall clock was changed by -3.6e+03 s at 12.5 s")
 
 
-def test_verdict_and_missing_telemetry_are_told():
-    report = summarise(record(interrupted=True))
+def test_verdict_and_missing_telemetry_are_reported():
+    report = build_report(record(interrupted=True))
     assert report.verdict == Verdict("void", ("interrupted",))
     assert (
-        Note("Telemetry missing", "index-stats: flush_time is missing: the counters went back")
+        Note("Telemetry missing", "index-stats: flush_time is missing: the counters went down")
         in report.notes
     )
 
 
 def test_a_race_without_results_has_a_report():
-    report = summarise(record(tasks=(), system=SystemMetrics(), documents=(), complete=False))
+    report = build_report(record(tasks=(), system=SystemMetrics(), documents=(), complete=False))
     assert report.rows == ()
     assert report.verdict.reasons == ("the race has not finished",)
 
 
 def test_paced_tasks_show_what_lateness_is():
-    assert any("Lateness is" in text for text in summarise(record(tasks=(paced(),))).footnotes)
-    assert not any("Lateness is" in text for text in summarise(record(tasks=(task(),))).footnotes)
+    assert any("Lateness is" in text for text in build_report(record(tasks=(paced(),))).footnotes)
+    assert not any("Lateness is" in text for text in build_report(record(tasks=(task(),))).footnotes)

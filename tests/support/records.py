@@ -132,7 +132,7 @@ def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
         documents=(DocumentCheck("logs", 740_000, 740_000),),
         driver={"threads": [{"cpu_s": 5.0, "wall_s": 60.0}], "samples": 100_200, "lateness_p99_ms": 0.15},
         telemetry={"node.node-0.young_gc_count": 20},
-        telemetry_errors=("index-stats: flush_time is missing: the counters went back",),
+        telemetry_errors=("index-stats: flush_time is missing: the counters went down",),
         complete=True,
     )
     changed = replace(built, **changes)

@@ -56,9 +56,9 @@ def show_report(record: RaceRecord, options: argparse.Namespace, console: Consol
     """Prints the report, whether or not there is a terminal, and appends it to `--report-file`. Raises
     StoreError.
     """
-    from pacenote.report.summary import summarise
+    from pacenote.report.summary import build_report
 
-    report = summarise(record, options.show_in_report)
+    report = build_report(record, options.show_in_report)
     if options.report_format is None and console.shows_results_on_terminal:
         from pacenote.report.render.terminal import render_terminal
 

@@ -1,12 +1,12 @@
-"""How figures are written in tables."""
+"""How values are written in tables."""
 
 from __future__ import annotations
 
-from pacenote.report.model import SHORT, Row
+from pacenote.report.model import SHORT_WINDOW_MARK, Row
 
 
 def format_number(value: float | int | None) -> str:
-    """Six significant digits as in Rally, but never an exponent: `1234567.0` stays `1234567`."""
+    """Six significant digits as in Rally, but never an exponent: `1234567.0` is written as `1234567`."""
     if value is None:
         return ""
     if isinstance(value, int):
@@ -14,13 +14,13 @@ def format_number(value: float | int | None) -> str:
     text = f"{value:.6g}"
     if "e" not in text:
         return text
-    # Python writes an exponent from a million on and below 1e-4; nine decimals are more than we can measure.
+    # Python writes an exponent from a million on and below 1e-4; nine decimals exceed the measured precision.
     return f"{value:.0f}" if abs(value) > 1 else f"{value:.9f}".rstrip("0").rstrip(".")
 
 
 def format_interval(row: Row) -> str:
-    """What stands beside a marked value: the mark and its interval; empty for a value that is not marked."""
-    if row.mark in ("", SHORT):
+    """The mark of a value and its interval; empty for a value without a mark."""
+    if row.mark in ("", SHORT_WINDOW_MARK):
         return row.mark
     if row.low is None and row.high is None:
         return f"{row.mark} no interval"

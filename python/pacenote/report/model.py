@@ -1,4 +1,4 @@
-"""What a report consists of, before anyone decides how it looks."""
+"""A report as data, independent of how it is printed."""
 
 from __future__ import annotations
 
@@ -7,63 +7,86 @@ from typing import Literal
 
 from pacenote.model.race_record import Verdict
 
-Show = Literal["available", "all-percentiles", "all"]
+ShownRows = Literal["available", "all-percentiles", "all"]
 """Which rows without a value are shown (Rally's `--show-in-report`): none, percentiles, or all."""
 
-Align = Literal["right", "center", "left", "decimal"]
+Alignment = Literal["right", "center", "left", "decimal"]
 """How the values of a table are aligned (Rally's `--report-numbers-align`)."""
 
-MARK = "*"
-"""Marks a percentile that too few samples support."""
+UNSUPPORTED_MARK = "*"
+"""Marks a percentile that has too few samples."""
 
-SHORT = "†"
-"""Marks a throughput of a measured window shorter than a second."""
+SHORT_WINDOW_MARK = "†"
+"""Marks a throughput that was measured for less than a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of the report, in Rally's columns; `value` None is a figure that does not exist.
-
-    A row with a `mark` is explained by a footnote; `low` and `high` are then the 95 % interval of its value,
-    in the same unit, or None where the samples do not give one.
-    """
+    """One value of the report, in Rally's columns."""
 
     metric: str
+    """What was measured, such as `99th percentile service time`."""
+
     task: str
+    """Name of the task or index; empty for a value of the whole race."""
+
     value: float | int | None
+    """The value in `unit`; None if there is none."""
+
     unit: str
+    """Unit of the value; empty for a count."""
+
     mark: str = ""
+    """Reference to a footnote: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK` or empty."""
+
     low: float | None = None
+    """Lower end of the 95 % interval of a marked value; None if the samples do not give one."""
+
     high: float | None = None
+    """Upper end of the 95 % interval of a marked value; None if the samples do not give one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One line of text that belongs to the figures; `task` is empty when it is about the whole race."""
+    """One line of text beside the rows."""
 
     label: str
+    """Kind of note, such as `Warning`."""
+
     text: str
+    """A sentence or a value, without control characters."""
+
     task: str = ""
+    """Name of the task; empty for a note about the whole race."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report: what the race was, its figures, what to think of them, and what the marks mean."""
+    """The report of one race."""
 
     header: tuple[Note, ...]
+    """What was raced, and with what."""
+
     rows: tuple[Row, ...]
+    """The values, in the order in which they are printed."""
+
     verdict: Verdict
+    """Whether the values may be used."""
+
     notes: tuple[Note, ...]
+    """Warnings, errors and other remarks."""
+
     footnotes: tuple[str, ...]
+    """Explanations of marks and of rows that need one."""
 
     @property
-    def marked(self) -> bool:
-        """Whether any figure is marked."""
+    def has_marks(self) -> bool:
+        """Whether a value is marked."""
         return any(row.mark for row in self.rows)
 
 
 def note_lines(report: Report) -> list[Note]:
-    """Verdict, reasons, notes and footnotes as lines, in the order every renderer prints them."""
+    """Verdict, reasons, notes and footnotes as lines, in the order in which every renderer prints them."""
     verdict = [
         Note("Verdict", report.verdict.state),
         *(Note("Reason", text) for text in report.verdict.reasons),

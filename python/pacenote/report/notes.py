@@ -1,7 +1,6 @@
-"""The lines of a report that are not figures: what the race was, what went wrong, what the marks mean.
+"""The lines of a report that are not values: what was raced, what went wrong, what the marks mean.
 
-Texts come from the engine and from tracks too, so control characters are taken out here, once for every
-renderer.
+Some texts come from engines and tracks, so control characters are removed here, once for all renderers.
 """
 
 from __future__ import annotations
@@ -12,17 +11,18 @@ from pacenote.model.driver_health import ClockStep, clock_steps
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.result import ErrorCount, TaskResult
-from pacenote.report.model import MARK, SHORT, Note, Row
+from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.units import format_count
 
 _TOP_ERRORS = 3
+"""Number of kinds of errors that are shown for each task."""
 
 _WAITED_SHARE = 0.01
-"""In a closed loop, more than this share of a schedule sent late is told."""
+"""Share of the operations above which late ones are reported in a closed loop."""
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
-    """What the race was, one line each; what is not known is left out."""
+    """What was raced, and with what; unknown values are left out."""
     cluster = record.cluster
     engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
     lines = (
@@ -39,8 +39,8 @@ def header(record: RaceRecord) -> tuple[Note, ...]:
 
 
 def notes(record: RaceRecord) -> tuple[Note, ...]:
-    """Warnings, top errors, the way to the cluster, where the data came from, and what could not be read."""
-    found = [
+    """Warnings, the most frequent errors, how the cluster was reached, the data, and missing telemetry."""
+    lines = [
         *(note for task in record.tasks for note in _task_notes(task, record)),
         *(Note("Client", text) for text in _client_texts(record.client)),
         *(_corpus_note(corpus) for corpus in record.corpora),
@@ -52,48 +52,50 @@ def notes(record: RaceRecord) -> tuple[Note, ...]:
         *(_clock_note(step) for step in clock_steps(record.driver)),
         *(Note("Telemetry missing", text) for text in record.telemetry_errors),
     ]
-    return tuple(Note(note.label, single_line(note.text), single_line(note.task)) for note in found)
+    return tuple(Note(note.label, single_line(note.text), single_line(note.task)) for note in lines)
 
 
 def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
-    """What the figures shown need to be understood."""
-    found: list[str] = []
-    if any(row.mark == MARK for row in rows):
-        found.append(
-            f"{MARK} too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 36,887): beside "
-            "it is the 95 % interval of its true value, if the samples give one. It decides no verdict."
+    """Explanations of the marks and of rows that need one."""
+    texts: list[str] = []
+    if any(row.mark == UNSUPPORTED_MARK for row in rows):
+        texts.append(
+            f"{UNSUPPORTED_MARK} Too few samples for this percentile (p99 needs 368, p99.9 3,688, p99.99 "
+            "36,887). The 95 % interval of the true value is shown if the samples give one. The verdict does "
+            "not depend on it."
         )
-    if any(row.mark == SHORT for row in rows):
-        found.append(
-            f"{SHORT} measured for less than a second: a rate per second of so little work is extrapolated."
+    if any(row.mark == SHORT_WINDOW_MARK for row in rows):
+        texts.append(
+            f"{SHORT_WINDOW_MARK} Measured for less than a second: the rate per second is extrapolated."
         )
     if any(row.metric.endswith("primary shards") and row.value is not None for row in rows):
-        found.append(
-            "Times and counts of primary shards are those of the race, not since the indices were made."
+        texts.append(
+            "Times and counts of primary shards cover only the race, not the time since the indices were "
+            "created."
         )
     if any(row.metric.endswith("lateness") for row in rows):
-        found.append(
-            "Lateness is how long a request was held up in the driver: from when it was due and its client "
-            "free, whichever came later, until it was sent."
+        texts.append(
+            "Lateness is the delay of a request in the driver: from when it was due, or when its client "
+            "became free if that was later, until it was sent."
         )
     if any("percentile service time" in row.metric for row in rows):
-        found.append(
-            "Latency is shown only for tasks with a target rate; elsewhere it is the service time. "
-            "Neither contains failed requests."
+        texts.append(
+            "Latency is shown only for tasks with a target rate; for others it equals the service time. "
+            "Neither includes failed requests."
         )
-    return tuple(found)
+    return tuple(texts)
 
 
 def _client_texts(client: RecordedClient) -> Iterator[str]:
-    """What of the way to the cluster a reader of the figures should know."""
+    """What a reader of the values should know about the connection to the cluster."""
     for host, proxy in client.proxies.items():
         yield f"requests to {host} went through the proxy {proxy}"
     if client.certificates_verified is False:
         yield "TLS certificates were not verified"
     elif client.host_names_verified is False:
-        yield "the names in TLS certificates were not verified"
+        yield "the host names in TLS certificates were not verified"
     if client.compress:
-        yield "bodies were compressed, and compressed replies asked for"
+        yield "request and response bodies were compressed"
 
 
 def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
@@ -101,22 +103,22 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if task.error_rate > 0:
         yield Note("Warning", f"{task.error_rate * 100:.3g} % of the measured operations failed", name)
     if task.throughput is None and name not in record.unreported:
-        why = "no operation succeeded" if task.error_rate >= 1 else "it ended during its warm-up"
+        why = "no operation succeeded" if task.error_rate >= 1 else "the task ended during its warm-up"
         yield Note("Warning", f"no throughput: {why}", name)
     if task.accounting.unanswered:
         count = format_count(task.accounting.unanswered, "operation")
-        yield Note("Warning", f"{count} had no answer when the race ended", name)
+        yield Note("Warning", f"{count} had no response when the race ended", name)
     if text := _waited_text(task):
         yield Note("Warning", text, name)
     if task.underruns:
         count = format_count(task.underruns, "operation")
         waited = f"{count} waited {task.underrun_s:.3g} s"
-        yield Note("Warning", f"the parameter source could not keep up: {waited}", name)
+        yield Note("Warning", f"the parameter source was too slow: {waited}", name)
     if text := _unsteady_text(task):
         yield Note("Steady state", text, name)
     if task.samples.kept and task.samples.left_out:
         left_out, since = f"{task.samples.left_out:,}", f"{task.samples.from_s or 0:.0f} s"
-        yield Note("Samples", f"{left_out} were not kept one by one, from {since} on", name)
+        yield Note("Samples", f"{left_out} samples were not stored, from {since} on", name)
     if task.ended_by == "stopped":
         yield Note("Warning", "stopped before its end", name)
     by_count = sorted(task.errors, key=lambda error: error.count, reverse=True)
@@ -128,7 +130,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
 
 
 def _unsteady_text(task: TaskResult) -> str:
-    """What changed while a task was measured; empty for a steady one, and where nobody can tell."""
+    """What changed while a task was measured; empty if it was steady or cannot be judged."""
     steady = task.steady
     if steady.by is None or not steady.changes:
         return ""
@@ -137,24 +139,24 @@ def _unsteady_text(task: TaskResult) -> str:
     if len(steady.changes) > 1:
         largest = max((change.share for change in steady.changes), key=abs)
         what = f"changed {len(steady.changes)} times between {first.from_s:.0f} and {last.to_s:.0f} s"
-        what = f"{what}, at most by {largest * 100:+.0f} %"
+        what = f"{what}, by at most {largest * 100:+.0f} %"
     elif first.to_s > first.from_s:
         what = f"drifted by {first.share * 100:+.0f} % from {first.from_s:.0f} to {first.to_s:.0f} s"
     else:
         what = f"changed by {first.share * 100:+.0f} % at {first.from_s:.0f} s"
-    settled = "never settled" if steady.since_s is None else f"steady from {steady.since_s:.0f} s on"
+    settled = "never steady" if steady.since_s is None else f"steady from {steady.since_s:.0f} s on"
     return f"{steady.state.replace('-', ' ')}: {measure} {what}, {settled}"
 
 
 def _waited_text(task: TaskResult) -> str:
-    """What no client was free for in time. Where each has a schedule of its own, a few are nothing odd."""
+    """Operations that were due while no client was free; empty if they are few in a closed loop."""
     waited, operations = task.accounting.waited, task.accounting.operations
     if task.open_loop and waited:
         ceiling = format_count(task.clients, "connection")
-        return f"{format_count(waited, 'operation')} waited for a free connection: the ceiling is {ceiling}"
+        return f"{format_count(waited, 'operation')} waited for a free connection: the limit is {ceiling}"
     if waited > _WAITED_SHARE * operations:
         late = f"{waited:,} of {operations:,} operations were sent late"
-        return f"{late}: their client still had no reply to the one before"
+        return f"{late}: their client was still waiting for the previous response"
     return ""
 
 
@@ -167,17 +169,17 @@ def _error_text(error: ErrorCount) -> str:
 def _clock_note(step: ClockStep) -> Note:
     return Note(
         "Clock",
-        f"the wall clock was set {step.by_s:+.3g} s at {step.at_s:.1f} s: what was measured does not contain "
-        "it, but times of day in the engine's log do",
+        f"the wall clock was changed by {step.by_s:+.3g} s at {step.at_s:.1f} s: measured times are not "
+        "affected, but timestamps in the engine's log are",
     )
 
 
 def _corpus_note(corpus: RecordedCorpus) -> Note:
     size = f"{format_count(corpus.documents, 'document')}, {corpus.bytes:,} bytes"
     origin = {
-        "declared": "as the track declares it",
-        "excerpt": "the first documents of what the track declares",
-        "as-is": "files as they were found, not checked against the track",
-        "generated": f"generated, seed {corpus.seed}: not the public corpus",
+        "declared": "as declared by the track",
+        "excerpt": "the first documents of the declared data",
+        "as-is": "existing files, not compared with the track",
+        "generated": f"generated with seed {corpus.seed}, not the public corpus",
     }[corpus.origin]
     return Note("Corpus", f"'{corpus.name}': {origin} ({size})")

@@ -1,4 +1,4 @@
-"""What a search for the highest rate found, as Markdown."""
+"""The result of a saturation as Markdown."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pacenote.units import format_count, format_number
 
 _WHY: dict[LimitedBy, str] = {
     "engine": "the engine",
-    "driver": "the driver, not the engine: it was late or busy in every try of the rate above (see its "
-    "reason); a quieter machine, more threads or `--spin` may help",
-    "range": "the highest rate that was allowed (`--max-rate`)",
-    "search": "the search, which was ended before a rate failed",
+    "driver": "the driver, not the engine: it was late or busy in each trial of the rate above (see the "
+    "reasons); a quieter machine, more threads or `--spin` may help",
+    "range": "the highest allowed rate (`--max-rate`)",
+    "search": "the search, which ended before a rate failed",
     "nothing": "no rate met the objective",
 }
 
 
 def render_saturation(found: SaturationResult) -> str:
-    """The answer first, then every probe, then what the closed loop says."""
+    """The answer, then every probe, then the closed loop."""
     return "\n".join([*_answer(found), "", *_probes(found), *_levels(found), ""])
 
 
 def answer(found: SaturationResult) -> str:
     """The answer in one line."""
     if found.stable is None and found.unstable is None:
-        return "no rate was tried to the end"
+        return "no rate was tried to its end"
     if found.stable is None:
         return f"below {_rate(found.unstable, found)}: no rate met the objective"
     if found.unstable is None:
@@ -39,7 +39,7 @@ def _answer(found: SaturationResult) -> Iterator[str]:
     asked = [str(limit) for limit in found.objective.latency]
     asked += [
         f"error rate at most {found.objective.error_rate * 100:g} %",
-        "the whole rate sent and answered",
+        "all operations sent and answered",
     ]
     yield f"# Saturation of task {single_line(found.task)}"
     yield ""
@@ -56,7 +56,7 @@ def _answer(found: SaturationResult) -> Iterator[str]:
     for note in found.notes:
         yield f"- {single_line(note)}"
     if not found.complete:
-        yield "- the search was ended early: the interval is what was known by then"
+        yield "- the search was ended early: the interval is the result so far"
 
 
 def _rate(rate: float | None, found: SaturationResult) -> str:
@@ -70,7 +70,7 @@ def _rate(rate: float | None, found: SaturationResult) -> str:
 
 def _probes(found: SaturationResult) -> Iterator[str]:
     shown = sorted({50.0, 99.0, *(limit.q for limit in found.objective.latency)})
-    heads = ["probe", "ops/s asked", "done", *(f"p{q:g} ms" for q in shown), "errors %", "waited", "outcome"]
+    heads = ["probe", "target ops/s", "done", *(f"p{q:g} ms" for q in shown), "errors %", "waited", "outcome"]
     yield from _table(heads, [_probe_cells(probe, shown) for probe in found.probes])
 
 
@@ -114,14 +114,14 @@ def _law(fit: UslFit | None, found: SaturationResult) -> Iterator[str]:
     unit = f"{single_line(found.unit) or 'ops'}/s"
     yield "Universal Scalability Law, with 95 % bootstrap intervals:"
     yield ""
-    yield f"- one client alone (lambda): {_interval(fit.rate_alone)} {unit}"
+    yield f"- throughput of one client (lambda): {_interval(fit.rate_alone)} {unit}"
     yield f"- contention (sigma): {_interval(fit.contention)}"
     yield f"- coherency (kappa): {_interval(fit.coherency)}"
     if fit.peak_clients is None or fit.peak_rate is None:
-        yield "- no peak: kappa is not surely above 0, so that more clients may still bring more"
+        yield "- no peak: kappa is not significantly above 0, so that more clients may increase throughput"
     else:
         yield f"- peak: {_interval(fit.peak_clients)} clients, {_interval(fit.peak_rate)} {unit}"
-    yield f"- the law misses the means by {fit.residual * 100:.2g} % (root mean square)"
+    yield f"- the law deviates from the means by {fit.residual * 100:.2g} % (root mean square)"
 
 
 def _interval(interval: Estimate) -> str:

@@ -1,8 +1,11 @@
-"""The summary report of one race: Rally's rows in Rally's order, then what Rally does not say.
+"""The summary report of one race: Rally's rows in Rally's order, then rows that Rally does not have.
 
-Differences from Rally, on purpose: latency is shown only for tasks with a target rate (elsewhere it is the
-service time), a figure of 0 is a figure, heap used for segments never has a value (engines stopped reporting
-it), and figures of primary shards are what happened during the race.
+A new row is a `Row` in the function for its kind: the engine (`_system_rows`), a task (`_task_rows`,
+`_additional_task_rows`) or an index (`_document_rows`). A value that does not exist is None, not 0.
+
+Intended differences from Rally: latency is shown only for tasks with a target rate (for others it equals the
+service time), a value of 0 is shown, heap used for segments never has a value (engines no longer report it),
+and values of primary shards cover only the race.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics
-from pacenote.report.model import MARK, SHORT, Report, Row, Show
+from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Report, Row, ShownRows
 from pacenote.report.notes import footnotes, header, notes
 
 _MINUTE_MS = 60_000.0
@@ -37,13 +40,13 @@ _SIZES = (("Dataset size", "dataset_size"), ("Store size", "store_size"), ("Tran
 _HEAP = ("segments", "doc values", "terms", "norms", "points", "stored fields")
 
 
-def summarise(record: RaceRecord, show: Show = "available") -> Report:
-    """Builds the report of a race, also of one that was interrupted or still runs."""
+def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
+    """The report of a race, which may have been interrupted or still be running."""
     reported = [task for task in record.tasks if task.task not in record.unreported or task.error_rate > 0]
     rows = [
         *_system_rows(record.system),
         *(row for task in reported for row in _task_rows(task)),
-        *(row for task in reported for row in _own_task_rows(task)),
+        *(row for task in reported for row in _additional_task_rows(task)),
         *_document_rows(record),
     ]
     shown = tuple(
@@ -55,7 +58,7 @@ def summarise(record: RaceRecord, show: Show = "available") -> Report:
     return Report(header(record), shown, verdict, notes(record), footnotes(shown))
 
 
-def _is_forced(row: Row, show: Show) -> bool:
+def _is_forced(row: Row, show: ShownRows) -> bool:
     return show == "all" or (show == "all-percentiles" and "th percentile" in row.metric)
 
 
@@ -90,18 +93,18 @@ def _minutes(milliseconds: float | None) -> float | None:
 def _task_rows(task: TaskResult) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
-        mark = SHORT if task.throughput and task.window_s < 1 else ""
+        mark = SHORT_WINDOW_MARK if task.throughput and task.window_s < 1 else ""
         yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark)
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
     yield from _percentile_rows(task.task, "service time", task.service_time)
-    # Of nothing there is no rate: 0 would say that all went well.
+    # Without measured operations there is no rate: 0 would mean that all succeeded.
     rate = _percent(task.error_rate) if task.accounting.normal else None
     yield Row("error rate", task.task, rate, "%")
 
 
 def _percent(rate: float) -> float:
-    """Two decimals as in Rally, unless that would turn errors into no errors or some answers into none."""
+    """Percent with two decimals as in Rally, unless rounding would hide all failures or all successes."""
     percent = rate * 100
     rounded = round(percent, 2)
     hides = rounded <= 0.0 < percent or percent < 100.0 <= rounded
@@ -111,21 +114,20 @@ def _percent(rate: float) -> float:
 def _percentile_rows(task: str, name: str, times: Times | None) -> Iterator[Row]:
     shown = percentiles_for(times.count) if times else ()
     for q in _PERCENTILES:
-        found = times.at(q) if times and q in shown else None
-        yield _percentile_row(f"{q:g}th percentile {name}", task, found)
+        percentile = times.at(q) if times and q in shown else None
+        yield _percentile_row(f"{q:g}th percentile {name}", task, percentile)
 
 
-def _percentile_row(metric: str, task: str, found: Percentile | None) -> Row:
-    if found is None:
+def _percentile_row(metric: str, task: str, percentile: Percentile | None) -> Row:
+    if percentile is None:
         return Row(metric, task, None, "ms")
-    # The 100th percentile is the largest value that was seen: a fact, not an estimate that could be
-    # unsupported.
-    if found.supported or found.q >= 100.0:
-        return Row(metric, task, found.ms, "ms")
-    return Row(metric, task, found.ms, "ms", MARK, found.low_ms, found.high_ms)
+    # The 100th percentile is the largest measured value, not an estimate that may be unsupported.
+    if percentile.supported or percentile.q >= 100.0:
+        return Row(metric, task, percentile.ms, "ms")
+    return Row(metric, task, percentile.ms, "ms", UNSUPPORTED_MARK, percentile.low_ms, percentile.high_ms)
 
 
-def _own_task_rows(task: TaskResult) -> Iterator[Row]:
+def _additional_task_rows(task: TaskResult) -> Iterator[Row]:
     if task.paced and task.lateness:
         for q in (50.0, 99.0):
             yield _percentile_row(f"{q:g}th percentile lateness", task.task, task.lateness.at(q))
@@ -134,9 +136,9 @@ def _own_task_rows(task: TaskResult) -> Iterator[Row]:
     if task.work.failed:
         yield Row("documents failed" if indexes else "work failed", task.task, task.work.failed, task.unit)
     for part in task.parts:
-        place = f"{task.task}/{part.operation}"
-        yield from _percentile_rows(place, "service time", part.service_time)
-        yield Row("error rate", place, _percent(part.error_rate), "%")
+        label = f"{task.task}/{part.operation}"
+        yield from _percentile_rows(label, "service time", part.service_time)
+        yield Row("error rate", label, _percent(part.error_rate), "%")
     for name, value in task.values.items():
         yield Row(name if value.count == 1 else f"mean {name}", task.task, value.mean, "")
 

@@ -1,1 +1,5 @@
-"""Printing a report: every module here shows the same data, none adds or drops any."""
+"""Printing a report: one module per format, all of which show the same data.
+
+A renderer knows rows, notes and marks, but no particular row; what is shown is decided in `report.summary`
+and `report.notes`. Only `cli` calls them.
+"""

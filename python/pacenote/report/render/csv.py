@@ -1,4 +1,4 @@
-"""A report as CSV: Rally's four columns, then mark and interval; notes are rows whose value is a text."""
+"""A report as CSV: Rally's four columns, mark and interval; a note is a row with a text as its value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLUMNS = ("Metric", "Task", "Value", "Unit", "Mark", "Low", "High")
 
 
 def render_csv(report: Report) -> str:
-    """The report as CSV text; figures with all their digits."""
+    """The report as CSV text, with all digits of the values."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)

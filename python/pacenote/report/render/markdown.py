@@ -1,21 +1,19 @@
-"""A report as Markdown: Rally's table, then the notes as lists. Plain enough for a terminal or a log."""
+"""A report as Markdown: Rally's table, then the notes as lists. It is readable on a terminal and in a log."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pacenote.report.formatting import format_interval, format_number
-from pacenote.report.model import Align, Note, Report, note_lines
+from pacenote.report.model import Alignment, Note, Report, note_lines
 
 _VALUE = 2
-"""The column that `--report-numbers-align` is about."""
+"""Index of the column that `--report-numbers-align` applies to."""
 
 
-def render_markdown(report: Report, align: Align = "decimal") -> str:
-    """The report as Markdown text that ends in a newline. The interval column is there only if a value is
-    marked.
-    """
-    headers = ["Metric", "Task", "Value", "Unit"] + (["95 % interval"] if report.marked else [])
+def render_markdown(report: Report, align: Alignment = "decimal") -> str:
+    """The report as Markdown text that ends in a newline, with an interval column if a value is marked."""
+    headers = ["Metric", "Task", "Value", "Unit"] + (["95 % interval"] if report.has_marks else [])
     rows = [
         [row.metric, row.task, format_number(row.value), row.unit, format_interval(row)][: len(headers)]
         for row in report.rows
@@ -28,17 +26,17 @@ def render_markdown(report: Report, align: Align = "decimal") -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Align) -> str:
-    """A Markdown table padded to be readable as text; texts to the right as in Rally, values as asked for."""
-    columns = [[escape(row[at]) for row in rows] for at in range(len(headers))]
+def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Alignment) -> str:
+    """A Markdown table padded to be readable as text. Texts are right-aligned as in Rally."""
+    columns = [[escape(row[index]) for row in rows] for index in range(len(headers))]
     cells: list[list[str]] = []
     rules: list[str] = []
-    for at, (title, column) in enumerate(zip(headers, columns, strict=True)):
-        how = align if at == _VALUE else "right"
+    for index, (title, column) in enumerate(zip(headers, columns, strict=True)):
+        how = align if index == _VALUE else "right"
         padded = pad_decimals(column) if how == "decimal" else column
         width = max([3, len(title), *(len(cell) for cell in padded)])
-        place = {"left": str.ljust, "center": str.center}.get(how, str.rjust)
-        cells.append([place(text, width) for text in (title, *padded)])
+        justify = {"left": str.ljust, "center": str.center}.get(how, str.rjust)
+        cells.append([justify(text, width) for text in (title, *padded)])
         rules.append(
             {"left": ":" + "-" * (width + 1), "center": ":" + "-" * width + ":"}.get(
                 how, "-" * (width + 1) + ":"
@@ -49,12 +47,12 @@ def pipe_table(headers: Sequence[str], rows: Sequence[Sequence[str]], align: Ali
 
 
 def escape(text: str) -> str:
-    """Text that cannot break a table cell or a list item."""
+    """The text in one line, escaped so that it cannot break a table cell or a list item."""
     return " ".join(text.splitlines()).replace("\\", "\\\\").replace("|", "\\|")
 
 
 def pad_decimals(column: Sequence[str]) -> list[str]:
-    """Fills up on the right so that decimal points stand below each other when aligned to the right."""
+    """Pads cells on the right, so that decimal points are below each other in a right-aligned column."""
     tails = [len(cell) - cell.find(".") if "." in cell else 0 for cell in column]
     longest = max(tails, default=0)
     return [cell + " " * (longest - tail) for cell, tail in zip(column, tails, strict=True)]

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacenote.report.formatting import format_interval, format_number
-from pacenote.report.model import Align, Note, Report, note_lines
+from pacenote.report.model import Alignment, Note, Report, note_lines
 from pacenote.report.render.markdown import pad_decimals
 
 _COLOURS = {"valid": "bold green", "suspect": "bold yellow", "void": "bold red"}
@@ -20,18 +20,17 @@ _LABELS = {
 }
 
 
-def render_terminal(report: Report, console: Console, align: Align = "decimal") -> None:
-    """Prints the report on `console`. Texts are never read as markup."""
+def render_terminal(report: Report, console: Console, align: Alignment = "decimal") -> None:
+    """Prints the report on `console`. Texts are not interpreted as markup."""
     console.print(Group(*(_line(note) for note in report.header)))
     console.print(_table(report, align))
     console.print(Group(*(_line(note) for note in note_lines(report))))
 
 
-def _table(report: Report, align: Align) -> Table:
+def _table(report: Report, align: Alignment) -> Table:
     values = [format_number(row.value) for row in report.rows]
     if align == "decimal":
-        # rich drops blanks at the end of a cell, so decimal points are brought below each other from the
-        # left.
+        # rich removes blanks at the end of a cell, so cells are padded on the left as well.
         padded = pad_decimals(values)
         values = [value.rjust(max(map(len, padded))) for value in padded]
     table = Table(show_edge=False, pad_edge=False)
@@ -39,7 +38,7 @@ def _table(report: Report, align: Align) -> Table:
     table.add_column("Task", overflow="fold")
     table.add_column("Value", justify="left" if align == "decimal" else align, no_wrap=True)
     table.add_column("Unit")
-    if report.marked:
+    if report.has_marks:
         table.add_column("95 % interval", no_wrap=True)
     for row, value in zip(report.rows, values, strict=True):
         cells = [row.metric, row.task, value, row.unit, format_interval(row)]
