@@ -1,4 +1,4 @@
-"""Every error Pacenote raises on purpose, with its exit code and its next step.
+"""Every error that Pacenote raises on purpose, with its exit code.
 
     PacenoteError            64  could not run
     ├── UsageError            2  the command line or the configuration is wrong
@@ -12,8 +12,8 @@
     ├── VoidRace              3  the race finished, but its numbers must not be used
     └── Interrupted         130  the user stopped the race; what was measured is kept
 
-A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither ever holds
-a secret.
+A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither holds
+secrets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import ClassVar
 
 
 class PacenoteError(Exception):
-    """Something that is not a defect of Pacenote: shown in one line, without a stack trace."""
+    """An error that is not a defect of Pacenote: shown in one line, without a stack trace."""
 
     exit_code: ClassVar[int] = 64
 
@@ -39,7 +39,9 @@ class UsageError(PacenoteError):
 
 
 class TrackError(PacenoteError):
-    """The track cannot be read, rendered or understood. `problems` are all of them, each with its place."""
+    """The track cannot be read, rendered or understood; `problems` holds all problems, each with its
+    place.
+    """
 
     def __init__(self, message: str, *, problems: tuple[str, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)

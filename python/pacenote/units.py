@@ -1,6 +1,6 @@
-"""Quantities and how they are written: one place for units, so that no two reports disagree.
+"""Quantities and how they are written: one place, so that all reports agree.
 
-Seconds, bytes and counts are plain numbers in the model; this module turns text into quantities and back.
+Seconds, bytes and counts are plain numbers in the model; this module converts text to quantities and back.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ import re
 from dataclasses import dataclass
 
 OPS = "ops"
-"""The unit of work that counts operations; every other unit is named by the operation, such as `docs`."""
+"""The unit of work that counts operations; operations name the other units, such as `docs`."""
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s+(\S+)/s\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Work per second: `value` units of `unit` each second."""
+    """Work per second."""
 
     value: float
+    """Units of work per second."""
+
     unit: str = OPS
+    """The unit of work."""
 
     @classmethod
     def parse(cls, text: str) -> Rate:
@@ -29,7 +32,7 @@ class Rate:
         """
         match = _RATE.fullmatch(text)
         if match is None:
-            raise ValueError(f'"{text}" is no rate such as "10 docs/s"')
+            raise ValueError(f'"{text}" is not a rate such as "10 docs/s"')
         return cls(float(match[1]), match[2])
 
     def __str__(self) -> str:
@@ -48,8 +51,8 @@ def format_bytes(count: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Writes a duration in seconds with the unit a reader would choose: 250 µs, 12.5 ms, 3.2 s, 2 min 5 s."""
-    # Rounded first, so that 999.7 ms are 1 s and not 1e+03 ms.
+    """Writes a duration in seconds with a suitable unit: 250 µs, 12.5 ms, 3.2 s, 2 min 5 s."""
+    # Rounded first, so that 999.7 ms becomes 1 s and not 1e+03 ms.
     seconds = seconds if seconds >= 60 else float(f"{seconds:.3g}")
     if seconds >= 60:
         minutes, rest = divmod(round(seconds), 60)
@@ -62,23 +65,20 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_number(value: float) -> str:
-    """Writes a figure of any size with at least five digits of it, never with an exponent: 0.92976, 70,730,
-    1,234,567.
-    """
+    """Writes a number with at least five digits and without an exponent: 0.92976, 70,730, 1,234,567."""
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:,.5g}"
 
 
 def format_count(count: int, one: str, many: str = "") -> str:
-    """Writes a number with its noun: 1 document, 1,000,000 documents. `many` defaults to `one` with an s."""
+    """Writes a count with its noun: 1 document, 1,000,000 documents. `many` defaults to `one` with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def split_by_weight(total: int, weights: tuple[int, ...]) -> tuple[int, ...]:
-    """Splits `total` into whole parts in the proportion of `weights`, by largest remainder; they add up to
-    it.
+    """Splits `total` into whole parts in proportion to `weights`, by the largest remainder method.
 
-    Ties go to the earlier part; every part gets at least one as soon as there are enough for all. The
-    generators of `crates/corpus` split alike, so that what is declared is what they write.
+    Ties go to the earlier part, and every part gets at least one if there are enough for all. The generators
+    of `crates/corpus` use the same rule, so that they write as many documents as are declared.
     """
     whole = sum(weights)
     if whole == 0:

@@ -98,12 +98,12 @@ def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], r
     [
         (
             driver(contradictions=["task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered"]),
-            "the driver's own counts do not add up, which is a defect of it: "
+            "the driver's counts do not add up, which is a defect of Pacenote: "
             "task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered",
         ),
         (
             clock(suspended_s=63.25),
-            "the machine was suspended for 63.2 s: no time that was measured contains them",
+            "the machine was suspended for 63.2 s: measured times do not include them",
         ),
         (clock(backward=2), "the monotonic clock went back 2 times in a thousand readings"),
     ],

@@ -1,7 +1,6 @@
-"""What the driver says about itself, the clocks and the machine (`driver` in `race.json`): rules over what it
-read, no clock and no system here.
+"""Rules over what the driver reports about itself, its clocks and its host (`driver` in `race.json`).
 
-Facts that are missing decide nothing: not every system tells them.
+Facts that are missing decide nothing: not every system reports them.
 """
 
 from __future__ import annotations
@@ -10,21 +9,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 THREAD_CPU_SHARE = 0.80
-"""A driver thread busier than this may have queued requests behind its own work."""
+"""Above this share of a step, a busy driver thread may have queued requests behind its own work."""
 
 RUN_QUEUE_SHARE = 0.10
-"""A driver thread that waits for a core longer than this share of a task's service time, mean against mean,
-measured its own waiting as well.
+"""A driver thread that waits for a core longer than this share of a task's mean service time measured its own
+waiting as well.
 """
 
 STOLEN_SHARE = 0.05
-"""A machine of which the hypervisor takes more than this was another machine every moment."""
+"""Above this share of time taken by the hypervisor, the speed of the machine was not constant."""
 
 CLOCK_READ_NS = 1_000
-"""Every request needs some readings of the clock; slower ones take a share of its time."""
+"""Slowest acceptable reading of the clock, in nanoseconds: every request needs several."""
 
 CLOCK_RESOLUTION_NS = 1_000
-"""A coarser clock cannot tell fast requests apart."""
+"""Coarsest acceptable resolution of the clock, in nanoseconds."""
 
 SLOW_CLOCKS = frozenset({"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"})
 """Clock sources that are slow to read or coarse."""
@@ -32,26 +31,29 @@ SLOW_CLOCKS = frozenset({"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"}
 
 @dataclass(frozen=True, slots=True)
 class ClockStep:
-    """A jump of the wall clock `by_s` seconds, seen `at_s` seconds after the driver started."""
+    """A jump of the wall clock."""
 
     at_s: float
+    """When it was seen, in seconds since the driver started."""
+
     by_s: float
+    """How far the clock jumped, in seconds."""
 
 
 def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
-    """Why nothing that was measured may be used."""
+    """Yields why no measurement may be used."""
     wrong = driver.get("contradictions")
     for text in wrong if isinstance(wrong, list | tuple) else ():
-        yield f"the driver's own counts do not add up, which is a defect of it: {text}"
+        yield f"the driver's counts do not add up, which is a defect of Pacenote: {text}"
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
-        yield f"the machine was suspended for {slept:.3g} s: no time that was measured contains them"
+        yield f"the machine was suspended for {slept:.3g} s: measured times do not include them"
     if backward := _number(clock, "backward"):
         yield f"the monotonic clock went back {backward:.0f} times in a thousand readings"
 
 
 def busiest_share(driver: Mapping[str, object]) -> float:
-    """The largest share of a step that a thread of the driver was busy, 0 if none says so."""
+    """Returns the largest share of a step that a driver thread was busy, 0 if none reports it."""
     threads = driver.get("threads")
     shares = (
         _number(_part(thread, "busiest"), "share")
@@ -62,7 +64,7 @@ def busiest_share(driver: Mapping[str, object]) -> float:
 
 
 def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
-    """Why what was measured may be the driver's or the machine's doing."""
+    """Yields why the driver or its host may have distorted measurements."""
     threads = driver.get("threads")
     for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
         if isinstance(thread, Mapping):
@@ -78,7 +80,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
 
 
 def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
-    """Jumps of the wall clock. Times that were measured do not contain them: they are taken with another
+    """Returns jumps of the wall clock. Measured times do not contain them: they are taken with another
     clock.
     """
     steps = _part(driver, "clock").get("steps")
@@ -90,7 +92,7 @@ def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
 
 
 def _busy(thread: Mapping[str, object], number: int) -> Iterator[str]:
-    """Judged by its busiest step: idle ones would average a saturated one away."""
+    """Looks at the busiest step: an average would hide it among idle ones."""
     busiest = _part(thread, "busiest")
     share = _number(busiest, "share")
     if share > THREAD_CPU_SHARE:

@@ -16,16 +16,18 @@ from pacenote.model.problems import KeyPath, Problems, preview
 _T = TypeVar("_T")
 
 MAX_COUNT = 2**63 - 1
-"""The largest whole number that the driver takes."""
+"""The largest whole number that the driver accepts."""
 
 MAX_NUMBER = 100 * 365 * 86400.0
-"""The largest other number: 100 years in seconds, since such numbers are times, rates or percentages."""
+"""The largest other number, 100 years in seconds: such numbers are times, rates or percentages."""
 
-_NOTHING: Mapping[str, Any] = {}
+_EMPTY: Mapping[str, Any] = {}
 
 
 class FieldReader:
-    """One JSON object, its place in the document and the collector of its problems."""
+    """Reads the fields of one JSON object; `path` is its place in the document, `problems` collects what
+    is wrong.
+    """
 
     __slots__ = ("data", "path", "problems")
 
@@ -35,22 +37,22 @@ class FieldReader:
         self.problems = problems
 
     def problem(self, key: str | None, text: str) -> None:
-        """Notes a problem with the value of `key`, or with the whole object if there is no key."""
+        """Records a problem with the value of `key`, or with the whole object if the key is None."""
         self.problems.add(self.path if key is None else (*self.path, key), text)
 
     def has(self, key: str) -> bool:
-        """Whether the key is there with a value other than null."""
+        """Whether the key is present with a value other than null."""
         return self.data.get(key) is not None
 
     def required(self, key: str) -> Any:
-        """The value of a mandatory key, or None with a problem."""
+        """Returns the value of a mandatory key, or None with a problem."""
         value = self.data.get(key)
         if value is None:
             self.problem(key, "is missing")
         return value
 
     def text(self, key: str, default: str = "") -> str:
-        """A string."""
+        """Returns a string, `default` if the key is missing."""
         value = self.data.get(key)
         if value is None:
             return default
@@ -59,7 +61,7 @@ class FieldReader:
         return self._wrong(key, value, "a string", default)
 
     def required_text(self, key: str) -> str:
-        """A string that must be there and not be empty."""
+        """Returns a string that must be present and not empty."""
         if self.required(key) is None:
             return ""
         value = self.text(key)
@@ -68,7 +70,7 @@ class FieldReader:
         return value
 
     def integer(self, key: str, minimum: int, maximum: int = MAX_COUNT) -> int | None:
-        """A whole number from `minimum` to `maximum`, or None."""
+        """Returns a whole number from `minimum` to `maximum`, or None."""
         value = self.data.get(key)
         if value is None:
             return None
@@ -81,7 +83,7 @@ class FieldReader:
         return round(value)
 
     def number(self, key: str, minimum: float = 0.0, *, above: bool = False) -> float | None:
-        """A number of at least `minimum` (more than it with `above`), or None."""
+        """Returns a number of at least `minimum` (greater than it with `above`), or None."""
         value = self.data.get(key)
         if value is None:
             return None
@@ -94,7 +96,7 @@ class FieldReader:
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false; the words of the same meaning are understood as Rally understands them."""
+        """Returns true or false; the strings "true" and "false" are accepted as in Rally."""
         value = self.data.get(key)
         if value is None:
             return default
@@ -105,14 +107,14 @@ class FieldReader:
         return self._wrong(key, value, "true or false", default)
 
     def choice(self, key: str, allowed: Collection[str], default: str) -> str:
-        """A string out of a fixed set."""
+        """Returns one of a fixed set of strings."""
         value = self.text(key, default)
         if value in allowed or value == default:
             return value
         return self._wrong(key, value, f"one of {', '.join(allowed)}", default)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """A string, or a list of strings; a string stands for a list of one."""
+        """Returns a list of strings; a single string is a list of one."""
         value = self.data.get(key)
         if value is None:
             return ()
@@ -123,20 +125,20 @@ class FieldReader:
         return self._wrong(key, value, "a string or a list of strings", ())
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """A JSON object, empty if the key is not there."""
+        """Returns a JSON object, empty if the key is missing."""
         value = self.data.get(key)
         if value is None:
-            return _NOTHING
+            return _EMPTY
         if isinstance(value, dict):
             return value
-        return self._wrong(key, value, "an object", _NOTHING)
+        return self._wrong(key, value, "an object", _EMPTY)
 
     def child(self, key: str) -> FieldReader:
-        """A reader of the object at `key`."""
+        """Returns a reader of the object at `key`."""
         return FieldReader(self.mapping(key), (*self.path, key), self.problems)
 
     def children(self, key: str) -> tuple[FieldReader, ...]:
-        """Readers of the objects in the list at `key`, which must not be empty if it is there."""
+        """Returns readers of the objects in the list at `key`, which must not be empty if it is present."""
         value = self.data.get(key)
         if value is None:
             return ()
@@ -153,9 +155,9 @@ class FieldReader:
                 self.problems.add(path, f"is {preview(item)}, must be an object")
         return tuple(readers)
 
-    def _wrong(self, key: str, value: object, expected: str, stand_in: _T) -> _T:
+    def _wrong(self, key: str, value: object, expected: str, fallback: _T) -> _T:
         self.problem(key, f"is {preview(value)}, must be {expected}")
-        return stand_in
+        return fallback
 
 
 def _is_nan(value: float) -> bool:
@@ -165,5 +167,5 @@ def _is_nan(value: float) -> bool:
 def _is_whole(value: float) -> bool:
     if isinstance(value, int):
         return True
-    # Templates calculate: 100 * 1.1 is 110.00000000000001 and means 110.
+    # Templates calculate: 100 * 1.1 renders as 110.00000000000001 and means 110.
     return math.isfinite(value) and abs(value - round(value)) < 1e-6

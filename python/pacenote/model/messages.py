@@ -1,4 +1,4 @@
-"""Names that are nearly right: what a message suggests when a name is unknown."""
+"""How messages write names, and what they suggest for an unknown one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: ` (did you mean "a" or "b"?)`, empty when nothing is
-    near.
+    """Returns the end of a message about an unknown name, ` (did you mean "a" or "b"?)`; empty without
+    similar names.
     """
     matches = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     if not matches:
@@ -17,10 +17,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """The name as messages show it."""
+    """Returns a name as messages write it."""
     return f'"{name}"'
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Several names as messages show them, in their order; `none` when there are none."""
+    """Returns several names as messages write them, in their order; `none` for an empty list."""
     return ", ".join(quoted(name) for name in names) or "none"

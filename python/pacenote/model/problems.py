@@ -1,4 +1,4 @@
-"""What is wrong with a document: problems, each with the key path of the value."""
+"""Problems of a JSON document, each with the key path of the wrong value."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands in a JSON document: keys and list positions from the root."""
+"""The path of a value in a JSON document: keys and list indices from the root."""
 
 
 def format_path(path: KeyPath) -> str:
-    """Writes a key path as messages show it: `challenges[0].schedule[2].clients`."""
+    """Formats a key path for messages: `challenges[0].schedule[2].clients`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -23,23 +23,26 @@ def format_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. `text` continues the sentence that the key path begins: "is missing"."""
+    """One problem of a document."""
 
     path: KeyPath
+    """The path of the wrong value."""
+
     text: str
+    """Continues the sentence that the path begins, such as "is missing"."""
 
     def __str__(self) -> str:
         return f"{format_path(self.path)} {self.text}"
 
 
 class Problems:
-    """Collects problems in the order they are found."""
+    """Collects problems in the order in which they are found."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Notes a problem at `path`."""
+        """Records a problem at `path`."""
         self._found.append(Problem(path, text))
 
     def __iter__(self) -> Iterator[Problem]:
@@ -50,6 +53,6 @@ class Problems:
 
 
 def preview(value: object) -> str:
-    """A value as messages show it: JSON, cut to a readable length."""
+    """Formats a value for messages: JSON, shortened to 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else text[:57] + "..."

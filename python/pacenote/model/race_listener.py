@@ -1,4 +1,4 @@
-"""How a caller follows a race while it runs."""
+"""The interface through which a caller follows a race while it runs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ from pacenote.model.result import Progress, TaskResult
 
 
 class RaceListener(Protocol):
-    """Told how a race goes, from the thread that runs it. Methods return at once and never raise."""
+    """Receives the events of a race in the thread that runs it. Methods must not block or raise."""
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        """Something before the race advances (download, assembly, generation); `total` 0 when it is not
-        known.
-        """
+        """Reports progress before the race (download, assembly, generation); a `total` of 0 is not known."""
 
     def started(self, record: RaceRecord) -> None:
-        """The race begins; the record holds everything but results."""
+        """Reports that the race begins; the record holds everything but results."""
 
     def progress(self, progress: Progress) -> None:
-        """About once a second while tasks run."""
+        """Reports the running tasks, about once a second."""
 
     def task_finished(self, result: TaskResult) -> None:
-        """A task has ended and its result is stored."""
+        """Reports a task that has ended and whose result is stored."""
 
     def info(self, text: str) -> None:
-        """Something said once, in one line: where the track comes from, what its author wants to be known."""
+        """Reports one line for the user, such as where the track comes from."""
 
     def warning(self, text: str) -> None:
-        """Something the user should know, in one line."""
+        """Reports one line about something that is not as it should be."""
 
     def finished(self, record: RaceRecord) -> None:
-        """The race has ended, whichever way, and its record with the verdict is stored."""
+        """Reports that the race has ended, successfully or not, and that its record is stored."""

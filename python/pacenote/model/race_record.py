@@ -1,8 +1,8 @@
-"""The record of one race: everything that was asked for, measured and noticed.
+"""The record of one race and its document, `race.json`.
 
-`to_document` is `race.json`: Rally's race and results document, so that tools made for Rally can read it,
-plus what Rally does not keep. `from_document` restores the record from our own parts of it; Rally's
-`op_metrics` are derived from `tasks` and are not read back.
+`to_document` returns Rally's race and results document, so that tools made for Rally can read it, with the
+additional keys of Pacenote. `from_document` restores the record from these keys; Rally's `op_metrics` are
+derived from `tasks` and are not read back.
 """
 
 from __future__ import annotations
@@ -27,178 +27,296 @@ TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
 """Rally's form of a race's timestamp, always UTC."""
 
 CorpusOrigin = Literal["declared", "excerpt", "as-is", "generated"]
-"""Where a corpus came from: what the track declares, the first documents of that (test mode), files found as
-they are, or our seeded generator.
+"""Where a corpus came from: the declared files, their first documents (test mode), files used as they are, or
+Pacenote's seeded generator.
 """
 
 Authentication = Literal["none", "basic", "api-key", "bearer", "other"]
-"""Which kind of credentials the driver sent."""
+"""The kind of credentials that the driver sent."""
 
 VerdictState = Literal["valid", "suspect", "void"]
+"""Whether results may be used: yes, with care, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTrack:
-    """The track of a race; `revision` is a git revision or None. Secret parameters are hidden on
-    construction.
-    """
+    """The track of a race. Secret parameters are redacted on construction."""
 
     name: str
+    """The name of the track."""
+
     revision: str | None = None
+    """The git revision of its repository, None if it comes from none."""
+
     params: Mapping[str, object] = field(default_factory=dict)
+    """Track parameters as the user gave them, secrets redacted."""
 
     def __post_init__(self) -> None:
-        """Makes sure that no record ever holds a secret."""
+        """Redacts secrets, so that no record ever holds one."""
         object.__setattr__(self, "params", redact_params(self.params))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCluster:
-    """The engine that was measured; what could not be found out is None. `nodes` as the engine described
-    them.
-    """
+    """The engine under test; a fact that could not be found out is None."""
 
     distribution: str | None = None
+    """`elasticsearch` or `opensearch`."""
+
     version: str | None = None
+    """The version of the engine."""
+
     flavor: str | None = None
+    """The build flavor, such as `default`."""
+
     build_hash: str | None = None
+    """The revision that the engine was built from."""
+
     name: str | None = None
+    """The name of the cluster."""
+
     nodes: tuple[Mapping[str, object], ...] = ()
+    """The nodes as the engine described them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The driver's host. What could not be read is None, never a guess. `name` is Rally's `env.name`.
-    `load_average` is that of the last 1, 5 and 15 minutes before the engine was started.
-    """
+    """The host of the driver; a fact that could not be read is None."""
 
     name: str = "local"
+    """Rally's `env.name`."""
+
     host_name: str | None = None
+    """The name of the host."""
+
     os_name: str | None = None
+    """The operating system."""
+
     kernel: str | None = None
+    """The version of the kernel."""
+
     architecture: str | None = None
+    """The processor architecture."""
+
     cpu_model: str | None = None
+    """The model of the processor."""
+
     cpu_logical_cores: int | None = None
+    """Hardware threads."""
+
     cpu_physical_cores: int | None = None
+    """Physical cores."""
+
     cpu_usable_cores: int | None = None
+    """Hardware threads that the driver may use."""
+
     memory_bytes: int | None = None
+    """Memory in bytes."""
+
     load_average: tuple[float, ...] | None = None
+    """Load averages of the last 1, 5 and 15 minutes before the engine was started."""
+
     python: str | None = None
+    """The version of Python."""
+
     pacenote: str | None = None
+    """The version of Pacenote."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedClient:
-    """How the driver talked to the cluster; no secret. `hosts` are URLs, `proxies` those between, by the
-    address of the host. What is verified of certificates is None without TLS. `timeout_s` is that of requests
-    without their own.
-    """
+    """How the driver connected to the cluster; it holds no secret."""
 
     hosts: tuple[str, ...] = ()
+    """URLs of the cluster."""
+
     proxies: Mapping[str, str] = field(default_factory=dict)
+    """Proxy URLs by the address of the host."""
+
     tls: bool = False
+    """Whether connections were encrypted."""
+
     certificates_verified: bool | None = None
+    """Whether certificates were verified; None without TLS."""
+
     host_names_verified: bool | None = None
+    """Whether host names were verified; None without TLS."""
+
     client_certificate: bool = False
+    """Whether the driver sent a client certificate."""
+
     authentication: Authentication = "none"
+    """The kind of credentials that the driver sent."""
+
     compress: bool = False
+    """Whether bodies were compressed."""
+
     timeout_s: float | None = None
+    """Timeout of requests without their own, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCorpus:
-    """The data of a race. `seed` is the generator's, None for a corpus that was not generated."""
+    """The data of a race."""
 
     name: str
+    """The name of the corpus."""
+
     origin: CorpusOrigin
+    """Where its files came from."""
+
     documents: int
+    """Number of documents."""
+
     bytes: int
+    """Size of the unpacked files in bytes."""
+
     files: tuple[str, ...] = ()
+    """Names of the unpacked files."""
+
     seed: int | None = None
+    """Seed of the generator, None for a corpus that was not generated."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCheck:
-    """Documents of one index: acknowledged by the engine to us, and counted by the engine afterwards.
-
-    Only new documents count as acknowledged. `difference_expected` says why the two need not be equal, for
-    example because the track updates documents or deletes the index; when it is empty a difference makes the
-    race suspect.
-    """
+    """Documents of one index: those that the engine acknowledged, and those that it counted afterwards."""
 
     index: str
+    """The name of the index."""
+
     acknowledged: int | None
+    """New documents that the engine acknowledged, None if they cannot be told."""
+
     counted: int | None
+    """Documents that the engine counted after the race, None if it could not be asked."""
+
     difference_expected: str = ""
+    """Why the two may differ, for example because the track updates documents; if empty, a difference
+    makes the race suspect.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the numbers may be used, and why not: one sentence per reason, naming the task and the
-    figure.
-    """
+    """Whether the results of a race may be used."""
 
     state: VerdictState
+    """`valid`, `suspect` or `void`."""
+
     reasons: tuple[str, ...] = ()
+    """Why it is not valid: one sentence per reason, naming the task and the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """The plan that was driven, kept in the race folder."""
+    """The plan that was run, kept in the race folder."""
 
     file: str
+    """Its name in the race folder."""
+
     sha256: str
+    """SHA-256 of the file, as hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceRecord:
-    """One race. A record grows by `dataclasses.replace`; it is `complete` when its race ran to its end.
+    """One race: everything that was requested, measured and noticed.
 
-    `challenge` is None for one that was made of a bare schedule. `max_error_rate` is a share (0 to 1).
-    `aborted` says what ended the race early ("" if nothing did), `interrupted` that the user did.
-    `unreported` names tasks that the report leaves out unless they had errors (Rally's
-    `include-in-reporting`).
-    `telemetry_errors` are sentences about what could not be read.
+    A record grows by `dataclasses.replace`.
     """
 
     race_id: str
+    """The id of the race."""
+
     timestamp: datetime
+    """When the race began."""
+
     track: RecordedTrack
+    """The track."""
+
     challenge: str | None = None
+    """The name of the challenge, None for one made of a bare schedule."""
+
     pipeline: str = "benchmark-only"
+    """Rally's pipeline."""
+
     car: tuple[str, ...] = ("external",)
+    """Names of Rally's cars."""
+
     car_params: Mapping[str, object] = field(default_factory=dict)
+    """Parameters of the cars, secrets redacted."""
+
     user_tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags that the user gave."""
+
     cluster: RecordedCluster = field(default_factory=RecordedCluster)
+    """The engine under test."""
+
     environment: Environment = field(default_factory=Environment)
+    """The host of the driver."""
+
     client: RecordedClient = field(default_factory=RecordedClient)
+    """How the driver connected to the cluster."""
+
     seed: int = 42
+    """The seed of the race."""
+
     pacing: PacingOptions = field(default_factory=PacingOptions)
+    """How tasks with a target rate were driven."""
+
     max_error_rate: float = 0.01
+    """The error rate from which on the race is void, as a share from 0 to 1."""
+
     corpora: tuple[RecordedCorpus, ...] = ()
+    """The data of the race."""
+
     plan: PlanFile | None = None
+    """The plan that was run, None before there is one."""
+
     tasks: tuple[TaskResult, ...] = ()
+    """Results of the finished tasks."""
+
     unreported: tuple[str, ...] = ()
+    """Tasks that reports leave out unless they had errors (Rally's `include-in-reporting`)."""
+
     system: SystemMetrics = field(default_factory=SystemMetrics)
+    """What the engine did during the race."""
+
     documents: tuple[DocumentCheck, ...] = ()
+    """Documents by index, acknowledged and counted."""
+
     driver: Mapping[str, object] = field(default_factory=dict)
+    """What the driver reports about itself, its clocks and its host."""
+
     telemetry: Mapping[str, object] = field(default_factory=dict)
+    """Facts of the telemetry devices."""
+
     telemetry_errors: tuple[str, ...] = ()
+    """Sentences about telemetry that could not be read."""
+
     verdict: Verdict = field(default_factory=lambda: Verdict("void", ("the race has not finished",)))
+    """Whether the results may be used."""
+
     aborted: str = ""
+    """What ended the race early, empty if nothing did."""
+
     interrupted: bool = False
+    """Whether the user interrupted the race."""
+
     complete: bool = False
+    """Whether the race ran to its end."""
 
     def __post_init__(self) -> None:
-        """Makes sure that no record ever holds a secret."""
+        """Redacts secrets, so that no record ever holds one."""
         object.__setattr__(self, "car_params", redact_params(self.car_params))
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON-ready `race.json`."""
+        """Returns the JSON-ready `race.json`."""
         version = self.environment.pacenote
         document: dict[str, Any] = {
             "format": FORMAT_VERSION,
-            **{key: encode(getattr(self, name)) for key, name in _OURS},
+            **{key: encode(getattr(self, name)) for key, name in _STORED_FIELDS},
         }
         document |= {
             "rally-version": f"pacenote {version}" if version else None,
@@ -236,19 +354,19 @@ class RaceRecord:
                 hint="read it with the Pacenote that wrote it, or a newer one",
             )
         types, values = get_type_hints(RaceRecord), dict[str, Any]()
-        for key, name in _OURS:
+        for key, name in _STORED_FIELDS:
             if key in document:
                 values[name] = decode(types[name], document[key], f"race.{key}")
-        values["timestamp"] = _timestamp(document.get("race-timestamp"))
-        values["track"] = _track(document)
-        values["cluster"] = _cluster(document)
-        values["system"] = _system(document)
+        values["timestamp"] = _read_timestamp(document.get("race-timestamp"))
+        values["track"] = _read_track(document)
+        values["cluster"] = _read_cluster(document)
+        values["system"] = _read_system(document)
         if "race_id" not in values:
             raise PacenoteError("race lacks the field 'race-id'")
         return cls(**values)
 
 
-_OURS = (
+_STORED_FIELDS = (
     ("race-id", "race_id"),
     ("pipeline", "pipeline"),
     ("user-tags", "user_tags"),
@@ -273,12 +391,12 @@ _OURS = (
     ("interrupted", "interrupted"),
     ("complete", "complete"),
 )
-"""Key in `race.json` and field of the record, for what is stored one to one. Where Rally has the key, it is
-Rally's.
+"""Key in `race.json` and field of the record, for what is stored unchanged; Rally's keys where Rally has
+them.
 """
 
 
-def _timestamp(value: object) -> datetime:
+def _read_timestamp(value: object) -> datetime:
     try:
         return datetime.strptime(str(value), TIMESTAMP_FORMAT).replace(tzinfo=UTC)
     except ValueError:
@@ -287,28 +405,25 @@ def _timestamp(value: object) -> datetime:
         ) from None
 
 
-def _track(document: Mapping[str, object]) -> RecordedTrack:
+def _read_track(document: Mapping[str, object]) -> RecordedTrack:
     keys = {"name": "track", "revision": "track-revision", "params": "track-params"}
-    found: RecordedTrack = decode(
+    return decode(
         RecordedTrack, {name: document[key] for name, key in keys.items() if key in document}, "race.track"
     )
-    return found
 
 
-def _cluster(document: Mapping[str, object]) -> RecordedCluster:
+def _read_cluster(document: Mapping[str, object]) -> RecordedCluster:
     stored = decode(dict[str, object], document.get("cluster", {}), "race.cluster")
     renamed = {"distribution-version": "version", "distribution-flavor": "flavor", "revision": "build_hash"}
     known = {
         renamed.get(key, key): value for key, value in stored.items() if key != "team-revision"
-    }  # Rally's teams do not exist here; the key is written for its readers.
-    found: RecordedCluster = decode(RecordedCluster, known, "race.cluster")
-    return found
+    }  # Pacenote has no teams; the key is written for readers of Rally's documents.
+    return decode(RecordedCluster, known, "race.cluster")
 
 
-def _system(document: Mapping[str, object]) -> SystemMetrics:
+def _read_system(document: Mapping[str, object]) -> SystemMetrics:
     results = decode(dict[str, object], document.get("results", {}), "race.results")
     derived = {"op_metrics", *unmeasured_results()}
-    found: SystemMetrics = decode(
+    return decode(
         SystemMetrics, {key: value for key, value in results.items() if key not in derived}, "race.results"
     )
-    return found

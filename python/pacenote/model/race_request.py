@@ -1,4 +1,4 @@
-"""What the user asked for, as a value."""
+"""One race as requested by the user, as a value."""
 
 from __future__ import annotations
 
@@ -20,68 +20,135 @@ CorpusChoice = Literal["declared", "as-is", "generated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceRequest:
-    """One race, as asked for on the command line; fields are Rally's options of the same name.
-
-    `track` is a name, or else `track_path` is set. `track_repository` None looks among the tracks that come
-    along first, then in the repository `default`; `repository_urls` says where repositories are, by name.
-    `challenge` None means the track's default. At most one of `include_tasks` and `exclude_tasks` is set.
-    `target_hosts` is empty unless given; they may hold credentials, so they are never printed or stored.
-    `client` says how they are talked to; `others` are clusters beside them. `runtime_jdk` None leaves the
-    choice to the provisioner. `corpus` None means: the declared corpus if it is there, otherwise what the
-    race decides; `corpus_documents` is how many documents of a corpus are generated at most;
-    `corpus_mirrors` are tried before the track's own addresses.
-    `max_error_rate` is a share (0 to 1). `driver_threads` 0 is one per core. `samples` says which samples are
-    kept one by one. `home` is Pacenote's home
-    folder, `dataset_cache` the folder of data files if it is not in there. `offline` downloads nothing.
-    `maven_mirror` is where artifacts are downloaded from in place of Maven Central; the address may hold
-    credentials.
-    `effective_start` is the time the race is said to have begun at, None for when it did.
-    """
+    """One race, as requested on the command line; fields are Rally's options of the same name."""
 
     race_id: str
+    """The id of the race."""
+
     home: Path
+    """Pacenote's home folder."""
+
     track: str | None = None
+    """The name of the track; None with `track_path`."""
+
     track_path: Path | None = None
+    """The path of the track; None with `track`."""
+
     track_repository: str | None = None
+    """The repository of the track; None looks among the bundled tracks first, then in the repository
+    `default`.
+    """
+
     track_revision: str | None = None
+    """The revision of the repository; None selects the branch for the engine."""
+
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs of repositories by name; they may hold credentials."""
+
     track_params: Mapping[str, object] = field(default_factory=dict)
+    """Parameters of the track; they may hold secrets."""
+
     ignore_unused_track_params: bool = False
+    """Whether parameters that the track does not read are accepted."""
+
     challenge: str | None = None
+    """The name of the challenge; None means the track's default."""
+
     include_tasks: tuple[str, ...] = ()
+    """Filters of the tasks to run; empty with `exclude_tasks`."""
+
     exclude_tasks: tuple[str, ...] = ()
+    """Filters of the tasks to leave out; empty with `include_tasks`."""
+
     test_mode: bool = False
+    """Whether tasks run briefly and with little data."""
+
     enable_assertions: bool = False
+    """Whether assertions of the track are checked."""
+
     build_flavor: BuildFlavor = "default"
+    """The build flavor of the engine."""
+
     serverless_operator: bool = False
+    """Whether the user operates the serverless cluster."""
+
     pipeline: Pipeline = "from-distribution"
+    """Whether Pacenote starts an engine or uses an existing cluster."""
+
     distribution: str = "opensearch"
+    """The distribution to start."""
+
     distribution_version: str = "3.3.0"
+    """Its version."""
+
     car: tuple[str, ...] = ("defaults",)
+    """Names of cars."""
+
     car_params: Mapping[str, object] = field(default_factory=dict)
+    """Parameters of the cars; they may hold secrets."""
+
     runtime_jdk: int | Literal["bundled"] | None = None
+    """The major version of the JDK; None leaves the choice to the provisioner."""
+
     target_hosts: tuple[str, ...] = field(default=(), repr=False)
+    """Hosts of the cluster under test, empty unless given; they may hold credentials."""
+
     client: ClientOptions = ClientOptions()
+    """How the driver connects to the cluster."""
+
     additional_clusters: tuple[AdditionalCluster, ...] = ()
+    """Further clusters that runners can use."""
+
     on_error: OnErrorChoice = "continue"
+    """What a failed request does to the race."""
+
     user_tags: Mapping[str, str] = field(default_factory=dict)
+    """Tags of the race."""
+
     max_error_rate: float = 0.01
+    """The error rate from which on the race is void, as a share from 0 to 1."""
+
     seed: int = 42
+    """Seed of data and schedules."""
+
     driver_threads: int = 0
+    """Worker threads; 0 means one per core."""
+
     samples: SamplesChoice = "auto"
+    """Which samples are kept one by one."""
+
     pacing: PacingOptions = field(default_factory=PacingOptions)
+    """How tasks with a target rate are driven."""
+
     corpus: CorpusChoice | None = None
+    """Where data comes from; None means the declared corpus if it can be had, else as the track allows."""
+
     corpus_documents: int | None = None
+    """The most documents of a corpus that are generated; None means as many as the track says."""
+
     corpus_mirrors: tuple[str, ...] = field(default=(), repr=False)
+    """URLs that are tried before those of the track; they may hold credentials."""
+
     dataset_cache: Path | None = None
+    """The folder of data files, None for the one in `home`."""
+
     effective_start: datetime | None = None
+    """When the race counts as begun; None means when it did."""
+
     dry_run: bool = False
+    """Whether the plan is only described."""
+
     preserve_install: bool = False
+    """Whether the engine's installation is kept."""
+
     offline: bool = False
+    """Whether downloads are forbidden."""
+
     maven_mirror: str | None = field(default=None, repr=False)
+    """URL to download artifacts from in place of Maven Central; it may hold credentials."""
 
     def track_request(self, engine_version: str = "") -> TrackRequest:
-        """What of it is about the track; the version of the engine chooses the branch of a repository."""
+        """Returns the part about the track; the version of the engine selects the branch of a repository."""
         shared = {
             one.name: getattr(self, one.name) for one in fields(TrackRequest) if hasattr(self, one.name)
         }

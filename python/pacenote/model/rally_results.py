@@ -1,4 +1,6 @@
-"""The parts of Rally's results document: `op_metrics`, the results of the tasks, and what is not measured."""
+"""Rally's results document: `op_metrics` (the results of the tasks) and the keys that Pacenote does not
+measure.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 from pacenote.model.result import TaskResult, Times, percentiles_for
 
-_LISTS = (
+_LIST_KEYS = (
     "ml_processing_time",
     "total_transform_search_times",
     "total_transform_index_times",
@@ -21,7 +23,7 @@ _LISTS = (
     "disk_usage_norms",
     "disk_usage_term_vectors",
 )
-_VALUES = (
+_SCALAR_KEYS = (
     "memory_segments",
     "memory_doc_values",
     "memory_terms",
@@ -37,23 +39,23 @@ _VALUES = (
 
 
 def unmeasured_results() -> dict[str, Any]:
-    """The keys of Rally's results that Pacenote has no values for, as Rally writes them without values."""
-    return {key: [] for key in _LISTS} | dict.fromkeys(_VALUES)
+    """Returns the keys of Rally's results that Pacenote does not measure, as Rally writes them without
+    values.
+    """
+    return {key: [] for key in _LIST_KEYS} | dict.fromkeys(_SCALAR_KEYS)
 
 
 def op_metrics(tasks: Iterable[TaskResult]) -> list[dict[str, Any]]:
-    """One entry per task, with Rally's keys. `latency` is the service time where a task has no target
-    rate.
-    """
-    return [_op_metric(task) for task in tasks]
+    """Returns one entry per task, with Rally's keys. Without a target rate, `latency` is the service time."""
+    return [_task_metrics(task) for task in tasks]
 
 
 def percentile_key(q: float) -> str:
-    """Rally's name of a percentile in documents: `50_0`, `99_99`, `100_0`."""
+    """Returns Rally's key of a percentile: `50_0`, `99_99`, `100_0`."""
     return str(float(q)).replace(".", "_")
 
 
-def _op_metric(task: TaskResult) -> dict[str, Any]:
+def _task_metrics(task: TaskResult) -> dict[str, Any]:
     throughput = task.throughput
     return {
         "task": task.task,

@@ -1,4 +1,4 @@
-"""Secrets among parameters: which they are, and how they are kept out of everything shown or stored."""
+"""Finds secrets among parameters and redacts them in everything that is shown or stored."""
 
 from __future__ import annotations
 
@@ -8,43 +8,45 @@ from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import quote
 
 REDACTED = "<hidden>"
-"""Stands where a secret would."""
+"""Replaces a secret."""
 
-_SHORTEST = 4
-"""Shorter values stand in texts by chance and are no protection."""
+_MIN_LENGTH = 4
+"""Shorter values occur in text by chance, and do not protect anything."""
 
-_TELLING = ("password", "secret_key", "access_key", "api_key", "apikey")
+_SECRET_WORDS = ("password", "secret_key", "access_key", "api_key", "apikey")
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
-"""What URLs may leave unencoded, as operations and templates write them."""
+"""Characters that URLs of operations and templates may leave unencoded."""
 
-_CUT = "..."
-"""The end of a value that a message has shortened."""
+_ELLIPSIS = "..."
+"""The end of a value that a message shortened."""
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of such a parameter is secret; of a dotted key, the last part tells."""
+    """Whether the value of a parameter is secret; of a dotted key, the last part decides."""
     name = key.rpartition(".")[2].lower().replace("-", "_")
-    if name.startswith("secret_") or any(word in name for word in _TELLING):
+    if name.startswith("secret_") or any(word in name for word in _SECRET_WORDS):
         return True
     return any(word.endswith("token") for word in name.split("_"))
 
 
 def secret_values(params: Mapping[str, object]) -> frozenset[str]:
-    """The secret values among parameters, at any depth, that are long enough to be told from other text."""
-    return frozenset(value for value in _secrets(params, secret=False) if len(value) >= _SHORTEST)
+    """Returns the secret values among parameters, at any depth, that are long enough to be redacted in
+    text.
+    """
+    return frozenset(value for value in _secrets(params, secret=False) if len(value) >= _MIN_LENGTH)
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """The text with every secret replaced, also where it was encoded for JSON or a URL, or shortened."""
-    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
+    """Redacts every secret in a text, also where it is encoded for JSON or a URL, or shortened."""
+    forms = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
     if not forms:
         return text
     hidden = re.sub("|".join(map(re.escape, forms)), REDACTED, text)
-    return _hide_cut(hidden, forms) if _CUT in hidden else hidden
+    return _redact_shortened(hidden, forms) if _ELLIPSIS in hidden else hidden
 
 
 def redact_value(value: object, secrets: Collection[str]) -> object:
-    """A JSON value with `redact` applied to every string in it; keys stay."""
+    """Redacts every string of a JSON value; keys stay."""
     if isinstance(value, str):
         return redact(value, secrets)
     if isinstance(value, Mapping):
@@ -53,14 +55,14 @@ def redact_value(value: object, secrets: Collection[str]) -> object:
 
 
 def redact_params(params: Mapping[str, object]) -> dict[str, object]:
-    """The parameters with the value of every secret one replaced: neither shown nor stored."""
-    return {name: REDACTED if is_secret(name) else _without(value) for name, value in params.items()}
+    """Returns the parameters with the value of every secret one redacted."""
+    return {name: REDACTED if is_secret(name) else _redact_nested(value) for name, value in params.items()}
 
 
-def _without(value: object) -> object:
+def _redact_nested(value: object) -> object:
     if isinstance(value, Mapping):
         return redact_params(value)
-    return [_without(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_redact_nested(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _secrets(value: object, *, secret: bool) -> Iterator[str]:
@@ -75,7 +77,7 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
         yield str(value)
 
 
-def _forms(secret: str) -> Iterator[str]:
+def _encoded_forms(secret: str) -> Iterator[str]:
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -84,12 +86,12 @@ def _forms(secret: str) -> Iterator[str]:
     yield from (quote(secret, safe=safe) for safe in _SAFE_SETS)
 
 
-def _hide_cut(text: str, forms: Collection[str]) -> str:
-    """Hides beginnings of secrets right before the mark of a shortened value."""
-    beginnings = {form[:end] for form in forms for end in range(_SHORTEST, len(form))}
+def _redact_shortened(text: str, forms: Collection[str]) -> str:
+    """Redacts beginnings of secrets right before the ellipsis of a shortened value."""
+    beginnings = {form[:end] for form in forms for end in range(_MIN_LENGTH, len(form))}
     longest_first = sorted(beginnings, key=len, reverse=True)
-    parts = text.split(_CUT)
-    for at, part in enumerate(parts[:-1]):
+    parts = text.split(_ELLIPSIS)
+    for index, part in enumerate(parts[:-1]):
         leaked = next((start for start in longest_first if part.endswith(start)), "")
-        parts[at] = part.removesuffix(leaked) + REDACTED if leaked else part
-    return _CUT.join(parts)
+        parts[index] = part.removesuffix(leaked) + REDACTED if leaked else part
+    return _ELLIPSIS.join(parts)

@@ -10,43 +10,103 @@ class PerShardTimes:
     """One kind of time over the primary shards."""
 
     min: float
+    """The smallest, in `unit`."""
+
     median: float
+    """The median, in `unit`."""
+
     max: float
+    """The largest, in `unit`."""
+
     unit: str = "ms"
+    """The unit, `ms`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemMetrics:
     """What the engine did during the race, under the names of Rally's results document.
 
-    Times are milliseconds, sizes bytes. Times and counts are differences between end and start of the race,
-    where Rally has absolute values. None means that it could not be read, which is not 0.
+    Times and counts are differences between the end and the start of the race, where Rally has absolute
+    values. None means that a value could not be read, which is not 0.
     """
 
     total_time: float | None = None
+    """Time spent indexing, in ms."""
+
     total_time_per_shard: PerShardTimes | None = None
+    """Time spent indexing by shard."""
+
     indexing_throttle_time: float | None = None
+    """Time for which indexing was throttled, in ms."""
+
     indexing_throttle_time_per_shard: PerShardTimes | None = None
+    """Time for which indexing was throttled, by shard."""
+
     merge_time: float | None = None
+    """Time spent merging, in ms."""
+
     merge_time_per_shard: PerShardTimes | None = None
+    """Time spent merging by shard."""
+
     merge_count: int | None = None
+    """Number of merges."""
+
     merge_throttle_time: float | None = None
+    """Time for which merges were throttled, in ms."""
+
     merge_throttle_time_per_shard: PerShardTimes | None = None
+    """Time for which merges were throttled, by shard."""
+
     refresh_time: float | None = None
+    """Time spent refreshing, in ms."""
+
     refresh_time_per_shard: PerShardTimes | None = None
+    """Time spent refreshing by shard."""
+
     refresh_count: int | None = None
+    """Number of refreshes."""
+
     flush_time: float | None = None
+    """Time spent flushing, in ms."""
+
     flush_time_per_shard: PerShardTimes | None = None
+    """Time spent flushing by shard."""
+
     flush_count: int | None = None
+    """Number of flushes."""
+
     young_gc_time: float | None = None
+    """Time of young collections, in ms."""
+
     young_gc_count: int | None = None
+    """Number of young collections."""
+
     old_gc_time: float | None = None
+    """Time of old collections, in ms."""
+
     old_gc_count: int | None = None
+    """Number of old collections."""
+
     zgc_cycles_gc_time: float | None = None
+    """Time of ZGC cycles, in ms."""
+
     zgc_cycles_gc_count: int | None = None
+    """Number of ZGC cycles."""
+
     zgc_pauses_gc_time: float | None = None
+    """Time of ZGC pauses, in ms."""
+
     zgc_pauses_gc_count: int | None = None
+    """Number of ZGC pauses."""
+
     dataset_size: int | None = None
+    """Size of the indices in bytes (serverless: their dataset)."""
+
     store_size: int | None = None
+    """Size of the stores in bytes."""
+
     translog_size: int | None = None
+    """Size of the transaction logs in bytes."""
+
     segment_count: int | None = None
+    """Number of segments at the end of the race."""

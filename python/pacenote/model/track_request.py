@@ -1,4 +1,4 @@
-"""Which track is wanted, and what is to be made of it, as a value."""
+"""One track as requested by the user, as a value."""
 
 from __future__ import annotations
 
@@ -14,29 +14,57 @@ BuildFlavor = Literal["default", "serverless"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRequest:
-    """One track, as asked for on the command line; fields are Rally's options of the same name.
-
-    `track` is a name, or else `track_path` is set. Without `track_repository` the name is looked up among the
-    tracks that come along, then in the repository `default`. `repository_urls` says where repositories are,
-    by name; a URL may hold credentials. `engine_version` chooses the branch of a repository, "" where it is
-    not known or the engine is no Elasticsearch. `home` is Pacenote's home folder; `offline` fetches nothing.
-    At most one of `include_tasks` and `exclude_tasks` is set.
-    """
+    """One track, as requested on the command line; fields are Rally's options of the same name."""
 
     home: Path
+    """Pacenote's home folder."""
+
     track: str | None = None
+    """The name of the track; None with `track_path`."""
+
     track_path: Path | None = None
+    """The path of the track; None with `track`."""
+
     track_repository: str | None = None
+    """The repository of the track; None looks among the bundled tracks first, then in the repository
+    `default`.
+    """
+
     track_revision: str | None = None
+    """The revision of the repository; None selects the branch for the engine."""
+
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs of repositories by name; they may hold credentials."""
+
     engine_version: str = ""
+    """Selects the branch of a repository; empty where it is not known or the engine is not Elasticsearch."""
+
     offline: bool = False
+    """Whether downloads are forbidden."""
+
     track_params: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Parameters of the track; they may hold secrets."""
+
     ignore_unused_track_params: bool = False
+    """Whether parameters that the track does not read are accepted."""
+
     challenge: str | None = None
+    """The name of the challenge; None means the track's default."""
+
     include_tasks: tuple[str, ...] = ()
+    """Filters of the tasks to run; empty with `exclude_tasks`."""
+
     exclude_tasks: tuple[str, ...] = ()
+    """Filters of the tasks to leave out; empty with `include_tasks`."""
+
     test_mode: bool = False
+    """Whether tasks run briefly and with little data."""
+
     build_flavor: BuildFlavor = "default"
+    """The build flavor of the engine."""
+
     serverless_operator: bool = False
+    """Whether the user operates the serverless cluster."""
+
     pacing: PacingOptions = field(default_factory=PacingOptions)
+    """How tasks with a target rate are driven."""

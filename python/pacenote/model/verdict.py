@@ -1,6 +1,4 @@
-"""Whether the numbers of a race may be used: rules over the finished record, no clock and no judgement of
-taste.
-"""
+"""Whether the results of a race may be used: rules over the finished record."""
 
 from __future__ import annotations
 
@@ -11,21 +9,24 @@ from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import TaskResult
 
 LATENESS_SHARE = 0.10
-"""A paced task whose lateness exceeds this share of its service time, median against median or p99 against
-p99, measured the driver as well.
+"""Highest acceptable lateness of a paced task as a share of its service time, compared at each percentile of
+`_COMPARED`. A task above it measured the driver as well.
 """
 
 _COMPARED = (50.0, 99.0)
+"""Percentiles at which lateness and service time are compared."""
 
 UNSENT_SHARE = 0.01
-"""A task that leaves more than this share of its schedule unsent ran at another rate than it says."""
+"""Highest acceptable share of a schedule that is left unsent: above it, a task ran at another rate than
+its own.
+"""
 
 UNDERRUN_SHARE = 0.01
-"""A task whose clients spent more than this share of their time waiting for a parameter source in Python."""
+"""Highest acceptable share of time that clients wait for a parameter source in Python."""
 
 
 def determine_verdict(record: RaceRecord) -> Verdict:
-    """The verdict on a race that has ended, whichever way.
+    """Returns the verdict on a race that has ended, successfully or not.
 
     Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish, counts
     of the driver that do not add up, a machine that was suspended.
@@ -33,14 +34,14 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     a machine that cannot be relied on, documents that the engine does not have.
     A percentile that too few samples support decides nothing.
     """
-    void = tuple(_void(record))
-    suspect = tuple(_suspect(record))
+    void = tuple(_void_reasons(record))
+    suspect = tuple(_suspect_reasons(record))
     if void:
         return Verdict("void", void + suspect)
     return Verdict("suspect", suspect) if suspect else Verdict("valid")
 
 
-def _void(record: RaceRecord) -> Iterator[str]:
+def _void_reasons(record: RaceRecord) -> Iterator[str]:
     if record.aborted:
         yield f"aborted: {record.aborted}"
     if record.interrupted:
@@ -56,12 +57,12 @@ def _void(record: RaceRecord) -> Iterator[str]:
     yield from driver_health.void_reasons(record.driver)
 
 
-def _suspect(record: RaceRecord) -> Iterator[str]:
+def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
     for task in record.tasks:
         yield from _late(task)
-        yield from _behind(task)
-        yield from _starved(task)
-        yield from _lost(task)
+        yield from _unsent(task)
+        yield from _underrun(task)
+        yield from _lost_samples(task)
     yield from driver_health.suspect_reasons(record.driver)
     for check in record.documents:
         if check.difference_expected or check.acknowledged is None:
@@ -75,8 +76,8 @@ def _suspect(record: RaceRecord) -> Iterator[str]:
             )
 
 
-def _behind(task: TaskResult) -> Iterator[str]:
-    """A task that could not send what its schedule wanted says little about that schedule."""
+def _unsent(task: TaskResult) -> Iterator[str]:
+    """Reports a task that could not send what its schedule required."""
     unsent = task.accounting.unsent
     planned = task.accounting.operations + unsent
     if unsent > UNSENT_SHARE * planned:
@@ -86,8 +87,8 @@ def _behind(task: TaskResult) -> Iterator[str]:
         )
 
 
-def _starved(task: TaskResult) -> Iterator[str]:
-    """Clients that wait for Python put less load on the engine than the track asks for."""
+def _underrun(task: TaskResult) -> Iterator[str]:
+    """Reports clients that waited for Python: they generated less load than the track requires."""
     limit_s = UNDERRUN_SHARE * task.clients * task.duration_s
     if task.underrun_s > limit_s:
         yield (
@@ -96,8 +97,8 @@ def _starved(task: TaskResult) -> Iterator[str]:
         )
 
 
-def _lost(task: TaskResult) -> Iterator[str]:
-    """A disk that is too slow for samples may hold up whatever else uses it: perhaps the engine."""
+def _lost_samples(task: TaskResult) -> Iterator[str]:
+    """Reports lost samples: a disk that is too slow for them may also slow down the engine."""
     samples = task.samples
     if samples.lost:
         yield (
