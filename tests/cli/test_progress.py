@@ -8,7 +8,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.live_progress import progress_table
 from pacenote.cli.plain_progress import PlainListener
 from pacenote.cli.progress import watch
-from pacenote.model.result import Progress, TaskProgress
+from pacenote.model.result import RaceProgress, TaskProgress
 from support.records import record, task
 
 
@@ -23,7 +23,7 @@ def test_a_table_row_per_running_task():
         TaskProgress("search", "ops", True, None, 0.0, None, None, 0, 0, None),
     )
     file = io.StringIO()
-    RichConsole(file=file, width=120).print(progress_table(Progress(2, 7, 65.2, running)))
+    RichConsole(file=file, width=120).print(progress_table(RaceProgress(2, 7, 65.2, running)))
     lines = [" ".join(line.replace("│", " ").split()) for line in file.getvalue().splitlines()]
     assert lines[0] == "step 2 of 7, 1 min 5 s"
     assert lines[3] == "index [red] ██████████░░░░░░░░░░ 12,346 docs/s 40 ms 90.5 ms 3 1 min 1 s"
@@ -37,7 +37,7 @@ def test_a_terminal_gets_the_live_display_and_is_left_tidy(monkeypatch):
         listener.preparing("downloading", 1, 2)
         listener.started(record())
         listener.progress(
-            Progress(1, 1, 1.0, (TaskProgress("search", "ops", False, 0.5, 5.0, 1.0, 2.0, 5, 0, 3.0),))
+            RaceProgress(1, 1, 1.0, (TaskProgress("search", "ops", False, 0.5, 5.0, 1.0, 2.0, 5, 0, 3.0),))
         )
         listener.task_finished(task())
         listener.warning("noisy")

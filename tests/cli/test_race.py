@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.result import Progress, TaskProgress
+from pacenote.model.result import RaceProgress, TaskProgress
 from pacenote.store.race_store import RaceStore
 from support.records import bulk, record, task
 
@@ -264,7 +264,7 @@ def talk(request, listener):
     running = TaskProgress("search", "ops", True, 0.25, 812.5, 1.5, 3.25, 812, 0, 30.0)
     for elapsed in (0.0, 5.0, 10.0, 12.0, 20.0):
         warm = replace(running, warming_up=elapsed < 15, errors=int(elapsed))
-        listener.progress(Progress(1, 2, elapsed, (warm,)))
+        listener.progress(RaceProgress(1, 2, elapsed, (warm,)))
     listener.warning("the host is noisy")
     listener.task_finished(task())
     listener.finished(record(request.race_id))

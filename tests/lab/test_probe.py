@@ -6,7 +6,7 @@ import pytest
 
 from pacenote.errors import UsageError
 from pacenote.lab.probe import evaluate_probe, lowest_rate, window_s
-from pacenote.model.result import Accounting, Throughput, Work
+from pacenote.model.result import OperationTotals, Throughput, WorkTotals
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, parse_latency_limits
 from support.records import paced, times
 
@@ -15,7 +15,7 @@ OBJECTIVE = Objective((LatencyLimit(99.0, 10.0),), error_rate=0.01)
 
 def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
     """A probe of 20 s at 100 operations a second, without warm-up."""
-    accounting = Accounting(
+    accounting = OperationTotals(
         operations=done + failed,
         succeeded=done,
         failed=failed,
@@ -29,7 +29,7 @@ def result(done=2000, failed=0, unsent=0, rate=100.0, **changes):
     return paced(
         throughput=Throughput(rate, rate, rate, rate),
         accounting=accounting,
-        work=Work(done, failed),
+        work=WorkTotals(done, failed),
         error_rate=failed / (done + failed),
         **{"window_s": 20.0} | changes,
     )
@@ -75,8 +75,8 @@ def test_random_arrivals_are_compared_with_what_was_due_and_not_with_the_rate():
 
 
 def test_a_probe_without_measured_operations_fails():
-    accounting = Accounting(1, 1, 0, 0, 0, 1, 0, 1)
-    nothing = replace(result(), throughput=None, accounting=accounting, work=Work(0, 0))
+    accounting = OperationTotals(1, 1, 0, 0, 0, 1, 0, 1)
+    nothing = replace(result(), throughput=None, accounting=accounting, work=WorkTotals(0, 0))
     assert probe(nothing, objective=Objective((), 0.01)).reasons == ("no operation was measured",)
 
 
@@ -102,7 +102,7 @@ def test_failures_that_the_objective_allows_do_not_lower_the_rate():
 
 
 def test_work_in_documents_is_converted_to_operations():
-    found = replace(result(rate=50_000.0), work=Work(1_000_000, 0))
+    found = replace(result(rate=50_000.0), work=WorkTotals(1_000_000, 0))
     assert probe(found).achieved == pytest.approx(100.0)
 
 

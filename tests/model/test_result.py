@@ -1,14 +1,21 @@
-"""Results cross doors exactly or not at all."""
+"""Results are read from documents exactly, or refused."""
 
 import json
 
 import pytest
 
 from pacenote.errors import PacenoteError
-from pacenote.model.result import Change, Progress, Steadiness, TaskProgress, TaskResult, percentiles_for
+from pacenote.model.result import (
+    LevelChange,
+    RaceProgress,
+    Steadiness,
+    TaskProgress,
+    TaskResult,
+    percentiles_for,
+)
 from support.records import bulk, paced, part, task, times
 
-_WARMING = Steadiness("warming", 34.0, (Change(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput", 0.03)
+_WARMING = Steadiness("warming", 34.0, (LevelChange(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput", 0.03)
 
 
 @pytest.mark.parametrize("result", [bulk(), paced(), task(parts=(part("query"),)), task(steady=_WARMING)])
@@ -51,19 +58,19 @@ def test_a_missing_field_is_named():
         TaskResult.from_document(document)
 
 
-def test_no_object_is_no_result():
+def test_a_result_must_be_an_object():
     with pytest.raises(PacenoteError, match="task result must be an object"):
         TaskResult.from_document([])  # type: ignore[arg-type]
 
 
-def test_whole_numbers_are_numbers():
+def test_a_whole_number_is_read_as_a_float_where_a_float_is_expected():
     assert TaskResult.from_document(bulk().to_document() | {"duration_s": 7}).duration_s == 7.0
 
 
 def test_progress_survives_json():
     running = TaskProgress("search", "ops", True, None, 812.5, 1.5, None, 812, 0, None)
-    progress = Progress(2, 7, 1.5, (running,))
-    assert Progress.from_document(json.loads(json.dumps(progress.to_document()))) == progress
+    progress = RaceProgress(2, 7, 1.5, (running,))
+    assert RaceProgress.from_document(json.loads(json.dumps(progress.to_document()))) == progress
 
 
 def test_a_percentile_is_found_by_its_q():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pacenote.model.race_record import DocumentCheck
-from pacenote.model.result import TaskResult, Work
+from pacenote.model.result import TaskResult, WorkTotals
 from pacenote.model.work import (
     ActionInFile,
     ActionLine,
@@ -68,7 +68,7 @@ def plan(*works: tuple[str, Any]) -> Plan:
 
 
 def result(number: int, done: int, failed: int = 0) -> TaskResult:
-    return replace(task(f"task{number}"), work=Work(done=done, failed=failed))
+    return replace(task(f"task{number}"), work=WorkTotals(done=done, failed=failed))
 
 
 def engine(counts: dict[str, int]):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import DriverError
-from pacenote.model.result import Progress, TaskResult
+from pacenote.model.result import RaceProgress, TaskResult
 from pacenote.model.work import CallSequence, Request
 from pacenote.plan.document import (
     ClientAllocation,
@@ -67,11 +67,11 @@ class Listener:
 
     def __init__(self, *at_progress: signal.Signals) -> None:
         self.tasks: list[str] = []
-        self.seen: list[Progress] = []
+        self.seen: list[RaceProgress] = []
         self.warnings: list[str] = []
         self._at_progress = at_progress
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RaceProgress) -> None:
         self.seen.append(progress)
         for number in self._at_progress:
             signal.raise_signal(number)

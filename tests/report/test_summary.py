@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
-from pacenote.model.result import Change, ErrorCount, SamplesKept, Steadiness
+from pacenote.model.result import FailureGroup, LevelChange, SamplesKept, Steadiness
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.model import Note
 from pacenote.report.summary import build_report
@@ -215,14 +215,14 @@ def test_errors_are_reported_with_count_and_example():
 
 
 def test_only_the_most_frequent_errors_are_shown():
-    errors = tuple(ErrorCount("http-status", f"reason {n}", 500, n, 0.0, 1.0) for n in range(1, 6))
+    errors = tuple(FailureGroup("http-status", f"reason {n}", 500, n, 0.0, 1.0) for n in range(1, 6))
     texts = [text for _, text in notes(build_report(record(tasks=(task(errors=errors),))), "Error")]
     assert [text[:3] for text in texts] == ["5 ×", "4 ×", "3 ×", "2 m"]
     assert texts[-1] == "2 more kinds of error, 3 in all"
 
 
 def test_texts_of_the_engine_cannot_control_a_terminal():
-    error = ErrorCount("http-status", "\x1b[2Jgone\x07 " + "x" * 1000, None, 1, 0.0, 0.0)
+    error = FailureGroup("http-status", "\x1b[2Jgone\x07 " + "x" * 1000, None, 1, 0.0, 0.0)
     ((_, text),) = notes(build_report(record(tasks=(task(errors=(error,)),))), "Error")
     assert "\x1b" not in text
     assert "\x07" not in text
@@ -258,18 +258,18 @@ def test_problems_of_a_task_are_reported(changes, text):
     ("steady", "text"),
     [
         (
-            Steadiness("warming", 34.0, (Change(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput"),
+            Steadiness("warming", 34.0, (LevelChange(34.0, 34.0, 800.0, 1000.0, 0.25),), "throughput"),
             "warming: throughput changed by +25 % at 34 s, steady from 34 s on",
         ),
         (
-            Steadiness("slowing", None, (Change(0.0, 120.0, 4.0, 5.0, 0.25),), "service-time"),
+            Steadiness("slowing", None, (LevelChange(0.0, 120.0, 4.0, 5.0, 0.25),), "service-time"),
             "slowing: median service time drifted by +25 % from 0 to 120 s, never steady",
         ),
         (
             Steadiness(
                 "not-steady",
                 None,
-                (Change(30.0, 30.0, 4.0, 5.0, 0.25), Change(90.0, 90.0, 5.0, 3.0, -0.4)),
+                (LevelChange(30.0, 30.0, 4.0, 5.0, 0.25), LevelChange(90.0, 90.0, 5.0, 3.0, -0.4)),
                 "latency",
             ),
             "not steady: median latency changed 2 times between 30 and 90 s, by at most -40 %, never steady",

@@ -15,14 +15,14 @@ from pacenote.model.race_record import (
     RecordedTrack,
 )
 from pacenote.model.result import (
-    Accounting,
-    ErrorCount,
-    PartResult,
+    DurationSummary,
+    FailureGroup,
+    OperationTotals,
     Percentile,
+    SubOperationResult,
     TaskResult,
     Throughput,
-    Times,
-    Work,
+    WorkTotals,
 )
 from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from pacenote.model.verdict import determine_verdict
@@ -30,11 +30,13 @@ from pacenote.model.verdict import determine_verdict
 _ENOUGH = {50.0: 6, 90.0: 37, 99.0: 368, 99.9: 3_688, 99.99: 36_887, 100.0: 1}
 
 
-def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> Times:
+def times(count: int = 50_000, p50: float = 2.0, p99: float = 8.0) -> DurationSummary:
     """A distribution of `count` times; percentiles without enough samples are not supported."""
     values = {50.0: p50, 90.0: p50 * 2, 99.0: p99, 99.9: p99 * 1.5, 99.99: p99 * 2, 100.0: p99 * 3}
     percentiles = tuple(_percentile(q, ms, count) for q, ms in values.items())
-    return Times(count=count, min_ms=p50 / 2, mean_ms=p50 * 1.25, max_ms=p99 * 3, percentiles=percentiles)
+    return DurationSummary(
+        count=count, min_ms=p50 / 2, mean_ms=p50 * 1.25, max_ms=p99 * 3, percentiles=percentiles
+    )
 
 
 def _percentile(q: float, ms: float, count: int) -> Percentile:
@@ -61,8 +63,8 @@ def task(name: str = "search", **changes: Any) -> TaskResult:
         processing_time=times(),
         lateness=None,
         failed_service_time=None,
-        accounting=Accounting(58_000, 58_000, 0, 0, 0, 8_000, 50_000, 58_000),
-        work=Work(done=50_000, failed=0),
+        accounting=OperationTotals(58_000, 58_000, 0, 0, 0, 8_000, 50_000, 58_000),
+        work=WorkTotals(done=50_000, failed=0),
         bytes_out=5_000_000,
         bytes_in=90_000_000,
         error_rate=0.0,
@@ -72,15 +74,17 @@ def task(name: str = "search", **changes: Any) -> TaskResult:
     return replace(result, **changes)
 
 
-def part(operation: str, **changes: Any) -> PartResult:
+def part(operation: str, **changes: Any) -> SubOperationResult:
     """An operation within a composite one, without errors."""
-    return replace(PartResult(operation, "search", times(200), None, 230, 0, 0, 230, 0.0, ()), **changes)
+    return replace(
+        SubOperationResult(operation, "search", times(200), None, 230, 0, 0, 230, 0.0, ()), **changes
+    )
 
 
 def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
     """A finished bulk task that was told twice that the queue is full."""
     errors = (
-        ErrorCount(
+        FailureGroup(
             "bulk-item", "rejected | es_rejected_execution_exception:\n[queue full]", 429, 12, 3.25, 9.5
         ),
     )
@@ -89,7 +93,7 @@ def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
         "unit": "docs",
         "throughput": Throughput(min=9_000.0, mean=12_345.678, median=12_000.0, max=15_000.5),
         "service_time": times(200, p50=40.0, p99=90.0),
-        "work": Work(done=740_000, failed=12),
+        "work": WorkTotals(done=740_000, failed=12),
         "error_rate": 0.005,
         "errors": errors,
         "ended_by": "source",

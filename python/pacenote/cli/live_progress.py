@@ -10,7 +10,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.progress_text import Pace, race_line, result_line
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import Progress, TaskProgress, TaskResult
+from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
 from pacenote.units import format_seconds
 
 _BAR = 20
@@ -34,7 +34,7 @@ class LiveListener:
         """See `RaceListener`."""
         self._say(race_line(record))
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RaceProgress) -> None:
         """See `RaceListener`."""
         self._live.update(progress_table(progress), refresh=True)
 
@@ -63,7 +63,7 @@ class LiveListener:
         self._live.console.print(Text(line, style=style))
 
 
-def progress_table(progress: Progress) -> Table:
+def progress_table(progress: RaceProgress) -> Table:
     """The running tasks, one row each."""
     title = f"step {progress.step} of {progress.steps}, {format_seconds(round(progress.elapsed_s))}"
     table = Table(title=Text(title), title_justify="left", show_edge=False, pad_edge=False)

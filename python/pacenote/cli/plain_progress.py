@@ -1,6 +1,6 @@
 """Progress as plain lines, for output that is not a terminal.
 
-The clock of running tasks is the driver's (`Progress.elapsed_s`), so that what is printed when depends on
+The clock of running tasks is the driver's (`RaceProgress.elapsed_s`), so that what is printed when depends on
 nothing else.
 """
 
@@ -13,7 +13,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.progress_text import Pace, progress_line, race_line, result_line
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import Progress, TaskResult
+from pacenote.model.result import RaceProgress, TaskResult
 
 EVERY_S = 10.0
 """How often a plain line says how it goes."""
@@ -47,7 +47,7 @@ class PlainListener:
         """See `RaceListener`."""
         self._console.progress(race_line(record))
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RaceProgress) -> None:
         """See `RaceListener`."""
         for task in progress.tasks:
             if task.task not in self._running:

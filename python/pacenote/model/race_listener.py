@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import Progress, TaskResult
+from pacenote.model.result import RaceProgress, TaskResult
 
 
 class RaceListener(Protocol):
@@ -17,7 +17,7 @@ class RaceListener(Protocol):
     def started(self, record: RaceRecord) -> None:
         """Reports that the race begins; the record holds everything but results."""
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: RaceProgress) -> None:
         """Reports the running tasks, about once a second."""
 
     def task_finished(self, result: TaskResult) -> None:

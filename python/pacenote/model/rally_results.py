@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pacenote.model.result import TaskResult, Times, percentiles_for
+from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
 
 _LIST_KEYS = (
     "ml_processing_time",
@@ -76,7 +76,7 @@ def _task_metrics(task: TaskResult) -> dict[str, Any]:
     }
 
 
-def _times(times: Times | None) -> dict[str, Any]:
+def _times(times: DurationSummary | None) -> dict[str, Any]:
     if times is None:
         return {}
     shown = {q: times.at(q) for q in percentiles_for(times.count)}

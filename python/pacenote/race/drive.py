@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pacenote import _core
 from pacenote.errors import DriverError
 from pacenote.model.race_listener import RaceListener
-from pacenote.model.result import Progress, TaskResult, ValueSummary
+from pacenote.model.result import RaceProgress, TaskResult, ValueSummary
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class _RunningDriver:
         if self._summary is None and now - self._last_progress_at >= PROGRESS_INTERVAL_S:
             self._last_progress_at = now
             self._check_engine()
-            self._listener.progress(Progress.from_document(json.loads(self._driver.progress())))
+            self._listener.progress(RaceProgress.from_document(json.loads(self._driver.progress())))
         if self._interrupted_at is not None and now - self._interrupted_at > SHUTDOWN_TIMEOUT_S:
             self._driver.stop(True)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pacenote.model.driver_health import ClockStep, clock_steps
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
-from pacenote.model.result import ErrorCount, TaskResult
+from pacenote.model.result import FailureGroup, TaskResult
 from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.units import format_count
 
@@ -160,7 +160,7 @@ def _waited_text(task: TaskResult) -> str:
     return ""
 
 
-def _error_text(error: ErrorCount) -> str:
+def _error_text(error: FailureGroup) -> str:
     status = f" (HTTP {error.status})" if error.status is not None else ""
     when = f"first at {error.first_s:.1f} s, last at {error.last_s:.1f} s"
     return f"{error.count:,} × {error.error_class}{status}, {when}, for example: {error.reason}"

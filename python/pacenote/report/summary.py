@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import Percentile, TaskResult, Times, percentiles_for
+from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Report, Row, ShownRows
 from pacenote.report.notes import footnotes, header, notes
@@ -111,7 +111,7 @@ def _percent(rate: float) -> float:
     return percent if hides else rounded
 
 
-def _percentile_rows(task: str, name: str, times: Times | None) -> Iterator[Row]:
+def _percentile_rows(task: str, name: str, times: DurationSummary | None) -> Iterator[Row]:
     shown = percentiles_for(times.count) if times else ()
     for q in _PERCENTILES:
         percentile = times.at(q) if times and q in shown else None
