@@ -51,16 +51,16 @@ impl Race {
     ///
     /// When a host cannot be resolved, a certificate or key cannot be read, or the system refuses a thread or a file.
     pub fn start(plan: Plan, folder: &Path) -> Result<Self, DriveError> {
-        let routes = routes(&plan)?;
+        let endpoints = endpoints(&plan)?;
         raise_descriptor_limit();
         let plan = Arc::new(with_accept_encoding(plan));
         let workers = worker_count(&plan);
         let state = Arc::new(RaceState::new(workers, plan.steps.len()));
-        let (lane, commands) = Lane::new(&plan, &routes)?.unzip();
+        let (lane, commands) = Lane::new(&plan, &endpoints)?.unzip();
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, deliveries) = channel();
         let context = WorkerContext {
-            routes: Arc::clone(&routes[0]),
+            endpoints: Arc::clone(&endpoints[0]),
             lane: lane.clone(),
             race: Arc::clone(&state),
             outgoing: RecordSender::new(sender, sample_policy(plan.driver.samples)),
@@ -128,7 +128,7 @@ fn with_accept_encoding(mut plan: Plan) -> Plan {
 
 /// The endpoints of every cluster, the cluster under test first. They are resolved here, because look-ups and reading
 /// files block.
-fn routes(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
+fn endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
     targets.map(|target| Ok(Endpoint::for_cluster(target, &mut system)?)).collect()

@@ -52,6 +52,7 @@ pub struct ThreadSummary {
 
 impl ThreadSummary {
     /// What the calling thread has used since `started`; called when it is about to end.
+    #[must_use]
     pub fn of_current_thread(name: &str, started: Instant, peak_load: PeakLoad) -> Self {
         Self {
             name: name.to_owned(),

@@ -201,7 +201,7 @@ mod tests {
         let race = Arc::new(RaceState::new(2, 2));
         let (sender, deliveries) = channel();
         let context = WorkerContext {
-            routes: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
+            endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
             lane: None,
             race: Arc::clone(&race),
             outgoing: RecordSender::new(sender, sample_policy(plan.driver.samples)),

@@ -7,4 +7,7 @@ pub mod clock;
 pub mod limiter;
 pub mod open_loop;
 pub mod pacer;
+#[cfg(test)]
+pub mod paused_clock;
+pub mod step_schedules;
 pub mod timer;

@@ -1,7 +1,6 @@
 //! The measured loop of one client.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{OnError, PlannedTask};
@@ -18,31 +17,13 @@ use crate::schedule::clock::Clock;
 use crate::schedule::limiter::Limiter;
 use crate::schedule::open_loop::{Exhausted, OpenLoop};
 use crate::schedule::pacer::Pacer;
+use crate::schedule::step_schedules::Schedule;
 use crate::step::TaskRun;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::Operations;
 
 /// Pause after a request without a connection in a task without a schedule, which would otherwise fail millions of times.
 const PAUSE_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
-
-/// The schedule of a client.
-#[derive(Debug)]
-pub enum Schedule {
-    /// Closed loop: the client has a schedule of its own.
-    ClosedLoop(Pacer, Limiter),
-    /// Open loop: all clients of the task on this worker share a schedule.
-    OpenLoop(Rc<OpenLoop>),
-}
-
-impl Schedule {
-    /// Operations that the schedule has admitted since the last call.
-    pub fn take_planned(&self) -> u64 {
-        match self {
-            Self::ClosedLoop(_, limiter) => limiter.admitted(),
-            Self::OpenLoop(open_loop) => open_loop.take_admitted(),
-        }
-    }
-}
 
 /// One client of a running task.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +56,7 @@ pub struct ClientLoop<'a, C, O> {
     /// Tells the time and sleeps until operations are due.
     pub clock: &'a mut C,
     /// Prepares and executes operations.
-    pub operations: O,
+    pub operations: &'a mut O,
     /// The client.
     pub client: TaskClient<'a>,
     /// Records samples and counts; shared by the clients of the worker.
@@ -380,7 +361,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             }
             OnError::Continue if class.is_unreachable() => {
                 let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
-                let host = self.operations.host_name();
+                let host = self.operations.authority();
                 race.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }
             OnError::Abort if !task.tolerates_errors => {

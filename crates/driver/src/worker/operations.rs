@@ -1,5 +1,6 @@
 //! What the measured loop needs to send: the seam between the loop and everything that takes time to execute.
 
+use std::rc::Rc;
 use std::time::Instant;
 
 use pacenote_record::SampleType;
@@ -39,19 +40,19 @@ pub trait Operations {
     fn was_last(&self) -> bool;
 
     /// Host and port of the server, for messages.
-    fn host_name(&self) -> &str;
+    fn authority(&self) -> &str;
 }
 
-/// A source and the connections over which it sends.
+/// The operations of a source, sent over the connections of a client.
 #[derive(Debug)]
-pub struct PooledOperations<'a> {
+pub struct PooledOperations {
     /// Makes the operations.
-    pub source: &'a mut Source,
+    pub source: Source,
     /// The connections of the client.
-    pub links: &'a ConnectionPool,
+    pub pool: Rc<ConnectionPool>,
 }
 
-impl Operations for PooledOperations<'_> {
+impl Operations for PooledOperations {
     fn prepare(&mut self) -> bool {
         self.source.prepare()
     }
@@ -61,7 +62,7 @@ impl Operations for PooledOperations<'_> {
     }
 
     async fn execute(&mut self, cancellation: &Cancellation<'_>, sample_type: SampleType) -> Option<Outcome> {
-        self.source.execute(self.links, cancellation, sample_type).await
+        self.source.execute(&self.pool, cancellation, sample_type).await
     }
 
     fn ended(&self) -> Option<Instant> {
@@ -93,7 +94,7 @@ impl Operations for PooledOperations<'_> {
         matches!(&self.source, Source::Lane(lane) if lane.was_last())
     }
 
-    fn host_name(&self) -> &str {
-        self.links.authority()
+    fn authority(&self) -> &str {
+        self.pool.authority()
     }
 }

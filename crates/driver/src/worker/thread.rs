@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{ClientAllocation, OnError, Plan, TaskAllocation, TaskPacing};
-use pacenote_record::{ClientEnded, EndedBy, RecordSender, Recorder, ServiceTotals};
+use pacenote_plan::{ClientAllocation, OnError, Plan, PlannedTask, TaskAllocation, TaskPacing};
+use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, ServiceTotals};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
@@ -17,17 +17,16 @@ use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
-use crate::python::{Hand, Lane};
+use crate::python::Lane;
 use crate::race_state::{RaceState, StopLevel};
-use crate::schedule::clock::Clock;
-use crate::schedule::limiter::{Limiter, measured_window};
-use crate::schedule::open_loop::OpenLoop;
+use crate::schedule::limiter::measured_window;
 use crate::schedule::pacer::Pacer;
+use crate::schedule::step_schedules::StepSchedules;
 use crate::schedule::timer::{SpinWait, Timer};
 use crate::step::{StepRun, TaskRun, WorkerIndex};
 use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
-use crate::worker::client_loop::{ClientLoop, Entry, Schedule, TaskClient};
+use crate::worker::client_task::{ClientTask, run_tasks};
 use crate::worker::operations::PooledOperations;
 use crate::worker::source::{Site, Source};
 
@@ -60,7 +59,7 @@ pub struct WorkerContext {
     /// The plan.
     pub plan: Arc<Plan>,
     /// The hosts of the cluster under test.
-    pub routes: Endpoints,
+    pub endpoints: Endpoints,
     /// The bridge to Python, if the plan needs it.
     pub lane: Option<Arc<Lane>>,
     /// The state of the race.
@@ -87,8 +86,7 @@ struct StepResources<'a> {
     files: &'a DataFiles,
     recorder: &'a RefCell<Recorder>,
     spin_wait: &'a Rc<SpinWait>,
-    /// The schedules of open-loop tasks, by position of the task in the plan.
-    open_loops: BTreeMap<u32, Rc<OpenLoop>>,
+    schedules: StepSchedules<'a>,
 }
 
 /// The state of one client during a step.
@@ -96,22 +94,10 @@ struct StepResources<'a> {
 struct ClientState {
     /// Row of the allocation matrix.
     row: u32,
-    links: Rc<ConnectionPool>,
+    pool: Rc<ConnectionPool>,
     timer: Timer,
     /// What it does in the step, one after another.
-    tasks: Vec<ClientTask>,
-}
-
-/// What a client does in one task of a step.
-#[derive(Debug)]
-struct ClientTask {
-    id: ClientId,
-    /// When the client starts, nanoseconds after the beginning of the task: later than 0 only during ramp-up.
-    start_ns: u64,
-    schedule: Schedule,
-    source: Source,
-    /// The handle through which the client talks to Python, if Python takes part in the task.
-    hand: Option<Hand>,
+    tasks: Vec<ClientTask<PooledOperations>>,
 }
 
 /// The connections of each client, by its row of the allocation matrix; they are kept from step to step.
@@ -131,7 +117,7 @@ impl Worker {
                 files: &files,
                 recorder: &recorder,
                 spin_wait: &spin_wait,
-                open_loops: self.open_loops(&step),
+                schedules: StepSchedules::new(plan, client_ids(&step, self.index)),
             };
             let (clients, prepared) = match self.prepare(&step, &resources, &mut connections).await {
                 Ok(clients) => (clients, Ok(())),
@@ -159,63 +145,38 @@ impl Worker {
         connections: &mut Connections,
     ) -> Result<Vec<ClientState>, DriveError> {
         let mut clients = Vec::new();
-        for slot in step.clients_of(self.index) {
-            let links = connections.remove(&slot.client);
-            let links = links.unwrap_or_else(|| {
-                Rc::new(ConnectionPool::for_client(&self.context.routes, slot.client as usize))
+        for row in step.clients_of(self.index) {
+            let pool = connections.remove(&row.client).unwrap_or_else(|| {
+                Rc::new(ConnectionPool::for_client(&self.context.endpoints, row.client as usize))
             });
             let timer = Timer::new(Rc::clone(resources.spin_wait));
-            let tasks = self.client_tasks(slot, resources)?;
-            clients.push(ClientState { row: slot.client, links, timer, tasks });
+            let tasks = self.client_tasks(row, &pool, resources)?;
+            clients.push(ClientState { row: row.client, pool, timer, tasks });
         }
         self.connect(clients).await
-    }
-
-    /// The schedule of one client of a task.
-    fn pacer(&self, client: ClientId) -> Pacer {
-        let plan = &self.context.plan;
-        let seed = plan.seed.wrapping_add(u64::from(client.task).wrapping_mul(0x9e37_79b9));
-        Pacer::new(&plan.tasks[client.task as usize], client.client, seed)
-    }
-
-    /// The schedules that clients of this worker share in a step.
-    fn open_loops(&self, step: &StepRun) -> BTreeMap<u32, Rc<OpenLoop>> {
-        let plan = &self.context.plan;
-        let mut pacers: BTreeMap<u32, Vec<Pacer>> = BTreeMap::new();
-        for client in step.clients_of(self.index).flat_map(|slot| &slot.allocations).map(client_id) {
-            if plan.tasks[client.task as usize].open_loop {
-                pacers.entry(client.task).or_default().push(self.pacer(client));
-            }
-        }
-        let open_loop =
-            |(task, pacers)| (task, Rc::new(OpenLoop::new(plan.tasks[task as usize].bound, pacers)));
-        pacers.into_iter().map(open_loop).collect()
     }
 
     /// What a client does in a step.
     fn client_tasks(
         &self,
-        slot: &ClientAllocation,
+        row: &ClientAllocation,
+        pool: &Rc<ConnectionPool>,
         resources: &StepResources<'_>,
-    ) -> Result<Vec<ClientTask>, DriveError> {
+    ) -> Result<Vec<ClientTask<PooledOperations>>, DriveError> {
         let WorkerContext { plan, lane, .. } = &self.context;
-        let host = slot.client as usize % plan.target.hosts.len();
-        let client_task = |allocation: &TaskAllocation| {
+        let host = row.client as usize % plan.target.hosts.len();
+        let client_task = |allocation: TaskAllocation| {
             let id = client_id(allocation);
             let task = &plan.tasks[id.task as usize];
-            let paced = !matches!(task.pace, TaskPacing::Unpaced {});
-            resources.recorder.borrow_mut().add_client(id.task, paced, measured_window(task.bound))?;
+            add_client(resources.recorder, id, task)?;
             let hand = lane.as_ref().and_then(|lane| lane.hand((id.task, id.client)));
             let site = Site { host, files: resources.files, hand: hand.as_ref() };
             let source = Source::new(plan, task, id.client, site)?;
-            let schedule = match resources.open_loops.get(&id.task) {
-                Some(open_loop) => Schedule::OpenLoop(Rc::clone(open_loop)),
-                None => Schedule::ClosedLoop(self.pacer(id), Limiter::new(task.bound, 1)),
-            };
+            let operations = PooledOperations { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client);
-            Ok(ClientTask { id, start_ns, schedule, source, hand })
+            Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, hand })
         };
-        slot.allocations.iter().map(client_task).collect()
+        row.allocations.iter().copied().map(client_task).collect()
     }
 
     /// Opens the connections of all clients concurrently, before the clock of the step starts.
@@ -226,7 +187,7 @@ impl Worker {
         let mut connecting = JoinSet::new();
         for client in clients {
             connecting.spawn_local(async move {
-                let result = client.links.connect(deadline).await;
+                let result = client.pool.connect(deadline).await;
                 (client, result)
             });
         }
@@ -244,7 +205,7 @@ impl Worker {
             let (client, result) = joined.map_err(|error| DriveError::ThreadDied(error.to_string()))?;
             match result {
                 Err(source) if required => {
-                    return Err(DriveError::Connect { host: client.links.authority().to_owned(), source });
+                    return Err(DriveError::Connect { host: client.pool.authority().to_owned(), source });
                 }
                 _ => ready.push(client),
             }
@@ -265,14 +226,14 @@ impl Worker {
         let waker = race.waker(self.index.index);
         let mut running = JoinSet::new();
         let mut reconnecting = JoinSet::new();
-        let links: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.links)).collect();
+        let pools: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.pool)).collect();
         for mut client in clients {
             let (step, race) = (Arc::clone(step), Arc::clone(race));
             let (recorder, waker) = (Rc::clone(&recorder), Arc::clone(&waker));
             running.spawn_local(async move {
                 let cancellation = Cancellation { step: &step, race: &race, waker: &waker };
-                run_client(&mut client, &recorder, cancellation).await;
-                (client.row, client.links)
+                run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation).await;
+                (client.row, client.pool)
             });
         }
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
@@ -283,11 +244,11 @@ impl Worker {
                 biased;
                 joined = running.join_next() => match joined {
                     None => break,
-                    Some(Ok((row, links))) => drop(connections.insert(row, links)),
+                    Some(Ok((row, pool))) => drop(connections.insert(row, pool)),
                     Some(Err(error)) => race.abort(format!("a client of the driver died: {error}")),
                 },
                 _ = seconds.tick() => recorder.borrow_mut().flush(),
-                _ = idle_checks.tick() => self.reconnect_idle(&links, step, &mut reconnecting),
+                _ = idle_checks.tick() => self.reconnect_idle(&pools, step, &mut reconnecting),
                 () = woken => {}
             }
             if race.stop_level() == StopLevel::Abandon {
@@ -306,7 +267,7 @@ impl Worker {
     /// engine that dies while no request is under way closes its connections and refuses new ones: that aborts the race.
     fn reconnect_idle(
         &self,
-        links: &[Rc<ConnectionPool>],
+        pools: &[Rc<ConnectionPool>],
         step: &Arc<StepRun>,
         reconnecting: &mut JoinSet<()>,
     ) {
@@ -316,60 +277,42 @@ impl Worker {
             return;
         }
         let deadline = Instant::now() + Duration::from_millis(plan.target.timeout_ms);
-        for links in links.iter().filter(|links| links.needs_reconnect()) {
-            let (links, step, race) = (Rc::clone(links), Arc::clone(step), Arc::clone(race));
+        for pool in pools.iter().filter(|pool| pool.needs_reconnect()) {
+            let (pool, step, race) = (Rc::clone(pool), Arc::clone(step), Arc::clone(race));
             reconnecting.spawn_local(async move {
-                let Err(error) = links.reconnect(deadline).await else { return };
+                let Err(error) = pool.reconnect(deadline).await else { return };
                 if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
                     // The host did not refuse. A request would wait as long and report the time-out.
                     return;
                 }
-                let (host, name) = (links.authority(), &step.step().name);
+                let (host, name) = (pool.authority(), &step.step().name);
                 race.abort(format!("{host} has closed its connections in step {name}: {error}"));
             });
         }
     }
 }
 
+/// Tells the recorder of one more client of a task.
+///
+/// # Errors
+///
+/// When a histogram cannot be created.
+pub fn add_client(recorder: &RefCell<Recorder>, id: ClientId, task: &PlannedTask) -> Result<(), RecordError> {
+    let paced = !matches!(task.pace, TaskPacing::Unpaced {});
+    recorder.borrow_mut().add_client(id.task, paced, measured_window(task.bound))
+}
+
+/// The clients of all tasks that a worker runs in a step.
+fn client_ids(step: &StepRun, worker: WorkerIndex) -> impl Iterator<Item = ClientId> {
+    step.clients_of(worker).flat_map(|row| &row.allocations).copied().map(client_id)
+}
+
 /// The client that an allocation is for.
-fn client_id(allocation: &TaskAllocation) -> ClientId {
+pub fn client_id(allocation: TaskAllocation) -> ClientId {
     ClientId { task: allocation.task, client: allocation.client }
 }
 
 /// When a task began, nanoseconds since the race's first step.
 fn started_ns(run: &TaskRun, race: &RaceState) -> u64 {
     race.elapsed_ns(run.origin(Instant::now()))
-}
-
-/// Runs the tasks of a client in a step, one after another.
-async fn run_client(client: &mut ClientState, recorder: &RefCell<Recorder>, cancellation: Cancellation<'_>) {
-    let mut stopped = None;
-    for (position, client_task) in client.tasks.iter_mut().enumerate() {
-        let ClientTask { id, start_ns, schedule, source, hand } = client_task;
-        let Some((run, task)) = cancellation.step.task(id.task) else { continue };
-        let ended_by = if let Some(reason) = stopped {
-            reason
-        } else {
-            let origin = run.origin(client.timer.now());
-            let mut client_loop = ClientLoop {
-                clock: &mut client.timer,
-                operations: PooledOperations { source, links: &client.links },
-                client: TaskClient { id: *id, task, run, origin, hand: hand.as_ref() },
-                recorder,
-                cancellation,
-            };
-            client_loop.run(schedule, Entry { start_ns: *start_ns, is_late: position > 0 }).await
-        };
-        stopped = cancellation.stop_reason();
-        if let Some(hand) = hand {
-            hand.end();
-        }
-        cancellation.step.client_ended(run);
-        recorder.borrow_mut().end_client(ClientEnded {
-            task: id.task,
-            by: ended_by,
-            planned: schedule.take_planned(),
-            started_ns: started_ns(run, cancellation.race),
-        });
-    }
 }

@@ -1,0 +1,61 @@
+//! What one client does in a step: its tasks, one after another.
+
+use std::cell::RefCell;
+
+use pacenote_record::{ClientEnded, Recorder};
+
+use crate::cancel::Cancellation;
+use crate::client_id::ClientId;
+use crate::python::Hand;
+use crate::schedule::clock::Clock;
+use crate::schedule::step_schedules::Schedule;
+use crate::worker::client_loop::{ClientLoop, Entry, TaskClient};
+use crate::worker::operations::Operations;
+
+/// What a client does in one task of a step.
+#[derive(Debug)]
+pub struct ClientTask<O> {
+    /// Which client of which task.
+    pub id: ClientId,
+    /// When the client starts, nanoseconds after the beginning of the task; later than 0 only during ramp-up.
+    pub start_ns: u64,
+    /// When operations are due, and when the client ends.
+    pub schedule: Schedule,
+    /// What it executes.
+    pub operations: O,
+    /// The handle through which the client talks to Python, if Python takes part in the task.
+    pub hand: Option<Hand>,
+}
+
+/// Runs the tasks of a client, one after another. The tasks after the one in which it was stopped end at once.
+pub async fn run_tasks<C: Clock, O: Operations>(
+    clock: &mut C,
+    tasks: &mut [ClientTask<O>],
+    recorder: &RefCell<Recorder>,
+    cancellation: Cancellation<'_>,
+) {
+    let mut stopped = None;
+    for (position, client_task) in tasks.iter_mut().enumerate() {
+        let ClientTask { id, start_ns, schedule, operations, hand } = client_task;
+        let Some((run, task)) = cancellation.step.task(id.task) else { continue };
+        let ended_by = if let Some(reason) = stopped {
+            reason
+        } else {
+            let origin = run.origin(clock.now());
+            let client = TaskClient { id: *id, task, run, origin, hand: hand.as_ref() };
+            let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
+            client_loop.run(schedule, Entry { start_ns: *start_ns, is_late: position > 0 }).await
+        };
+        stopped = cancellation.stop_reason();
+        if let Some(hand) = hand {
+            hand.end();
+        }
+        cancellation.step.client_ended(run);
+        recorder.borrow_mut().end_client(ClientEnded {
+            task: id.task,
+            by: ended_by,
+            planned: schedule.take_planned(),
+            started_ns: cancellation.race.elapsed_ns(run.origin(clock.now())),
+        });
+    }
+}

@@ -1,0 +1,41 @@
+//! Operations that a parameter source in Python delivers late, or not at all.
+
+use pacenote_record::EndedBy;
+
+use super::simulation::{MS, Response, Simulation, paced, plan, timed};
+
+#[test]
+fn an_operation_that_is_delivered_late_is_sent_then_and_its_wait_is_counted() {
+    // Due at 0, 10 and 20 ms, delivered at 0, 70 and 80 ms.
+    let delivered = |number: u64| [0, 70 * MS, 80 * MS].get(usize::try_from(number).unwrap()).copied();
+    let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 3)]), |_| Response::success(MS));
+    let recorded = simulation.supplied(delivered).run();
+    let expected = [(0, 0, MS), (10 * MS, 70 * MS, 71 * MS), (20 * MS, 80 * MS, 81 * MS)];
+    assert_eq!(recorded.times(0), expected);
+    // The second operation was needed when it was due, the third when the client was free for it.
+    let ended = recorded.ended[&0];
+    assert_eq!((ended.underruns, ended.underrun_ns, ended.planned), (2, 69 * MS, Some(3)));
+}
+
+#[test]
+fn a_source_that_ends_early_ends_its_client_without_an_underrun() {
+    let simulation = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 30)]), |_| Response::success(MS));
+    let recorded = simulation.supplied(|number| (number < 2).then_some(0)).run();
+    let ended = recorded.ended[&0];
+    assert_eq!((ended.by, ended.begun, ended.planned), (EndedBy::Source, 2, Some(2)));
+    assert_eq!((ended.underruns, recorded.end_ns), (0, 11 * MS));
+}
+
+#[test]
+fn a_task_ends_on_time_while_it_waits_for_its_source() {
+    for open_loop in [false, true] {
+        let mut starved = timed(paced("search", 1, 10 * MS, 1), 0, 100 * MS);
+        starved["open_loop"] = open_loop.into();
+        let simulation = Simulation::new(&plan(&[starved]), |_| Response::success(MS));
+        let recorded = simulation.supplied(|number| Some(number * 1000 * MS)).run();
+        let ended = recorded.ended[&0];
+        assert_eq!((ended.by, ended.begun, ended.unsent), (EndedBy::Time, 1, 9), "open loop: {open_loop}");
+        assert_eq!((ended.underruns, ended.underrun_ns), (1, 90 * MS), "open loop: {open_loop}");
+        assert_eq!((ended.planned, recorded.end_ns), (Some(10), 100 * MS), "open loop: {open_loop}");
+    }
+}

@@ -1,0 +1,18 @@
+//! The measured loop on a clock that stands still while a client works: scripted operations in place of sockets, so that
+//! every due, sent and done time is known to the nanosecond beforehand.
+//!
+//! | file | contains |
+//! | --- | --- |
+//! | `simulation.rs` | runs a step on a paused clock and returns what the recorder delivers |
+//! | `pacing.rs` | closed loop, stalls, warm-up edge, ramp-up, late clients, throughput |
+//! | `open_loop.rs` | shared schedules |
+//! | `ending.rs` | completed-by, stop levels, refused timers |
+//! | `failures.rs` | time-outs, unreachable hosts, failure policies |
+//! | `delivery.rs` | operations that Python delivers late |
+
+mod delivery;
+mod ending;
+mod failures;
+mod open_loop;
+mod pacing;
+mod simulation;

@@ -1,0 +1,166 @@
+//! Schedules of closed loops: when operations are due, when they are sent, and what is warm-up.
+
+use pacenote_record::{Collector, Delivery, EndedBy, SampleType};
+use serde_json::json;
+
+use super::simulation::{MS, Response, SECOND, Simulation, paced, plan, task, timed};
+use crate::coordinator::collector::task_infos;
+
+#[test]
+fn without_a_schedule_each_operation_begins_when_the_one_before_has_ended() {
+    let mut unpaced = task("search", 1, 2);
+    unpaced["bound"]["warmup"] = 1.into();
+    let recorded = Simulation::new(&plan(&[unpaced]), |_| Response::success(30 * MS)).run();
+    let expected = [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS), (60 * MS, 60 * MS, 90 * MS)];
+    assert_eq!(recorded.times(0), expected);
+    let types: Vec<SampleType> = recorded.of(0).map(|sample| sample.sample_type).collect();
+    assert_eq!(types, [SampleType::Warmup, SampleType::Normal, SampleType::Normal]);
+    let free: Vec<u64> = recorded.of(0).map(|sample| sample.times.free_ns).collect();
+    assert_eq!(free, [0, 30 * MS, 60 * MS]);
+    assert!(recorded.of(0).all(|sample| !sample.times.paced && sample.times.processing_ns == 30 * MS));
+    let ended = recorded.ended[&0];
+    assert_eq!((ended.by, ended.planned, ended.begun, ended.unsent), (EndedBy::Iterations, Some(3), 3, 0));
+}
+
+#[test]
+fn operations_within_capacity_are_sent_in_the_nanosecond_in_which_they_are_due() {
+    let recorded =
+        Simulation::new(&plan(&[paced("search", 3, 7 * MS + 1, 4)]), |_| Response::success(5)).run();
+    let expected: Vec<(u64, u64, u64)> =
+        (0..12).map(|number| number * (7 * MS + 1)).map(|due| (due, due, due + 5)).collect();
+    assert_eq!(recorded.times(0), expected);
+    let clients: Vec<u32> = recorded.of(0).map(|sample| sample.client).collect();
+    assert_eq!(clients, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(recorded.ended[&0].planned, Some(12));
+}
+
+#[test]
+fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
+    for pace in ["deterministic", "uniform", "poisson"] {
+        let mut random = paced("search", 3, 10 * MS, 300);
+        random["pace"]["kind"] = pace.into();
+        // 70 % of capacity on average, so that some operations wait for the one before and some do not.
+        let recorded = Simulation::new(&plan(&[random]), |_| Response::success(21 * MS)).run();
+        let times = || recorded.of(0).map(|sample| sample.times);
+        assert!(times().all(|times| times.sent_ns == times.due_ns.max(times.free_ns)), "{pace}");
+        assert!(times().all(|times| times.done_ns == times.sent_ns + 21 * MS), "{pace}");
+        assert!(recorded.of(0).all(|sample| sample.times.lateness_ns() == 0), "{pace}");
+        let waited = recorded.of(0).filter(|sample| sample.times.waited()).count();
+        assert_eq!((times().count(), waited > 100), (900, pace != "deterministic"), "{pace}");
+    }
+}
+
+#[test]
+fn a_slow_engine_delays_later_operations_and_those_that_time_runs_out_for_are_unsent() {
+    let slow = timed(paced("search", 1, 10 * MS, 1), 0, 500 * MS);
+    let recorded = Simulation::new(&plan(&[slow]), |_| Response::success(50 * MS)).run();
+    let expected: Vec<(u64, u64, u64)> =
+        (0..10).map(|number| (number * 10 * MS, number * 50 * MS, (number + 1) * 50 * MS)).collect();
+    assert_eq!(recorded.times(0), expected);
+    let latencies: Vec<u64> = recorded.of(0).map(|sample| sample.times.latency_ns() / MS).collect();
+    assert_eq!(latencies, [50, 90, 130, 170, 210, 250, 290, 330, 370, 410]);
+    let ended = recorded.ended[&0];
+    assert_eq!((ended.by, ended.begun, ended.unsent, ended.planned), (EndedBy::Time, 10, 40, Some(50)));
+}
+
+#[test]
+fn a_connection_that_is_opened_late_delays_the_request_and_not_its_due_time() {
+    let recorded = Simulation::new(&plan(&[paced("search", 1, 10 * MS, 3)]), |attempt| {
+        let connect = if attempt.number == 1 { 4 * MS } else { 0 };
+        Response { connect, ..Response::success(MS) }
+    })
+    .run();
+    let expected = [(0, 0, MS), (10 * MS, 14 * MS, 15 * MS), (20 * MS, 20 * MS, 21 * MS)];
+    assert_eq!(recorded.times(0), expected);
+    let lateness: Vec<u64> = recorded.of(0).map(|sample| sample.times.lateness_ns()).collect();
+    assert_eq!(lateness, [0, 4 * MS, 0]);
+    let processing: Vec<u64> = recorded.of(0).map(|sample| sample.times.processing_ns).collect();
+    assert_eq!(processing, [MS, 5 * MS, MS]);
+}
+
+#[test]
+fn warm_up_ends_with_the_first_operation_that_is_due_at_its_edge() {
+    let bound = |task| timed(task, 100 * MS, 200 * MS);
+    let fast =
+        Simulation::new(&plan(&[bound(paced("search", 2, 10 * MS, 1))]), |_| Response::success(MS)).run();
+    assert_eq!((fast.warmup(0), fast.times(0).len()), (10, 30));
+    let last_warmup = fast.of(0).filter(|sample| sample.sample_type == SampleType::Warmup).last();
+    assert_eq!(last_warmup.map(|sample| sample.times.due_ns), Some(90 * MS));
+    // What was due in warm-up is warm-up, even if it is sent after.
+    let slow =
+        Simulation::new(&plan(&[bound(paced("search", 1, 10 * MS, 1))]), |_| Response::success(25 * MS));
+    let slow = slow.run();
+    assert_eq!((slow.warmup(0), slow.times(0).len(), slow.ended[&0].unsent), (10, 12, 18));
+    assert_eq!(slow.times(0)[9], (90 * MS, 225 * MS, 250 * MS));
+    assert_eq!(slow.times(0)[10], (100 * MS, 250 * MS, 275 * MS));
+    // Without a schedule an operation is due when it begins.
+    let unpaced =
+        Simulation::new(&plan(&[bound(task("search", 1, 1))]), |_| Response::success(30 * MS)).run();
+    assert_eq!((unpaced.warmup(0), unpaced.times(0).len()), (4, 10));
+    let edge = Simulation::new(&plan(&[bound(task("search", 1, 1))]), |_| Response::success(50 * MS)).run();
+    assert_eq!((edge.warmup(0), edge.times(0).len(), edge.end_ns), (2, 6, 300 * MS));
+}
+
+#[test]
+fn during_ramp_up_each_client_starts_in_its_turn_and_does_not_catch_up() {
+    let mut ramped = timed(paced("search", 4, 10 * MS, 1), 0, 6 * SECOND);
+    ramped["ramp_up_s"] = json!(4.0);
+    let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(MS)).run();
+    let in_second = |second: u64| recorded.of(0).filter(|one| one.times.sent_ns / SECOND == second).count();
+    assert_eq!((0..6).map(in_second).collect::<Vec<_>>(), [25, 50, 75, 100, 100, 100]);
+    for client in 0..4 {
+        let sent: Vec<u64> = recorded.of_client(0, client).map(|one| one.times.sent_ns).take(3).collect();
+        let start = u64::from(client) * (SECOND + 10 * MS);
+        assert_eq!(sent, [start, start + 40 * MS, start + 80 * MS]);
+    }
+    assert!(recorded.of(0).all(|sample| sample.times.sent_ns == sample.times.due_ns));
+}
+
+#[test]
+fn without_a_schedule_a_client_starts_at_its_turn_of_the_ramp_up() {
+    let mut ramped = task("search", 2, 2);
+    ramped["ramp_up_s"] = json!(1.0);
+    let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(300 * MS / 2)).run();
+    let sent = |client| recorded.of_client(0, client).map(|one| one.times.sent_ns / MS).collect::<Vec<_>>();
+    assert_eq!((sent(0), sent(1)), (vec![0, 150], vec![500, 650]));
+    // A client is not late for what was due before it started.
+    assert_eq!(recorded.of_client(0, 1).next().map(|one| one.times.free_ns), Some(500 * MS));
+}
+
+#[test]
+fn a_client_that_comes_from_another_task_skips_what_was_due_before() {
+    let tasks = [task("long", 1, 1), paced("paced", 2, 10 * MS, 20)];
+    let mut plan = plan(&tasks);
+    plan["steps"][0]["slots"] = json!([
+        {"client": 0, "allocations": [{"task": 1, "client": 0}]},
+        {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]},
+    ]);
+    let recorded =
+        Simulation::new(&plan, |attempt| Response::success(if attempt.id.task == 0 { 123 * MS } else { MS }))
+            .run();
+    let due = |client| recorded.of_client(1, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
+    assert_eq!(due(0), (0..20).map(|number| number * 20).collect::<Vec<_>>());
+    assert_eq!(due(1), (6..26).map(|number| 10 + number * 20).collect::<Vec<_>>());
+    assert!(recorded.of(1).all(|one| one.times.sent_ns == one.times.due_ns && one.times.lateness_ns() == 0));
+    assert_eq!(recorded.of_client(1, 1).next().map(|one| one.times.free_ns), Some(123 * MS));
+}
+
+#[test]
+fn a_minute_at_125_per_second_reads_125_in_every_second() {
+    let steady = timed(paced("search", 4, 8 * MS, 1), 10 * SECOND, 60 * SECOND);
+    let simulation = Simulation::new(&plan(&[steady]), |_| Response::success(3 * MS));
+    let (folder, infos) = (tempfile::tempdir().unwrap(), task_infos(&simulation.plan));
+    let mut collector = Collector::new(folder.path(), infos).unwrap();
+    let buffers = simulation.buffers();
+    collector.receive(Delivery::Begin { task: 0, threads: 1, started_ns: 0 }, &buffers).unwrap();
+    let mut finished = None;
+    for delivery in simulation.run_to_deliveries() {
+        finished = collector.receive(delivery, &buffers).unwrap().or(finished);
+    }
+    let result = finished.unwrap().result;
+    let throughput = result.throughput.unwrap();
+    assert_eq!((result.accounting.warmup, result.accounting.normal), (1250, 7500));
+    for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
+        assert!((value - 125.0).abs() < 1e-9, "{throughput:?}");
+    }
+}

@@ -1,0 +1,335 @@
+//! Runs a step on a paused clock.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use pacenote_plan::Plan;
+use pacenote_record::{
+    BufferPool, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, Sample, SamplePolicy, SampleType,
+    TaskEnded, Traffic,
+};
+use serde_json::{Value, json};
+
+use crate::cancel::Cancellation;
+use crate::client_id::ClientId;
+use crate::operation::outcome::Outcome;
+use crate::race_state::RaceState;
+use crate::response::outcome::ReplyOutcome;
+use crate::schedule::clock::Clock;
+use crate::schedule::pacer::Pacer;
+use crate::schedule::paused_clock::PausedClock;
+use crate::schedule::step_schedules::StepSchedules;
+use crate::step::{StepRun, WorkerIndex};
+use crate::worker::client_task::{ClientTask, run_tasks};
+use crate::worker::operations::Operations;
+use crate::worker::thread::{add_client, client_id};
+
+/// A millisecond in nanoseconds.
+pub const MS: u64 = 1_000_000;
+
+/// A second in nanoseconds.
+pub const SECOND: u64 = 1_000 * MS;
+
+/// After this time a scripted operation times out.
+pub const TIMEOUT: u64 = 200 * MS;
+
+/// One worker that runs all clients.
+const ONLY_WORKER: WorkerIndex = WorkerIndex { index: 0, workers: 1 };
+
+/// An operation that is about to be executed.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt {
+    pub id: ClientId,
+    /// Which operation of the client in this task, from 0.
+    pub number: u64,
+}
+
+/// What happens to an operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Response {
+    /// Time to open a connection before the request is sent.
+    pub connect: u64,
+    /// Service time.
+    pub service: u64,
+    pub class: ErrorClass,
+    /// The end of the race or the step ends the operation, as it ends a wait between two requests.
+    pub is_wait: bool,
+}
+
+impl Response {
+    pub fn success(service: u64) -> Self {
+        Self { connect: 0, service, class: ErrorClass::None, is_wait: false }
+    }
+
+    pub fn failure(service: u64, class: ErrorClass) -> Self {
+        Self { class, ..Self::success(service) }
+    }
+}
+
+type Script = Rc<dyn Fn(Attempt) -> Response>;
+
+/// When the source delivers an operation, nanoseconds on the clock; `None` if it has ended.
+type Supply = Rc<dyn Fn(u64) -> Option<u64>>;
+
+pub struct ScriptedOperations {
+    id: ClientId,
+    clock: PausedClock,
+    script: Script,
+    supply: Supply,
+    prepared: u64,
+}
+
+impl Operations for ScriptedOperations {
+    fn prepare(&mut self) -> bool {
+        let is_delivered = (self.supply)(self.prepared).is_some_and(|at| at <= self.clock.elapsed_ns());
+        self.prepared += u64::from(is_delivered);
+        is_delivered
+    }
+
+    async fn compress(&mut self) {}
+
+    async fn execute(&mut self, cancellation: &Cancellation<'_>, _: SampleType) -> Option<Outcome> {
+        let Response { connect, service, class, is_wait } =
+            (self.script)(Attempt { id: self.id, number: self.prepared - 1 });
+        self.clock.sleep(self.clock.now() + Duration::from_nanos(connect)).await;
+        let sent = self.clock.now();
+        let (service, class) =
+            if service > TIMEOUT && !is_wait { (TIMEOUT, ErrorClass::Timeout) } else { (service, class) };
+        let served = self.clock.sleep(sent + Duration::from_nanos(service));
+        if is_wait {
+            cancellation.until_cancelled(served).await?;
+        } else {
+            served.await;
+        }
+        let done = self.clock.now();
+        let result = match class {
+            ErrorClass::None => ReplyOutcome::success(1, -1),
+            class => ReplyOutcome::failure(class, 0, "", "as scripted".into()),
+        };
+        let traffic = Traffic { requests: 1, ..Traffic::default() };
+        Some(Outcome { first_sent: sent, sent, done, free: done, result, traffic, ..Outcome::nothing() })
+    }
+
+    fn ended(&self) -> Option<Instant> {
+        None
+    }
+
+    fn is_starved(&self) -> bool {
+        (self.supply)(self.prepared).is_some_and(|at| at > self.clock.elapsed_ns())
+    }
+
+    async fn delivery(&self) {
+        if let Some(at) = (self.supply)(self.prepared) {
+            self.clock.sleep(self.clock.at(at)).await;
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        (self.supply)(self.prepared).is_none()
+    }
+
+    fn take_unit(&mut self) -> Option<String> {
+        None
+    }
+
+    fn was_last(&self) -> bool {
+        false
+    }
+
+    fn authority(&self) -> &'static str {
+        "engine:9200"
+    }
+}
+
+/// A closed-loop task without a schedule whose clients execute `iterations` operations each.
+pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
+    json!({
+        "name": name, "operation": name, "operation_type": "search", "clients": clients,
+        "pace": {"kind": "unpaced"}, "open_loop": false, "ramp_up_s": 0.0, "unit": "ops", "tolerates_errors": false,
+        "bound": {"kind": "iterations", "warmup": 0, "measured": iterations},
+        "work": {"kind": "sleep", "seconds": 0.0},
+    })
+}
+
+/// The same with one operation every `interval` nanoseconds over all clients.
+pub fn paced(name: &str, clients: u32, interval: u64, iterations: u64) -> Value {
+    let mut task = task(name, clients, iterations);
+    task["pace"] = json!({"kind": "deterministic", "interval_s": interval as f64 / 1e9});
+    task
+}
+
+/// Limits a task by time, in nanoseconds.
+pub fn timed(mut task: Value, warmup: u64, measured: u64) -> Value {
+    task["bound"] =
+        json!({"kind": "time", "warmup_s": warmup as f64 / 1e9, "measured_s": measured as f64 / 1e9});
+    task
+}
+
+/// A step that runs all tasks in parallel, each client in a row of its own.
+pub fn plan(tasks: &[Value]) -> Value {
+    let mut rows = Vec::new();
+    for (index, task) in tasks.iter().enumerate() {
+        for client in 0..task["clients"].as_u64().unwrap() {
+            rows.push(json!({"client": rows.len(), "allocations": [{"task": index, "client": client}]}));
+        }
+    }
+    let host = json!({"scheme": "http", "host": "engine", "port": 9200, "path": "", "proxy": null});
+    let tls = json!({"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
+        "verify_host": true, "server_name": null});
+    json!({
+        "version": 3, "race_id": "paused", "seed": 1, "others": [],
+        "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
+        "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all"},
+        "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "slots": rows}],
+    })
+}
+
+/// What the recorder has delivered.
+pub struct Recorded {
+    pub samples: Vec<Sample>,
+    /// How tasks have ended, by their position.
+    pub ended: BTreeMap<u32, TaskEnded>,
+    pub aborted: Option<String>,
+    /// What the clock shows at the end, nanoseconds.
+    pub end_ns: u64,
+}
+
+impl Recorded {
+    /// Due, sent and done of a task's operations, in the order of their ends.
+    pub fn times(&self, task: u32) -> Vec<(u64, u64, u64)> {
+        self.of(task)
+            .map(|sample| (sample.times.due_ns, sample.times.sent_ns, sample.times.done_ns))
+            .collect()
+    }
+
+    /// The samples of a task, in the order of their ends.
+    pub fn of(&self, task: u32) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| sample.task == task)
+    }
+
+    /// The samples of one client.
+    pub fn of_client(&self, task: u32, client: u32) -> impl Iterator<Item = &Sample> {
+        self.of(task).filter(move |sample| sample.client == client)
+    }
+
+    pub fn warmup(&self, task: u32) -> usize {
+        self.of(task).filter(|sample| sample.sample_type == SampleType::Warmup).count()
+    }
+}
+
+/// A step on a paused clock.
+pub struct Simulation {
+    pub clock: PausedClock,
+    pub race: Arc<RaceState>,
+    pub plan: Arc<Plan>,
+    step: Arc<StepRun>,
+    script: Script,
+    supply: Supply,
+    recorder: RefCell<Recorder>,
+    buffers: BufferPool,
+    deliveries: Receiver<Delivery>,
+}
+
+impl Simulation {
+    pub fn new(plan: &Value, script: impl Fn(Attempt) -> Response + 'static) -> Self {
+        let plan = Arc::new(Plan::from_json(&plan.to_string()).unwrap());
+        let race = Arc::new(RaceState::new(1, 1));
+        let step = Arc::new(StepRun::new(&plan, 0, &race));
+        let (sender, deliveries) = channel();
+        let sender = RecordSender::new(sender, SamplePolicy::All);
+        let buffers = sender.buffers().clone();
+        let recorder = RefCell::new(Recorder::new(sender));
+        let supply: Supply = Rc::new(|_| Some(0));
+        let (clock, script) = (PausedClock::new(), Rc::new(script));
+        Self { clock, race, plan, step, script, supply, recorder, buffers, deliveries }
+    }
+
+    /// Lets a source deliver operation n at `supply(n)` nanoseconds; `None` ends the source.
+    pub fn supplied(self, supply: impl Fn(u64) -> Option<u64> + 'static) -> Self {
+        Self { supply: Rc::new(supply), ..self }
+    }
+
+    /// The buffers of the samples.
+    pub fn buffers(&self) -> BufferPool {
+        self.buffers.clone()
+    }
+
+    /// Runs the step to its end.
+    pub fn run(self) -> Recorded {
+        self.run_with(async {})
+    }
+
+    /// Runs the step to its end, with a future beside the clients.
+    pub fn run_with(self, beside: impl Future<Output = ()>) -> Recorded {
+        self.execute(u64::MAX, beside);
+        self.recorded()
+    }
+
+    /// Runs until the clock shows `end_ns`, then drops the clients as an abandoned race does.
+    pub fn abandon_at(self, end_ns: u64) -> Recorded {
+        self.execute(end_ns, async {});
+        self.recorded()
+    }
+
+    /// Runs the step to its end and returns everything that the recorder sends to the collector.
+    pub fn run_to_deliveries(self) -> Vec<Delivery> {
+        self.execute(u64::MAX, async {});
+        self.deliveries.try_iter().collect()
+    }
+
+    fn execute(&self, end_ns: u64, beside: impl Future<Output = ()>) {
+        let waker = self.race.waker(0);
+        self.race.start_clock(self.clock.now());
+        let cancellation = Cancellation { step: &self.step, race: &self.race, waker: &waker };
+        let ids = self.step.clients_of(ONLY_WORKER).flat_map(|row| &row.allocations).copied().map(client_id);
+        let schedules = StepSchedules::new(&self.plan, ids);
+        let mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();
+        for row in self.step.clients_of(ONLY_WORKER) {
+            let client_task = |id| self.client_task(id, &schedules);
+            let mut tasks: Vec<_> = row.allocations.iter().copied().map(client_id).map(client_task).collect();
+            let (mut clock, recorder) = (self.clock.clone(), &self.recorder);
+            futures.push(Box::pin(async move {
+                run_tasks(&mut clock, &mut tasks, recorder, cancellation).await;
+            }));
+        }
+        futures.push(Box::pin(beside));
+        self.clock.run_until(end_ns, futures);
+        self.recorder.borrow_mut().close(EndedBy::Stopped, |_| 0);
+    }
+
+    fn client_task(&self, id: ClientId, schedules: &StepSchedules<'_>) -> ClientTask<ScriptedOperations> {
+        let task = &self.plan.tasks[id.task as usize];
+        add_client(&self.recorder, id, task).unwrap();
+        let operations = ScriptedOperations {
+            id,
+            clock: self.clock.clone(),
+            script: Rc::clone(&self.script),
+            supply: Rc::clone(&self.supply),
+            prepared: 0,
+        };
+        let start_ns = Pacer::client_start_ns(task, id.client);
+        ClientTask { id, start_ns, schedule: schedules.schedule(id), operations, hand: None }
+    }
+
+    fn recorded(self) -> Recorded {
+        let mut recorded = Recorded {
+            samples: Vec::new(),
+            ended: BTreeMap::new(),
+            aborted: self.race.aborted(),
+            end_ns: self.clock.elapsed_ns(),
+        };
+        for delivery in self.deliveries.try_iter() {
+            match delivery {
+                Delivery::Samples(samples) => recorded.samples.extend(samples),
+                Delivery::Ended(ended) => drop(recorded.ended.insert(ended.task, ended)),
+                _ => {}
+            }
+        }
+        recorded
+    }
+}
