@@ -12,12 +12,12 @@ import pytest
 
 from pacenote.errors import DiskError, UsageError
 from pacenote.fetch.download import Download, NotAvailable, download_file
-from pacenote.fetch.options import DownloadOptions, RetryPolicy
+from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.remote_file import MissingCredentials, presign, remote_files, resolve
 from support.file_server import FileServer
 
 QUICK = DownloadOptions(
-    segment_bytes=1 << 20, retry=RetryPolicy(first_attempts=2, attempts=3, initial_pause_s=0.001)
+    segment_bytes=1 << 20, retry=DownloadRetryPolicy(first_attempts=2, attempts=3, initial_pause_s=0.001)
 )
 CONTENT = random.Random(1).randbytes(300_000)
 BIG = random.Random(2).randbytes(5_000_001)
@@ -305,7 +305,7 @@ def test_parts_that_were_left_are_continued(here: Here) -> None:
             options=DownloadOptions(
                 segment_bytes=1 << 20,
                 connections=1,
-                retry=RetryPolicy(attempts=2, initial_pause_s=0.001),
+                retry=DownloadRetryPolicy(attempts=2, initial_pause_s=0.001),
             )
         )
     (note,) = [path for path in here.target.parent.iterdir() if path.name.endswith(".json")]

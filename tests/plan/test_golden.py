@@ -1,6 +1,6 @@
-"""The plan documents that the driver's own test reads too (`crates/plan/tests/golden.rs`).
+"""The golden plan documents, which the driver's own tests read as well (`crates/plan/tests/golden.rs`).
 
-Set PACENOTE_GOLDEN=write to write them anew after a wanted change.
+Set PACENOTE_GOLDEN=write to write them again after an intended change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def operation(kind: str, **params: Any) -> Operation:
 
 
 def every_variant() -> tuple[Task | Parallel, ...]:
-    """A schedule that makes every kind of work, check, pace, bound and completion appear."""
+    """A schedule that contains every kind of work, check, pacing, bound and completion."""
     condition = {"path": "_all.total.merges.current", "expected-value": 0}
     health = {"wait_for_status": "green", "wait_for_no_relocating_shards": True}
     return (
@@ -98,11 +98,11 @@ def every_variant() -> tuple[Task | Parallel, ...]:
 
 
 def extra_works() -> tuple[TaskWork, ...]:
-    """Kinds of work and calls that no operation of the schedule above needs."""
+    """Kinds of work and calls that no operation of that schedule needs."""
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))
-    remembered = replace(request, capture=Capture("pit", "id"), placeholder=Placeholder("pit", "<pit>"))
+    filled = replace(request, capture=Capture("pit", "id"), placeholder=Placeholder("pit", "<pit>"))
     pages = tuple(
         PagedRequest(request, following, pages=2, page_size=10)
         for following in (
@@ -129,7 +129,7 @@ def extra_works() -> tuple[TaskWork, ...]:
         timeout_ms=None,
     )
     return (
-        CallSequence((*pages, Wait(0.5), composite, remembered, replace(request, check=CheckEsql()), idle)),
+        CallSequence((*pages, Wait(0.5), composite, filled, replace(request, check=CheckEsql()), idle)),
         bulk,
         replace(bulk, files=(replace(numbered, action=ActionInFile()),), conflicts=None),
         PythonSource(ahead=8),
@@ -138,7 +138,7 @@ def extra_works() -> tuple[TaskWork, ...]:
 
 
 def with_extra(of: Plan) -> Plan:
-    """The plan and a step for each kind of work that the operations do not show, and another cluster."""
+    """The plan with a step for each of the extra kinds of work, and with another cluster."""
     model = next(task for task in of.tasks if task.name == "raw")
     extra = tuple(
         replace(model, name=f"extra-{number}", work=work) for number, work in enumerate(extra_works())
@@ -166,7 +166,7 @@ def documents() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["every-variant.json", "http_logs.json"])
-def test_the_document_is_the_one_on_file(name: str) -> None:
+def test_the_document_equals_the_golden_one(name: str) -> None:
     text = documents()[name] + "\n"
     if os.environ.get("PACENOTE_GOLDEN") == "write":
         (GOLDEN / name).write_text(text, encoding="utf-8")

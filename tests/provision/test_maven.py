@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import DiskError, EngineError
-from pacenote.fetch.options import DownloadOptions, RetryPolicy
+from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.partial_file import PARTIAL_FILES
 from pacenote.provision.maven import MavenArtifact, fetch_artifacts
 from support.http_server import Server
 
 from .conftest import jar
 
-FAST = DownloadOptions(retry=RetryPolicy(first_attempts=4, attempts=4, initial_pause_s=0.01))
+FAST = DownloadOptions(retry=DownloadRetryPolicy(first_attempts=4, attempts=4, initial_pause_s=0.01))
 
 
 def path_of(artifact: MavenArtifact) -> str:

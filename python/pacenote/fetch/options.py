@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class DownloadRetryPolicy:
     """Attempts and the pauses between them, for failures that may pass."""
 
     first_attempts: int = 3
@@ -33,5 +33,5 @@ class DownloadOptions:
     """Segments of one file that are requested at the same time."""
     parallel_files: int = 8
     """Files of one batch that are downloaded at the same time."""
-    retry: RetryPolicy = RetryPolicy()
+    retry: DownloadRetryPolicy = DownloadRetryPolicy()
     """When a failed request is repeated."""

@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.http_file import HttpFile, RequestRejected, TransientError
-from pacenote.fetch.options import RetryPolicy
+from pacenote.fetch.options import DownloadRetryPolicy
 from pacenote.net.failures import describe_failure
 
 T = TypeVar("T")
 
 
-def with_retries(policy: RetryPolicy, cancellation: Cancellation, request: Callable[[], T]) -> T:
+def with_retries(policy: DownloadRetryPolicy, cancellation: Cancellation, request: Callable[[], T]) -> T:
     """The result of a request that is repeated up to `policy.first_attempts` times.
 
     Raises the last TransientError; other errors are not retried.
@@ -30,7 +30,7 @@ def with_retries(policy: RetryPolicy, cancellation: Cancellation, request: Calla
                 raise
 
 
-def read_text(file: HttpFile, policy: RetryPolicy, cancellation: Cancellation) -> str | None:
+def read_text(file: HttpFile, policy: DownloadRetryPolicy, cancellation: Cancellation) -> str | None:
     """The text of a small file, None when the server has none. Raises TransientError and RequestRejected."""
     import urllib3
 

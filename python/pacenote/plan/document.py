@@ -1,7 +1,7 @@
-"""The plan document: the Python face of `crates/plan`, field for field, and its JSON.
+"""The plan document: the Python mirror of `crates/plan`, and its JSON.
 
-`crates/plan/src/*.rs` says what each field means; the driver refuses a field it does not know. Fields are
-written in the order given here, so that equal plans are equal texts.
+The driver refuses a document with a field that it does not know. Fields are written in the order given here,
+under their own names unless the metadata of a field gives another key, so that equal plans give equal texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pacenote.model.secrets import REDACTED, redact_value
 from pacenote.model.work import Headers, PythonRunner, PythonSource, TaskWork, document_data, written_as
 
 VERSION = 3
-"""The version of the document."""
+"""The version of the document; the driver refuses any other."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
 
@@ -293,32 +293,32 @@ class Plan:
 
     @property
     def clients(self) -> int:
-        """How many clients the widest step needs."""
+        """The number of clients of the widest step."""
         return max((row.client + 1 for step in self.steps for row in step.client_allocations), default=0)
 
     @property
     def needs_python(self) -> bool:
-        """Whether Python takes part in any task."""
+        """Whether any task needs a parameter source, a runner or a scheduler written in Python."""
         return any(task.needs_python for task in self.tasks)
 
     def to_json(self) -> str:
-        """The document the driver reads; equal plans give equal texts."""
+        """Returns the document that the driver reads; equal plans give equal texts."""
         return json.dumps(document_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def to_public_json(self, secrets: Collection[str] = ()) -> str:
-        """The document as it may be stored or shown: what headers can hold of credentials is `<hidden>`, and
-        so is each of the `secrets` in every string.
+        """Returns the document as it may be stored or shown: without the values of headers that may hold
+        credentials, and without the `secrets`, wherever they occur.
         """
         document = document_data(self)
-        _hide_credentials(document)
+        _redact_credentials(document)
         document = redact_value(document, secrets)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _hide_credentials(value: Any) -> None:
+def _redact_credentials(value: Any) -> None:
     if isinstance(value, list):
         for item in value:
-            _hide_credentials(item)
+            _redact_credentials(item)
     elif isinstance(value, dict):
         for header in value.get("headers", ()):
             if header[0] not in _PUBLIC_HEADERS:
@@ -326,4 +326,4 @@ def _hide_credentials(value: Any) -> None:
         if value.get("authorization"):
             value["authorization"] = REDACTED
         for item in value.values():
-            _hide_credentials(item)
+            _redact_credentials(item)

@@ -16,7 +16,7 @@ from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.disk import disk_error
 from pacenote.fetch.download import ChecksumMismatch, Download, NotAvailable, download_files
 from pacenote.fetch.http_file import Digest, HttpFile, RequestRejected, TransientError
-from pacenote.fetch.options import DownloadOptions, RetryPolicy
+from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.remote_file import RemoteFile, resolve
 from pacenote.fetch.retry import read_text
 from pacenote.model.progress import ProgressCallback, no_progress
@@ -27,7 +27,7 @@ from pacenote.units import format_count
 
 NETWORK_HINT = "check the network, or name a reachable Maven repository with --maven-mirror"
 
-DOWNLOAD_OPTIONS = DownloadOptions(retry=RetryPolicy(first_attempts=4, attempts=4))
+DOWNLOAD_OPTIONS = DownloadOptions(retry=DownloadRetryPolicy(first_attempts=4, attempts=4))
 """Jars are small and many: what fails four times in a row fails."""
 
 
