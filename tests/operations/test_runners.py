@@ -170,7 +170,7 @@ def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
         (transform("failed", 0, 0), OperationFailed, 'transform "t" failed: because'),
         (transform("indexing", 0, 0), OperationFailed, r'"t" has not ended within 0 s \(transform-timeout\)'),
         ({"transforms": []}, UnexpectedResponse, 'no statistics of transform "t"'),
-        (b"<html>", UnexpectedResponse, "the reply is no JSON: '<html>'"),
+        (b"<html>", UnexpectedResponse, "the reply is not JSON: '<html>'"),
     ],
 )
 def test_a_transform_that_does_not_end(reply: Any, error: type[Exception], message: str) -> None:

@@ -157,7 +157,7 @@ def test_values_beside_json() -> None:
 
 def test_what_is_no_json_is_told() -> None:
     assert refused("search", {"index": "a", "body": {"x": object()}}) == (
-        "returned parameters that are wrong: object is no JSON"
+        "returned parameters that are wrong: object is not JSON"
     )
 
 

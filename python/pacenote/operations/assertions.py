@@ -1,4 +1,4 @@
-"""`assertions` of an operation: what the track says its reply must hold. A miss ends the race."""
+"""`assertions` of an operation: what its response must contain. A failed assertion ends the race."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pacenote.model.problems import preview
 from pacenote.model.work import Assertion, Call, CallSequence, Comparison, PagedRequest, Request, TaskWork
 
 PropertyPaths = Mapping[str, tuple[str, ...]]
-"""Where in a reply a property is: by its name, or its beginning up to a dot, the paths to try."""
+"""The paths to try in a response, by the name of a property or its prefix up to a dot."""
 
 SEARCH_PROPERTIES: PropertyPaths = {
     "hits": ("hits.total.value", "hits.total"),
@@ -22,28 +22,28 @@ SEARCH_PROPERTIES: PropertyPaths = {
     "num_reduce_phases": ("num_reduce_phases",),
     "clusters.": ("_clusters.",),
 }
-"""What a search says; of one that fetches pages, its first reply says it."""
+"""Properties of a search; of one that fetches pages, they are those of the first response."""
 
 _CONDITIONS = tuple(comparison.value for comparison in Comparison)
 
 
-def read_assertions(params: FieldReader, kind: str, places: PropertyPaths) -> tuple[Assertion, ...]:
-    """The assertions of an operation of type `kind`."""
-    if not places:
+def read_assertions(params: FieldReader, kind: str, properties: PropertyPaths) -> tuple[Assertion, ...]:
+    """Reads the assertions of an operation of type `kind`."""
+    if not properties:
         params.problem("assertions", f"cannot be checked: {kind} reports nothing that could be compared")
         return ()
-    read = (_assertion(item, kind, places) for item in params.children("assertions"))
+    read = (_assertion(item, kind, properties) for item in params.children("assertions"))
     return tuple(assertion for assertion in read if assertion is not None)
 
 
 def with_assertions(work: TaskWork, assertions: tuple[Assertion, ...]) -> TaskWork:
-    """The work, with assertions about its first reply."""
+    """Returns the work with assertions about its first response."""
     if not assertions or not isinstance(work, CallSequence):
         return work
-    return replace(work, calls=(_asserting(work.calls[0], assertions), *work.calls[1:]))
+    return replace(work, calls=(_call_with_assertions(work.calls[0], assertions), *work.calls[1:]))
 
 
-def _asserting(call: Call, assertions: tuple[Assertion, ...]) -> Call:
+def _call_with_assertions(call: Call, assertions: tuple[Assertion, ...]) -> Call:
     if isinstance(call, Request):
         return replace(call, assertions=assertions)
     if isinstance(call, PagedRequest):
@@ -51,7 +51,7 @@ def _asserting(call: Call, assertions: tuple[Assertion, ...]) -> Call:
     return call
 
 
-def _assertion(item: FieldReader, kind: str, places: PropertyPaths) -> Assertion | None:
+def _assertion(item: FieldReader, kind: str, properties: PropertyPaths) -> Assertion | None:
     name = item.required_text("property")
     condition = item.required_text("condition")
     value = item.data.get("value")
@@ -61,9 +61,9 @@ def _assertion(item: FieldReader, kind: str, places: PropertyPaths) -> Assertion
         item.problem("value", "is missing")
     elif not isinstance(value, str | int | float):
         item.problem("value", f"is {preview(value)}, must be a number, a string, true or false")
-    paths = _paths(name, places)
+    paths = _paths(name, properties)
     if name and not paths:
-        known = [place.rstrip(".") for place in places]
+        known = [property_name.rstrip(".") for property_name in properties]
         text = f"is {quoted(name)}, which {kind} does not report{did_you_mean(name, known)}"
         text += f"; it reports {quoted_list(known)}"
         item.problem("property", text)
@@ -72,8 +72,8 @@ def _assertion(item: FieldReader, kind: str, places: PropertyPaths) -> Assertion
     return Assertion(name, paths, Comparison(condition), value)
 
 
-def _paths(name: str, places: PropertyPaths) -> tuple[str, ...]:
-    if name in places:
-        return places[name]
+def _paths(name: str, properties: PropertyPaths) -> tuple[str, ...]:
+    if name in properties:
+        return properties[name]
     head, dot, rest = name.partition(".")
-    return tuple(path + rest for path in places.get(head + dot, ())) if dot and rest else ()
+    return tuple(path + rest for path in properties.get(head + dot, ())) if dot and rest else ()

@@ -1,8 +1,14 @@
-"""The contract of an operation type: what a file in this package offers, and what it may know when it
-compiles.
+"""The contract of an operation type: what a file of `operations/types` offers, and what it may know.
 
-Adding an operation is adding one file whose name is the type with underscores and which holds a constant
-`OPERATION`; nothing else has to be edited.
+To add an operation, add one file to `operations/types`. It is named like the type, with underscores for
+dashes, and holds a constant `OPERATION`; nothing else has to be edited:
+
+    def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
+        path = build_path(join_names(params.names("index")), "_refresh")
+        request = read_common(params).request("POST", path)
+        return CompiledOperation(CallSequence((request,), read_retry(params)))
+
+    OPERATION = OperationType(name="refresh", compile=_compile, admin=True)
 """
 
 from __future__ import annotations
@@ -24,8 +30,13 @@ class ServerlessStatus(enum.Enum):
     """Whether an operation may run on a serverless cluster."""
 
     PUBLIC = "public"
+    """Every user may run it."""
+
     INTERNAL = "internal"
+    """Only the operator of the cluster may run it."""
+
     BLOCKED = "blocked"
+    """It does not exist there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,80 +67,107 @@ def declared_data_file(file: CorpusFile) -> PreparedFile:
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """The engine under test as far as it is known before the race; empty strings where it is not."""
+    """The engine under test as far as it is known before the race."""
 
     distribution: str = ""
+    """`elasticsearch` or `opensearch`, empty if not known."""
+
     version: str = ""
+    """Its version, empty if not known."""
+
     flavor: str = "default"
+    """Its build flavor."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompileContext:
-    """What an operation may know beside its own parameters.
-
-    `assertions` says whether what tracks assert of replies is looked at. `clients` is how many run the task.
-    `supplied` parameters come from a parameter source, so nothing of the track stands in for what is not
-    among them. `remembered` are the names of values that the operations of a composite one keep for one
-    another; None outside of one.
-    """
+    """What an operation type may know besides the parameters of the operation."""
 
     track: Track
+    """The track."""
+
     data_file: DataFileLookup = declared_data_file
+    """Finds the prepared data file of a corpus."""
+
     engine: EngineInfo = field(default_factory=EngineInfo)
+    """The engine under test."""
+
     assertions: bool = False
+    """Whether assertions of the track are checked."""
+
     clients: int = 1
+    """How many clients run the task."""
+
     supplied: bool = False
+    """Whether the parameters come from a parameter source, so that the track provides no defaults."""
+
     captures: frozenset[str] | None = None
+    """Names of values that the operations of a composite one capture for each other; None outside of one."""
 
     @property
     def is_opensearch(self) -> bool:
-        """Whether the engine is known to be OpenSearch, which has other paths for some requests."""
+        """Whether the engine is known to be OpenSearch, where some requests have other paths."""
         return self.engine.distribution == "opensearch"
 
     @property
     def is_serverless(self) -> bool:
-        """Whether the engine is serverless, which keeps cluster settings to itself."""
+        """Whether the engine is serverless, where cluster settings cannot be changed."""
         return self.engine.flavor == "serverless"
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledOperation:
-    """What an operation became.
-
-    `weight` is the work one execution does, in `unit`: the pacer divides a target rate by it. A `finite`
-    source ends its task by itself.
-    """
+    """An operation as the driver runs it."""
 
     work: TaskWork
+    """What the driver does."""
+
     weight: int = 1
+    """Work of one execution, in `unit`; pacing divides a target rate by it."""
+
     unit: str = OPS
+    """The unit of work."""
+
     finite: bool = False
+    """Whether its source ends, and the task with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationType:
-    """One operation type.
-
-    `unit` is what its work is counted in. `admin` types are left out of the report unless they failed or the
-    track asks for them. A type with `run` is carried out in Python and compiles to `Lane`; `retried` says
-    that the retry parameters apply to it, `ending` that it says itself when it is done. `asserted` are the
-    properties that tracks can assert of it: where in the reply they are; one that ends with a dot stands for
-    all that begin with it.
-    """
+    """One operation type."""
 
     name: str
+    """The value of `operation-type`, which is the file name with dashes."""
+
     compile: Callable[[FieldReader, CompileContext], CompiledOperation]
+    """Compiles the parameters; wrong ones are reported to the reader, not raised."""
+
     unit: str = OPS
+    """The unit of work."""
+
     admin: bool = False
+    """Whether reports leave it out unless it failed or the track includes it."""
+
     serverless: ServerlessStatus = ServerlessStatus.PUBLIC
+    """Whether it may run on a serverless cluster."""
+
     run: Runner | None = None
+    """Runs the operation in Python; such a type compiles to `PythonRunner`."""
+
     retryable: bool = False
+    """Whether the retry parameters apply to `run`."""
+
     reports_completion: bool = False
+    """Whether the results of `run` say when the operation is complete."""
+
     assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Paths in the response of each property that tracks can assert; a name that ends with a dot stands
+    for all names that begin with it.
+    """
 
 
 def included_in_report(kind: OperationType | None, params: Mapping[str, Any]) -> bool:
-    """Whether a report shows the operation when nothing failed; `kind` is None for a type nobody knows."""
+    """Whether a report shows the operation if nothing failed; `kind` is None for a type of a plug-in."""
     default = kind is None or not kind.admin
     value = params.get("include-in-reporting", default)
     return value if isinstance(value, bool) else str(value).lower() == "true"

@@ -1,4 +1,4 @@
-"""What other engines than today's Elasticsearch make of bodies that were written for it."""
+"""Adapts bodies that were written for current Elasticsearch to other engines."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 from pacenote.operations.base import EngineInfo
 
 _NEWER_DEFAULTS: Mapping[str, object] = {"index.mapping.source.mode": "stored", "index.mode": "standard"}
-"""Settings that only newer versions of Elasticsearch know, each with the value that every engine lives by."""
+"""Settings that only newer versions of Elasticsearch have, each with the default of all other engines."""
 
 
 def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mapping[str, Any] | None:
-    """The body of an index without settings that the engine does not know and that change nothing.
+    """Returns the body of an index without settings that the engine lacks and that have no effect.
 
-    One that does change something stays, for the engine to refuse: leaving it out would race another index.
+    A setting with an effect stays, so that the engine rejects it: without it, another index would be
+    measured.
     """
     older = engine.distribution == "opensearch" or engine.version.startswith("7.")
     settings = body.get("settings") if body else None
     if not older or body is None or not isinstance(settings, Mapping):
         return body
-    kept = {key: value for key, value in settings.items() if _NEWER_DEFAULTS.get(key, _NOTHING) != value}
+    kept = {key: value for key, value in settings.items() if _NEWER_DEFAULTS.get(key, _MISSING) != value}
     return body if len(kept) == len(settings) else {**body, "settings": kept}
 
 
-_NOTHING = object()
+_MISSING = object()

@@ -1,4 +1,4 @@
-"""Compiling and running one operation with the rules of its type."""
+"""Compiles and runs one operation with the rules of its type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pacenote.operations.runner import DriverClient, RunResult, run_with_retry
 
 
 class InvalidOperation(TrackError):
-    """The parameters of an operation are wrong; `found` are its problems, to be told with their places."""
+    """The parameters of an operation are wrong; `found` are the problems with their key paths."""
 
     def __init__(self, operation: Operation, found: Problems) -> None:
         super().__init__(
@@ -44,7 +44,7 @@ def compile_operation(
 
 
 def compile_params(kind: OperationType, params: FieldReader, context: CompileContext) -> CompiledOperation:
-    """Compiles an operation from its parameters, noting what is wrong with them."""
+    """Compiles an operation from its parameters; the reader collects what is wrong with them."""
     compiled = kind.compile(params, context)
     if not context.assertions or not params.has("assertions"):
         return compiled

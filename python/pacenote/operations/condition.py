@@ -1,6 +1,6 @@
-"""`condition` of an operation that reads statistics: a value at a path, and what it should be.
+"""`condition` of an operation that reads statistics: a path and the expected value.
 
-The comparison is one of text, so that expected 0 equals the number 0 and the string "0".
+Values are compared as text, so that an expected 0 equals the number 0 and the string "0".
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pacenote.operations.request import scalar_text
 
 
 def read_condition(params: FieldReader, within: str = "") -> Check:
-    """The check of a reply; paths begin at the value that the path `within` leads to."""
+    """Returns the check of a response; paths start at the value at path `within`."""
     if not params.has("condition"):
         return CheckStatus()
     condition = params.child("condition")

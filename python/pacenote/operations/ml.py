@@ -1,4 +1,4 @@
-"""What operations on machine learning jobs and datafeeds have in common: Elasticsearch's `_ml` requests."""
+"""What operations on machine learning jobs and datafeeds share: Elasticsearch's `_ml` requests."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from pacenote.operations.request import build_path, read_body, read_common, read
 
 
 def create(params: FieldReader, collection: str, key: str) -> CompiledOperation:
-    """Puts the thing that the parameter `key` names, with the body of the operation."""
+    """Compiles the creation of the resource that the parameter `key` names, with the body of the
+    operation.
+    """
     return compile_requests(
         params, [read_common(params).request("PUT", _path(params, collection, key), body=read_body(params))]
     )
 
 
 def delete(params: FieldReader, collection: str, key: str) -> CompiledOperation:
-    """Deletes it; one that is not there is no failure."""
+    """Compiles the deletion of the resource that `key` names; a missing one is not a failure."""
     options = {"force": params.flag("force", False)}
     return compile_requests(
         params, [if_exists(_request(params, "DELETE", _path(params, collection, key), options))]
     )
 
 
-def act(params: FieldReader, path: str, *options: str) -> CompiledOperation:
-    """Does something with it (`_open`, `_stop`…), with these parameters as options."""
+def perform(params: FieldReader, path: str, *options: str) -> CompiledOperation:
+    """Compiles an action such as `_open` or `_stop`; `options` are parameters that are sent with it."""
     return compile_requests(params, [_request(params, "POST", path, read_options(params, *options))])
 
 
-def path_to(params: FieldReader, collection: str, key: str, action: str) -> str:
-    """The path of an action with the thing that the parameter `key` names."""
+def action_path(params: FieldReader, collection: str, key: str, action: str) -> str:
+    """Returns the path of an action on the resource that the parameter `key` names."""
     return _path(params, collection, key) + f"/{action}"
 
 

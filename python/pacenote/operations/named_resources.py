@@ -1,4 +1,4 @@
-"""Operations on named things, one request for each: what parameter sources say of them, and wildcards."""
+"""Operations on named resources, one request per resource: indices, templates, policies, transforms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_FOUND = 404
 
 
 def compile_requests(params: FieldReader, requests: Iterable[Request]) -> CompiledOperation:
-    """The requests, tried again as the parameters say; their work is that of all."""
+    """Compiles the requests with the retry parameters; the work is that of all requests together."""
     calls = tuple(requests)
     return CompiledOperation(
         CallSequence(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls))
@@ -24,7 +24,7 @@ def compile_requests(params: FieldReader, requests: Iterable[Request]) -> Compil
 
 
 def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:
-    """Names with their bodies, as parameter sources give them: a list of pairs."""
+    """Reads names with their bodies from a parameter source: a list of pairs."""
     value: Any = params.data.get(key)
     pairs: Any = value if isinstance(value, list | tuple) else [value]
     if all(isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
@@ -34,24 +34,24 @@ def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:
 
 
 def if_exists(request: Request) -> Request:
-    """A deletion of what may not be there, which then is no failure and no work."""
+    """Returns the deletion of a resource that may be missing, which then is neither a failure nor work."""
     return replace(request, ignore=(*request.ignore, NOT_FOUND))
 
 
 def allowing_wildcards(common: CommonParams, requests: Iterable[Request]) -> tuple[Request, ...]:
-    """The requests, between two that let the engine take wildcards in deletions and forbid it again.
+    """Returns the requests between one that allows wildcards in deletions and one that restores the default.
 
-    Transient: should the race die in between, the setting does not survive a restart of the cluster.
+    The setting is transient: if the race is killed in between, a restart of the cluster removes it.
     """
-    bare = replace(common, query={})
+    without_query = replace(common, query={})
 
     def setting(value: bool | None) -> Request:
         body = json_body({"transient": {"action.destructive_requires_name": value}})
-        return replace(bare.request("PUT", "/_cluster/settings", body=body), weight=0)
+        return replace(without_query.request("PUT", "/_cluster/settings", body=body), weight=0)
 
     return (setting(False), *requests, setting(None))
 
 
 def has_wildcard(names: str) -> bool:
-    """Whether names joined by commas hold one that stands for several."""
+    """Whether names joined by commas contain a wildcard."""
     return any("*" in name or name == "_all" for name in names.split(","))

@@ -1,4 +1,4 @@
-"""Building requests: paths, query strings, bodies and the parameters that every operation understands."""
+"""Builds requests: paths, query strings, bodies, and the parameters that every operation accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 """Media type of bulk bodies."""
 
-# Commas separate names, wildcards select them, colons name remote clusters: they go out as they are.
+# Commas separate names, wildcards select them, colons name remote clusters: they are not encoded.
 _SAFE_IN_SEGMENT = ",*:"
 _ANY_REPLY = CheckStatus()
 
@@ -28,12 +28,19 @@ _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 
 @dataclass(frozen=True, slots=True)
 class CommonParams:
-    """The parameters any operation may have, ready for the wire."""
+    """The parameters that any operation may have, as requests need them."""
 
     query: Mapping[str, str] = field(default_factory=dict)
+    """Query parameters."""
+
     headers: Headers = ()
+    """Headers."""
+
     timeout_ms: int | None = None
+    """Timeout in milliseconds, None for that of the race."""
+
     ignore: tuple[int, ...] = ()
+    """HTTP statuses that are not failures."""
 
     def request(
         self,
@@ -44,7 +51,7 @@ class CommonParams:
         body: str | None = None,
         check: Check = _ANY_REPLY,
     ) -> Request:
-        """A request with these parameters; keys of `query` win over `request-params`."""
+        """Returns a request with these parameters; keys of `query` replace those of `request-params`."""
         headers = self.headers if body is None else with_content_type(self.headers, JSON)
         return Request(
             method=method,
@@ -57,17 +64,17 @@ class CommonParams:
         )
 
 
-_NOTHING_SAID = CommonParams()
+_NO_PARAMS = CommonParams()
 _COMMON_KEYS = ("request-params", "headers", "opaque-id", "request-timeout")
 
 
 def read_common(params: FieldReader) -> CommonParams:
     """Reads `request-params`, `headers`, `opaque-id` and `request-timeout` (seconds).
 
-    `ignore` among the `request-params` names statuses that are no failure; it is no part of the query.
+    `ignore` among the `request-params` names statuses that are not failures; it is not part of the query.
     """
     if all(params.data.get(key) in (None, {}) for key in _COMMON_KEYS):
-        return _NOTHING_SAID
+        return _NO_PARAMS
     headers = []
     for name, value in params.mapping("headers").items():
         if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
@@ -86,7 +93,7 @@ def read_common(params: FieldReader) -> CommonParams:
 
 
 def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
-    """HTTP statuses, one or a list of them."""
+    """Reads one HTTP status, or a list of them."""
     value = params.data.get(key)
     if value is None:
         return ()
@@ -98,7 +105,7 @@ def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
 
 
 def read_body(params: FieldReader, *, required: bool = True) -> str | None:
-    """The parameter `body` as it is sent: an object, or JSON that the track wrote as text."""
+    """Reads `body` as it is sent: an object, or JSON that the track wrote as text."""
     body = params.data.get("body")
     if body is None:
         if required:
@@ -111,7 +118,7 @@ def read_body(params: FieldReader, *, required: bool = True) -> str | None:
 
 
 def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
-    """Parameters that go into the query under their own names, with underscores for dashes."""
+    """Reads parameters that are sent in the query under their own names, with underscores for dashes."""
     options: dict[str, Any] = {}
     for key in keys:
         value = params.data.get(key)
@@ -123,13 +130,15 @@ def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
 
 
 def common_params(params: Mapping[str, Any]) -> CommonParams:
-    """The same as `read_common` for parameters that were read, and found right, before."""
+    """Returns the common parameters of an operation that was compiled before, so that they are known to be
+    valid.
+    """
     return read_common(FieldReader(params, (), Problems()))
 
 
 def seconds_param(params: Mapping[str, Any], key: str, default: float) -> float:
-    """A time in seconds among such parameters."""
-    return _or(FieldReader(params, (), Problems()).number(key), default)
+    """Returns a time in seconds among the parameters of an operation that was compiled before."""
+    return _or_default(FieldReader(params, (), Problems()).number(key), default)
 
 
 def read_retry(params: FieldReader, *, until_success: bool = False) -> RetryPolicy:
@@ -140,30 +149,30 @@ def read_retry(params: FieldReader, *, until_success: bool = False) -> RetryPoli
     return RetryPolicy(
         retries=params.integer("retries", 0) or 0,
         until_success=until_success,
-        wait_s=_or(params.number("retry-wait-period"), 0.5),
+        wait_s=_or_default(params.number("retry-wait-period"), 0.5),
         on_timeout=params.flag("retry-on-timeout", True),
         on_unsuccess=until_success or params.flag("retry-on-error", False),
     )
 
 
-def _or(value: float | None, default: float) -> float:
+def _or_default(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
 @lru_cache(maxsize=1024)
 def build_path(*parts: str) -> str:
-    """A path of segments, each percent-encoded; commas and wildcards stay, empty segments vanish."""
+    """Returns a path of percent-encoded segments; commas and wildcards stay, empty segments are left out."""
     return "".join(f"/{quote(part, safe=_SAFE_IN_SEGMENT)}" for part in parts if part) or "/"
 
 
 def encode_path(path: str) -> str:
-    """A path written by hand, with only those characters encoded that must not stand in a request line."""
+    """Encodes only those characters of a path that a request line cannot hold."""
     bare, mark, query = path.partition("?")
     return quote(bare, safe=_SAFE_IN_PATH) + mark + quote(query, safe=_SAFE_IN_PATH + "?")
 
 
 def with_query(path: str, query: Mapping[str, str]) -> str:
-    """The path with a query string; one that already has a question mark is continued."""
+    """Appends a query string to a path, which may already have one."""
     if not query:
         return path
     text = "&".join(f"{quote(key, safe='')}={quote(value, safe=',*:.')}" for key, value in query.items())
@@ -171,7 +180,7 @@ def with_query(path: str, query: Mapping[str, str]) -> str:
 
 
 def with_content_type(headers: Headers, media_type: str) -> Headers:
-    """The headers with a content type, unless they already name one."""
+    """Returns the headers with a content type, unless they already have one."""
     if not headers:
         return (("content-type", media_type),)
     if any(name == "content-type" for name, _ in headers):
@@ -180,22 +189,22 @@ def with_content_type(headers: Headers, media_type: str) -> Headers:
 
 
 def encode_json(value: object) -> str:
-    """A value as JSON without needless blanks. Raises `TypeError` for what has no place in JSON."""
+    """Returns a value as compact JSON. Raises `TypeError` for a value that JSON cannot hold."""
     return _encode(value)
 
 
 def json_body(value: object) -> str:
-    """A JSON body; text is taken as it is, because tracks also write bodies as text."""
+    """Returns a JSON body; text stays as it is, because tracks also write bodies as text."""
     if isinstance(value, str):
         return value
     return value.decode() if isinstance(value, bytes) else encode_json(value)
 
 
-def _plain(value: Any) -> Any:
-    """What parameter sources put into bodies beside JSON, as clients of the engines write it.
+def _to_json_type(value: Any) -> Any:
+    """Converts other values that parameter sources put into bodies, as the engines' own clients do.
 
-    Times, exact numbers and the arrays and numbers of numpy; told by what they can do, not by their modules,
-    which nobody should have to import for it.
+    These are times, decimals, and arrays and numbers of numpy. They are recognized by their methods, so that
+    their modules need not be imported.
     """
     for method in ("isoformat", "tolist", "__float__"):
         if hasattr(value, method):
@@ -206,21 +215,19 @@ def _plain(value: Any) -> Any:
         return list(value)
     if type(value).__name__ == "UUID":
         return str(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_to_json_type).encode
 
 
 def scalar_text(value: object) -> str:
-    """A JSON scalar as the driver writes it for comparison: strings without quotes, everything else as
-    JSON.
-    """
+    """Returns a scalar as the driver compares it: strings without quotes, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Several index names as one path segment."""
+    """Joins index names to one path segment."""
     return ",".join(name for name in names if name)
 
 

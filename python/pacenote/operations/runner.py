@@ -1,4 +1,4 @@
-"""What a built-in operation written in Python has: a client, the errors it raises, and what it returns."""
+"""Operations that run in Python: the client they use, the errors it raises, and what they return."""
 
 from __future__ import annotations
 
@@ -16,27 +16,34 @@ _REQUEST_TIMEOUT = 408
 
 @dataclass(frozen=True, slots=True)
 class DriverResponse:
-    """What came back with status 2xx, or with one that the request ignores."""
+    """A response with status 2xx, or with a status that the request ignores."""
 
     status: int
+    """The HTTP status."""
+
     headers: Headers
+    """The headers, names in lower case."""
+
     body: bytes
+    """The body, decompressed."""
 
     def json(self) -> Any:
-        """The body, parsed. Raises `UnexpectedResponse` if it is no JSON."""
+        """Returns the parsed body. Raises `UnexpectedResponse` if it is not JSON."""
         try:
             return json.loads(self.body)
         except ValueError as cause:
             text = self.body[:60].decode(errors="replace")
-            raise UnexpectedResponse(f"the reply is no JSON: {text!r}") from cause
+            raise UnexpectedResponse(f"the reply is not JSON: {text!r}") from cause
 
 
 class OperationError(DriverError):
-    """A request that failed; the operation fails with it unless its runner knows better."""
+    """A request or an operation failed; unless its runner handles the error, the operation fails."""
 
 
 class HttpStatusError(OperationError):
-    """A reply whose status is neither 2xx nor ignored; `reason` is the engine's own, in one line."""
+    """A response has a status that is neither 2xx nor ignored; `reason` is the reason of the engine, in
+    one line.
+    """
 
     def __init__(self, status: int, body: bytes, reason: str) -> None:
         super().__init__(f"HTTP status {status}: {reason}" if reason else f"HTTP status {status}")
@@ -46,27 +53,29 @@ class HttpStatusError(OperationError):
 
 
 class ConnectionFailed(OperationError):
-    """No reply: the connection was refused or broke."""
+    """The connection was refused or closed before a response arrived."""
 
 
 class RequestTimedOut(OperationError):
-    """No reply in time."""
+    """No response arrived within the timeout."""
 
 
 class UnexpectedResponse(OperationError):
-    """A reply that is not what the operation needs to go on."""
+    """A response lacks what the operation needs to continue."""
 
 
 class OperationFailed(OperationError):
-    """The operation came to an end that is no success, and trying again would not help."""
+    """The operation ended without success, and a retry would not help."""
 
 
 class DriverClient(Protocol):
-    """Sends requests through the driver, which takes their times."""
+    """Sends requests through the driver, which measures them."""
 
     async def send(self, request: Request) -> DriverResponse:
-        """Sends `method`, `path`, `headers` and `body` of a request within `timeout_ms`; statuses that it
-        ignores are replies. Its other fields say how the driver judges a reply and mean nothing here.
+        """Sends `method`, `path`, `headers` and `body` of a request within `timeout_ms`.
+
+        Statuses that the request ignores are responses. Its other fields are for the driver and have no
+        effect.
 
         Raises `HttpStatusError`, `ConnectionFailed`, `RequestTimedOut`.
         """
@@ -74,24 +83,33 @@ class DriverClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What one execution did. `more`: the same client is to call again, as long as nothing else ends the task
-    (only types that are `ending`). `reason` says why it was no success.
-    """
+    """What one execution did."""
 
     weight: int = 1
+    """The work that was done, in `unit`."""
+
     unit: str = OPS
+    """The unit of work."""
+
     success: bool = True
+    """Whether the operation succeeded."""
+
     incomplete: bool = False
+    """Whether the same client calls the operation again unless the task ends (only types with
+    `reports_completion`).
+    """
+
     reason: str = ""
+    """Why it did not succeed."""
 
 
 class Runner(Protocol):
-    """An operation in Python. `client_state` is one dictionary for all executions of a client in a task."""
+    """An operation in Python; `client_state` is one dictionary for all executions of a client in a task."""
 
     async def __call__(
         self, client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
     ) -> RunResult:
-        """Executes the operation once with the parameters of the track. Raises `OperationError`."""
+        """Runs the operation once with the parameters of the track. Raises `OperationError`."""
 
 
 async def run_with_retry(
@@ -101,14 +119,16 @@ async def run_with_retry(
     params: Mapping[str, Any],
     client_state: dict[str, Any],
 ) -> RunResult:
-    """Executes an operation as often as `retry` allows: again after a refused connection, a timeout or status
-    408, and after a result without success if asked for. Raises the last error.
-    """
-    import asyncio  # Only where an operation runs in Python: reading its type should be quick.
+    """Runs an operation as often as `retry` allows, and raises the last error.
 
-    left = retry.retries
+    It is retried after a refused connection, a timeout or status 408, and after a result without success if
+    `retry` says so.
+    """
+    import asyncio  # Slow to import, and only needed where an operation runs.
+
+    retries_left = retry.retries
     while True:
-        last = left <= 0 and not retry.until_success
+        last = retries_left <= 0 and not retry.until_success
         try:
             result = await runner(client, params, client_state)
             if result.success or last or not retry.on_unsuccess:
@@ -119,5 +139,5 @@ async def run_with_retry(
         except HttpStatusError as error:
             if last or not retry.on_timeout or error.status != _REQUEST_TIMEOUT:
                 raise
-        left -= 1
+        retries_left -= 1
         await asyncio.sleep(retry.wait_s)

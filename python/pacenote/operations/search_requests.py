@@ -1,4 +1,4 @@
-"""What the search types have in common: the request of the first page, and how many pages follow."""
+"""What the search types share: the request of the first page, and how many pages follow."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from pacenote.operations.base import CompileContext, CompiledOperation
 from pacenote.operations.request import CommonParams, build_path, join_names, json_body, read_common
 
 CAPTURE_MARKER = "@recalled@"
-"""Stands in path and body where a remembered value goes; needs no escaping in either."""
+"""Marks where a captured value is inserted into path and body; neither needs to escape it."""
 
 PAGES_UNIT = "pages"
+"""The unit of work of searches that fetch pages."""
 
 _CHECK = CheckSearch()
 _KEEP_ALIVE = "10s"
 _DEFAULT_SIZE = 10
 _POINT_IN_TIME = "with-point-in-time-from"
 
-# What a point in time says already; engines refuse to be told again.
-_SAID_BY_POINT_IN_TIME = ("routing", "preference")
+# A point in time fixes these, and engines reject them in the search.
+_FIXED_BY_POINT_IN_TIME = ("routing", "preference")
 
 
 def search_target(params: FieldReader, context: CompileContext) -> str | None:
-    """Where to search: `index`, `data-stream`, or the only one of the track; None with a problem if there is
-    none. Supplied parameters may say null, which is everywhere.
+    """Returns what to search: `index`, `data-stream`, or the only one of the track; None with a problem.
+
+    Supplied parameters may say null, which means all indices.
     """
     names = params.names("index") or params.names("data-stream")
     if names:
@@ -46,23 +48,23 @@ def search_target(params: FieldReader, context: CompileContext) -> str | None:
 
 
 def search_request(params: FieldReader, context: CompileContext, **query: Any) -> Request:
-    """The search, or its first page; `query` is added to what the parameters ask for."""
-    pinned = params.has(_POINT_IN_TIME)
-    target = "" if pinned else search_target(params, context) or ""
+    """Returns the search, or its first page; `query` is added to the query of the parameters."""
+    in_point_in_time = params.has(_POINT_IN_TIME)
+    target = "" if in_point_in_time else search_target(params, context) or ""
     body = read_search_body(params)
     size = params.integer("results-per-page", 1)
     options = {"request_cache": _cache(params, context), "size": size, **query}
     params.flag("detailed-results", False)
     common = _read_common(params)
-    if not pinned:
+    if not in_point_in_time:
         path = build_path(target, "_search")
         return common.request("POST", path, query=options, body=json_body(body), check=_CHECK)
     name = captured_name(params, _POINT_IN_TIME, context)
-    kept = {key: value for key, value in common.query.items() if key not in _SAID_BY_POINT_IN_TIME}
+    kept = {key: value for key, value in common.query.items() if key not in _FIXED_BY_POINT_IN_TIME}
     body = {**_parsed(params, body), "pit": {"id": CAPTURE_MARKER, "keep_alive": "1m"}}
     body.pop("index", None)
-    pinned_common = replace(common, query=kept)
-    request = pinned_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
+    pit_common = replace(common, query=kept)
+    request = pit_common.request("POST", "/_search", query=options, body=json_body(body), check=_CHECK)
     return replace(request, placeholder=Placeholder(name, CAPTURE_MARKER))
 
 
@@ -74,14 +76,16 @@ def _read_common(params: FieldReader) -> CommonParams:
 
 
 def require_composite(params: FieldReader, context: CompileContext) -> bool:
-    """Whether the operation is part of a composite one, which alone keeps values; else a problem."""
+    """Returns whether the operation is part of a composite one, which is needed for captures; if not, with
+    a problem.
+    """
     if context.captures is None:
         params.problem(None, "is only possible within a composite operation")
     return context.captures is not None
 
 
 def captured_names(params: FieldReader, key: str, context: CompileContext) -> tuple[str, ...]:
-    """The names, under `key`, of values that other operations of the same composite one keep."""
+    """Reads, under `key`, the names of values that other operations of the same composite one capture."""
     require_composite(params, context)
     params.required(key)
     names = params.names(key)
@@ -94,18 +98,18 @@ def captured_names(params: FieldReader, key: str, context: CompileContext) -> tu
 
 
 def captured_name(params: FieldReader, key: str, context: CompileContext) -> str:
-    """The same for a single one."""
+    """Reads, under `key`, the name of one value that another operation of the same composite one captures."""
     return join_names(captured_names(params, key, context))
 
 
 def async_search_path(context: CompileContext) -> str:
-    """Where the result of an asynchronous search is, whose id is remembered."""
+    """Returns the path of the result of an asynchronous search whose id is captured."""
     api = "_plugins/_asynchronous_search" if context.is_opensearch else "_async_search"
     return f"/{api}/{CAPTURE_MARKER}"
 
 
 def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
-    """The body of a search."""
+    """Reads the body of a search."""
     body = params.data.get("body")
     if body is None:
         params.problem("body", "is missing")
@@ -119,20 +123,20 @@ def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
 
 
 def read_object_body(params: FieldReader) -> dict[str, Any]:
-    """The body of a search whose further pages are made from it: an object, also if written as text."""
+    """Reads a body that further pages are made from: an object, even if it is written as text."""
     return _parsed(params, read_search_body(params))
 
 
 def page_size(params: FieldReader, body: Mapping[str, Any] | str) -> int:
-    """Entries of a full page, as the engine counts them."""
-    asked = params.data.get("results-per-page")
-    if asked is None and not isinstance(body, str):
-        asked = body.get("size")
-    return asked if isinstance(asked, int) and asked > 0 else _DEFAULT_SIZE
+    """Returns the number of entries of a full page."""
+    size = params.data.get("results-per-page")
+    if size is None and not isinstance(body, str):
+        size = body.get("size")
+    return size if isinstance(size, int) and size > 0 else _DEFAULT_SIZE
 
 
 def read_pages(params: FieldReader, *, required: bool) -> int | None:
-    """How many pages to fetch at most: a number or `all`, which is None."""
+    """Reads how many pages to fetch at most: a number, or `all`, which is None."""
     value = params.data.get("pages")
     if value is None and required:
         params.problem("pages", "is missing")
@@ -147,12 +151,12 @@ def read_pages(params: FieldReader, *, required: bool) -> int | None:
 
 
 def compile_pages(pages: PagedRequest) -> CompiledOperation:
-    """An operation that fetches pages; its work is counted in them."""
+    """Compiles an operation whose work is counted in pages."""
     return CompiledOperation(CallSequence((pages,)), weight=pages.pages or 1, unit=PAGES_UNIT)
 
 
 def compile_scroll(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    """A search that fetches its pages by scrolling."""
+    """Compiles a search that fetches its pages by scrolling."""
     pages = read_pages(params, required=True)
     first = search_request(params, context, sort="_doc", scroll=_KEEP_ALIVE)
     size = page_size(params, read_search_body(params) if params.has("body") else {})
@@ -162,7 +166,7 @@ def compile_scroll(params: FieldReader, context: CompileContext) -> CompiledOper
 def _cache(params: FieldReader, context: CompileContext) -> bool | None:
     if params.has("cache"):
         return params.flag("cache", False)
-    # Serverless would answer from its cache what should be measured.
+    # A serverless engine would answer from its cache.
     return False if context.is_serverless else None
 
 

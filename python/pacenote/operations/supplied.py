@@ -1,5 +1,5 @@
-"""Operations that a parameter source supplies while the race runs: from what it returned to the document that
-the driver carries out.
+"""Operations that a parameter source supplies while the race runs: from its parameters to the driver's
+document.
 """
 
 from __future__ import annotations
@@ -20,16 +20,23 @@ _WRONG = "returned parameters that are wrong"
 
 @dataclass(frozen=True, slots=True)
 class EncodedOperation:
-    """One operation for the driver: the supply document, the body beside it (bulk), and its work."""
+    """One supplied operation as the driver receives it."""
 
     document: str
+    """The JSON document of the operation."""
+
     body: bytes | None = None
+    """The body of a bulk, which is passed beside the document."""
+
     weight: int = 1
+    """The work of the operation, in `unit`."""
+
     unit: str = "ops"
+    """The unit of work."""
 
 
 class OperationSupplier:
-    """Turns what a parameter source returns into operations of one native type."""
+    """Compiles what a parameter source returns into operations of one native type."""
 
     def __init__(self, kind: OperationType, context: CompileContext) -> None:
         self._kind = kind
@@ -42,15 +49,15 @@ class OperationSupplier:
                 f"returned {describe_value(params)}, must be a dictionary of parameters"
             )
         if self._kind.name == "bulk":
-            bulk, body, unit = compile_supplied_bulk(params)
-            return EncodedOperation(bulk_json(bulk), body, bulk.documents, unit)
+            bulk = compile_supplied_bulk(params)
+            return EncodedOperation(bulk_json(bulk.request), bulk.body, bulk.request.documents, bulk.unit)
         operation = Operation(self._kind.name, self._kind.name, params, key_path=("",))
         try:
             compiled = compile_operation(self._kind, operation, self._context)
-        except InvalidOperation as refused:
-            raise InvalidSourceParams(f"{_WRONG}: {refused.problems[0]}") from refused
+        except InvalidOperation as error:
+            raise InvalidSourceParams(f"{_WRONG}: {error.problems[0]}") from error
         except (TypeError, ValueError) as error:
-            # The values are of the source's own making, and may be anything.
+            # A source can return values of any type.
             raise InvalidSourceParams(f"{_WRONG}: {error}") from error
         work = compiled.work
         if isinstance(work, Sleep):

@@ -1,15 +1,16 @@
-"""One bulk request that a parameter source supplies, from the dictionary that Rally's bulk runner takes."""
+"""One bulk request that a parameter source supplies, from the dictionary of Rally's bulk runner."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pacenote.errors import TrackError
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems, preview
-from pacenote.model.work import Headers, SuppliedBulk
+from pacenote.model.work import SuppliedBulk
 from pacenote.operations.request import (
     NDJSON,
     build_path,
@@ -24,13 +25,29 @@ _ACTIONS = ("index", "create", "update", "delete")
 
 
 class InvalidSourceParams(TrackError):
-    """A parameter source returned something that cannot be executed; the message continues the sentence that
-    begins with its name: "returned a list, must be a dictionary of parameters".
+    """A parameter source returned something that cannot be run.
+
+    The message continues a sentence that begins with the source: "returned a list, must be a dictionary of
+    parameters".
     """
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledBulk:
+    """A supplied bulk request."""
+
+    request: SuppliedBulk
+    """The request without its body."""
+
+    body: bytes
+    """The body, in lines."""
+
+    unit: str
+    """The unit of work."""
+
+
 def describe_value(value: object) -> str:
-    """A value of any kind as messages show it: what it is, and how it begins."""
+    """Formats a value of any type for messages: its type, and how it begins."""
     if value is None:
         return "nothing"
     try:
@@ -40,10 +57,10 @@ def describe_value(value: object) -> str:
     return f"a {type(value).__name__} ({text})"
 
 
-def compile_supplied_bulk(params: Mapping[str, Any]) -> tuple[SuppliedBulk, bytes, str]:
-    """The request, its body and its unit. Raises `InvalidSourceParams`."""
+def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:
+    """Compiles the parameters of a bulk. Raises `InvalidSourceParams`."""
     size = params.get("bulk-size")
-    # Some sources calculate: 1e3 documents are 1000.
+    # Some sources calculate the size: 1e3 means 1000.
     if isinstance(size, bool) or not isinstance(size, int | float) or size < 0 or int(size) != size:
         raise InvalidSourceParams(f'returned "bulk-size" {preview(size)}, must be a number of documents')
     if "action-metadata-present" not in params:
@@ -51,7 +68,7 @@ def compile_supplied_bulk(params: Mapping[str, Any]) -> tuple[SuppliedBulk, byte
     unit = params.get("unit")
     if not isinstance(unit, str) or not unit:
         raise InvalidSourceParams(f'returned "unit" {preview(unit)}, must be a word such as docs')
-    body = _body(params.get("body"))
+    body = _encode_body(params.get("body"))
     index = ""
     if not params["action-metadata-present"]:
         index = params.get("index") or ""
@@ -59,12 +76,11 @@ def compile_supplied_bulk(params: Mapping[str, Any]) -> tuple[SuppliedBulk, byte
             raise InvalidSourceParams(
                 f'returned "index" {preview(index)}, must name an index for the documents'
             )
-        body = _with_actions(body)
-    path, headers, timeout_ms = _envelope(params, index)
-    return SuppliedBulk(path, headers, int(size), timeout_ms), body, unit
+        body = _with_action_lines(body)
+    return CompiledBulk(_request(params, index, int(size)), body, unit)
 
 
-def _envelope(params: Mapping[str, Any], index: str) -> tuple[str, Headers, int | None]:
+def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedBulk:
     problems = Problems()
     common = read_common(FieldReader(params, (), problems))
     query = dict(common.query)
@@ -77,17 +93,17 @@ def _envelope(params: Mapping[str, Any], index: str) -> tuple[str, Headers, int 
     for problem in problems:
         raise InvalidSourceParams(f"returned parameters of which {problem}")
     path = with_query(build_path(index, "_bulk"), query)
-    return path, with_content_type(common.headers, NDJSON), common.timeout_ms
+    return SuppliedBulk(path, with_content_type(common.headers, NDJSON), documents, common.timeout_ms)
 
 
-def _body(body: object) -> bytes:
-    """The lines to send: text is taken as it is, of a list every item is a line."""
+def _encode_body(body: object) -> bytes:
+    """Returns the lines to send: text stays as it is, of a list every item is a line."""
     if isinstance(body, bytes | bytearray | memoryview):
         data = bytes(body)
     elif isinstance(body, str):
         data = body.encode()
     elif isinstance(body, list | tuple):
-        data = b"".join(_lines(body))
+        data = b"".join(_encode_lines(body))
     else:
         raise InvalidSourceParams(
             f'returned "body" as {describe_value(body)}, must be bytes, a string, or a list of lines'
@@ -95,7 +111,7 @@ def _body(body: object) -> bytes:
     return data if data.endswith(b"\n") else data + b"\n"
 
 
-def _lines(items: Iterable[object]) -> Iterable[bytes]:
+def _encode_lines(items: Iterable[object]) -> Iterable[bytes]:
     for item in items:
         if isinstance(item, bytes):
             line = item
@@ -111,8 +127,8 @@ def _lines(items: Iterable[object]) -> Iterable[bytes]:
         yield line if line.endswith(b"\n") else line + b"\n"
 
 
-def _with_actions(body: bytes) -> bytes:
-    """Puts an action before every document, unless there is one: the index is in the path."""
+def _with_action_lines(body: bytes) -> bytes:
+    """Inserts an action line before every document, unless there is one; the path names the index."""
     lines = body.splitlines(keepends=True)
     if lines and _is_action(lines[0]):
         return body

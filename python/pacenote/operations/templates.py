@@ -1,4 +1,4 @@
-"""Creating and deleting templates of every kind: which ones, with which bodies."""
+"""Creates and deletes templates of every kind."""
 
 from __future__ import annotations
 
@@ -26,19 +26,22 @@ class DeclaredTemplate(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the template."""
 
     @property
     def body(self) -> JsonObject:
-        """What it holds."""
+        """What is sent to create it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateToDelete:
-    """A template to delete, and the pattern of indices that go with it (empty: none)."""
+    """A template to delete."""
 
     name: str
+    """The name of the template."""
+
     pattern: str = ""
+    """The pattern of indices that are deleted with it; empty for none."""
 
 
 def create_templates(
@@ -48,10 +51,10 @@ def create_templates(
     api: str,
     settings_in: Sequence[str],
 ) -> CompiledOperation:
-    """Puts templates under the path `api`.
+    """Compiles requests that create templates at the path `api`.
 
-    One written out in the operation, else those of the track, all or the named one, with `settings` merged
-    into what is at `settings_in` in their bodies.
+    These are the template written in the operation, else those of the track, all or the named one. `settings`
+    are merged into their bodies at the path `settings_in`.
     """
     common = read_common(params)
     if context.supplied and "templates" in params.data:
@@ -59,9 +62,9 @@ def create_templates(
     elif params.has("template") and params.has("body"):
         bodies = {params.text("template"): params.mapping("body")}
     else:
-        chosen = _chosen(params, declared)
+        selected = _select(params, declared)
         settings = params.mapping("settings")
-        bodies = {each.name: _merged(each.body, settings_in, settings) for each in chosen}
+        bodies = {each.name: _merged(each.body, settings_in, settings) for each in selected}
     requests = (
         common.request("PUT", build_path(api, name), body=json_body(body)) for name, body in bodies.items()
     )
@@ -69,17 +72,17 @@ def create_templates(
 
 
 def delete_templates(
-    params: FieldReader, context: CompileContext, doomed: Sequence[TemplateToDelete], api: str
+    params: FieldReader, context: CompileContext, templates: Sequence[TemplateToDelete], api: str
 ) -> CompiledOperation:
-    """Deletes templates under the path `api`, and the indices that match them where that is asked for.
+    """Compiles requests that delete templates at the path `api`, and the indices that match their patterns.
 
-    One that is not there is no failure. Serverless engines take no wildcards, so indices stay there.
+    A missing template is not a failure. Serverless engines reject wildcards, so indices are kept there.
     """
     common = read_common(params)
     params.flag("only-if-exists", True)
     requests: list[Request] = []
     matching: list[Request] = []
-    for each in doomed:
+    for each in templates:
         requests.append(if_exists(common.request("DELETE", build_path(api, each.name))))
         if each.pattern and not context.is_serverless:
             matching.append(if_exists(common.request("DELETE", build_path(each.pattern))))
@@ -91,9 +94,11 @@ def delete_templates(
 def index_templates_to_delete(
     params: FieldReader, context: CompileContext, declared: Sequence[Any]
 ) -> tuple[TemplateToDelete, ...]:
-    """The templates to delete: those of the track, all or the named one, else the one written out."""
+    """Returns the index templates to delete: of the track, all or the named one, else the one in the
+    operation.
+    """
     if context.supplied and "templates" in params.data:
-        return _supplied_doomed(params)
+        return _read_supplied(params)
     asked = params.names("template")
     known = {
         each.name: TemplateToDelete(each.name, each.pattern if each.delete_matching_indices else "")
@@ -112,7 +117,7 @@ def index_templates_to_delete(
 def component_templates_to_delete(
     params: FieldReader, context: CompileContext, declared: Sequence[DeclaredTemplate]
 ) -> tuple[TemplateToDelete, ...]:
-    """The same for templates that are no patterns of indices."""
+    """Returns the component templates to delete: the named one, else all of the track."""
     if context.supplied and "templates" in params.data:
         return tuple(map(TemplateToDelete, params.names("templates")))
     names = params.names("template") or tuple(each.name for each in declared)
@@ -121,20 +126,20 @@ def component_templates_to_delete(
     return tuple(map(TemplateToDelete, names))
 
 
-def _supplied_doomed(params: FieldReader) -> tuple[TemplateToDelete, ...]:
+def _read_supplied(params: FieldReader) -> tuple[TemplateToDelete, ...]:
     value = params.data["templates"]
-    doomed = []
+    templates = []
     for item in value if isinstance(value, list | tuple) else [value]:
         if isinstance(item, list | tuple) and len(item) == 3 and isinstance(item[0], str):
-            doomed.append(TemplateToDelete(item[0], item[2] or "" if item[1] else ""))
+            templates.append(TemplateToDelete(item[0], item[2] or "" if item[1] else ""))
         else:
             params.problem(
                 "templates", f"holds {preview(item)}, must be a name, true or false, and a pattern"
             )
-    return tuple(doomed)
+    return tuple(templates)
 
 
-def _chosen(params: FieldReader, declared: Sequence[Any]) -> tuple[Any, ...]:
+def _select(params: FieldReader, declared: Sequence[Any]) -> tuple[Any, ...]:
     names = params.names("template")
     known = [each.name for each in declared]
     if not declared:
@@ -146,24 +151,24 @@ def _chosen(params: FieldReader, declared: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(each for each in declared if not names or each.name in names)
 
 
-def _merged(body: Mapping[str, Any], where: Sequence[str], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body with settings merged into it, at every depth, at a path that is made if it is not there."""
+def _merged(body: Mapping[str, Any], path: Sequence[str], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Merges settings into a body, at a path that is created if it is missing."""
     if not settings:
         return body
-    for key in reversed(where):
+    for key in reversed(path):
         settings = {key: settings}
-    return _deep(body, settings) if len(where) > 1 else _shallow(body, settings)
+    return _merge_deep(body, settings) if len(path) > 1 else _merge_shallow(body, settings)
 
 
-def _deep(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_deep(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         inner = merged.get(key)
         if isinstance(inner, dict) and isinstance(value, Mapping):
-            value = _deep(inner, value)
+            value = _merge_deep(inner, value)
         merged[key] = value
     return merged
 
 
-def _shallow(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_shallow(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return {**base, **{key: {**(base.get(key) or {}), **value} for key, value in over.items()}}

@@ -8,7 +8,9 @@ from pacenote.operations.base import CompileContext, CompiledOperation, Operatio
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    return ml.act(params, ml.path_to(params, "anomaly_detectors", "job-id", "_close"), "force", "timeout")
+    return ml.perform(
+        params, ml.action_path(params, "anomaly_detectors", "job-id", "_close"), "force", "timeout"
+    )
 
 
 OPERATION = OperationType(name="close-ml-job", compile=_compile, admin=True)

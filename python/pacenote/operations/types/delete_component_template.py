@@ -8,8 +8,8 @@ from pacenote.operations.templates import component_templates_to_delete, delete_
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    doomed = component_templates_to_delete(params, context, context.track.component_templates)
-    return delete_templates(params, context, doomed, "_component_template")
+    templates = component_templates_to_delete(params, context, context.track.component_templates)
+    return delete_templates(params, context, templates, "_component_template")
 
 
 OPERATION = OperationType(name="delete-component-template", compile=_compile, admin=True)

@@ -10,8 +10,8 @@ from pacenote.operations.templates import delete_templates, index_templates_to_d
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    doomed = index_templates_to_delete(params, context, context.track.composable_templates)
-    return delete_templates(params, context, doomed, "_index_template")
+    templates = index_templates_to_delete(params, context, context.track.composable_templates)
+    return delete_templates(params, context, templates, "_index_template")
 
 
 OPERATION = OperationType(name="delete-composable-template", compile=_compile, admin=True)

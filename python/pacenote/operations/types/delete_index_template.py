@@ -8,8 +8,8 @@ from pacenote.operations.templates import delete_templates, index_templates_to_d
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    doomed = index_templates_to_delete(params, context, context.track.templates)
-    return delete_templates(params, context, doomed, "_template")
+    templates = index_templates_to_delete(params, context, context.track.templates)
+    return delete_templates(params, context, templates, "_template")
 
 
 OPERATION = OperationType(

@@ -8,7 +8,7 @@ from pacenote.operations.base import CompileContext, CompiledOperation, Operatio
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    return ml.act(params, ml.path_to(params, "anomaly_detectors", "job-id", "_open"))
+    return ml.perform(params, ml.action_path(params, "anomaly_detectors", "job-id", "_open"))
 
 
 OPERATION = OperationType(name="open-ml-job", compile=_compile, admin=True)

@@ -12,9 +12,9 @@ _OPTIONS = ("start", "end", "timeout")
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    path = ml.path_to(params, "datafeeds", "datafeed-id", "_start")
+    path = ml.action_path(params, "datafeeds", "datafeed-id", "_start")
     if not params.has("body"):
-        return ml.act(params, path, *_OPTIONS)
+        return ml.perform(params, path, *_OPTIONS)
     body = {**params.mapping("body"), **read_options(params, *_OPTIONS)}
     return compile_requests(params, [read_common(params).request("POST", path, body=json_body(body))])
 

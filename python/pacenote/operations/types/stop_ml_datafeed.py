@@ -8,7 +8,7 @@ from pacenote.operations.base import CompileContext, CompiledOperation, Operatio
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    return ml.act(params, ml.path_to(params, "datafeeds", "datafeed-id", "_stop"), "force", "timeout")
+    return ml.perform(params, ml.action_path(params, "datafeeds", "datafeed-id", "_stop"), "force", "timeout")
 
 
 OPERATION = OperationType(name="stop-ml-datafeed", compile=_compile, admin=True)
