@@ -1,20 +1,20 @@
-//! The documents that Python writes are the ones this crate reads: `tests/plan/test_golden.py` keeps them.
+//! Reads the plan documents that Python writes; `tests/plan/test_golden.py` compares them with what Python writes now.
 
 use std::path::{Path, PathBuf};
 
 use pacenote_plan::{Plan, TaskWork};
 
 #[test]
-fn a_document_of_every_variant_is_understood_and_survives_the_round_trip() {
+fn a_document_with_every_variant_survives_the_round_trip() {
     let text = document("every-variant.json");
     let plan = Plan::from_json(&text).unwrap();
-    let again = serde_json::to_string(&plan).unwrap();
-    assert_eq!(Plan::from_json(&again).unwrap(), plan);
+    let written = serde_json::to_string(&plan).unwrap();
+    assert_eq!(Plan::from_json(&written).unwrap(), plan);
 }
 
-/// Each variant of each enum is there, so that a renamed one cannot go unnoticed.
+/// A variant that is renamed in one language only is noticed here.
 #[test]
-fn no_variant_is_missing() {
+fn the_golden_document_has_every_variant() {
     let text = document("every-variant.json");
     let work = ["bulk", "calls", "sleep", "supplied", "lane"];
     let calls = ["request", "pages", "wait", "composite", "operation", "stream"];
@@ -40,7 +40,7 @@ fn the_bundled_track_indexes_a_million_documents_with_four_clients() {
 }
 
 #[test]
-fn every_document_is_understood() {
+fn every_golden_document_is_a_valid_plan() {
     let mut seen = 0;
     for entry in golden().read_dir().unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

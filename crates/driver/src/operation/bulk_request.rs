@@ -2,7 +2,7 @@
 
 use pacenote_record::ErrorClass;
 
-use super::bulk_retry::{join, rejected_positions, select_documents, without_retried};
+use super::bulk_retry::{join_attempts, rejected_positions, select_documents, without_retried};
 use super::outcome::Outcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
@@ -73,7 +73,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             let body = selected.as_deref().unwrap_or(self.request.body().as_ref());
             let (body, documents) = (select_documents(body, &rejected), rejected.len() as u64);
             let next = self.send_again(connection, &body, documents).await;
-            outcome = join(without_retried(outcome, documents), next.outcome);
+            outcome = join_attempts(without_retried(outcome, documents), next.outcome);
             (selected, rejected) = (Some(body), next.rejected);
         }
         outcome

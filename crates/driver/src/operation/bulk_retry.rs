@@ -66,7 +66,7 @@ pub fn without_retried(mut before: Outcome, retried: u64) -> Outcome {
 
 /// The outcome together with that of the next attempt, which sent the documents that [`without_retried`] left out. Its
 /// time and its work are those of all attempts.
-pub fn join(before: Outcome, after: Outcome) -> Outcome {
+pub fn join_attempts(before: Outcome, after: Outcome) -> Outcome {
     let (first, last) = (before.result, after.result);
     let took_ms = match (first.took_ms, last.took_ms) {
         (first, last) if first >= 0 && last >= 0 => first + last,
