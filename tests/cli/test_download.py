@@ -75,7 +75,11 @@ def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
     [
         ([], 2, "say what to download"),
         (["--distribution-version=8.17.0"], 64, "elasticsearch 8.17.0 cannot be started by Pacenote"),
-        (["--distribution-version=3.99.0", "--offline"], 64, "opensearch 3.99.0 was never looked up here"),
+        (
+            ["--distribution-version=3.99.0", "--offline"],
+            64,
+            "opensearch 3.99.0 was never resolved on this machine",
+        ),
         (["--distribution=elastic"], 2, "unknown distribution 'elastic'"),
         (["--track=x", "--car=4gheap"], 2, "--car is not available"),
         (["--track=x", "--corpus-mirror=http://a/x="], 2, "--corpus-mirror must be a URL or PREFIX=URL"),

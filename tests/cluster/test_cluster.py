@@ -33,7 +33,7 @@ NODES = {
 }
 
 
-def test_existing_cluster_is_described(server: Server) -> None:
+def test_an_existing_cluster_is_described(server: Server) -> None:
     server.put("/", ROOT)
     server.put("/_nodes/os,jvm,plugins", NODES)
     cluster: Cluster
@@ -50,33 +50,33 @@ def test_existing_cluster_is_described(server: Server) -> None:
         assert (node.plugins, node.modules) == (("p",), ("m1", "m2"))
 
 
-def test_hidden_nodes_are_no_error(server: Server) -> None:
+def test_a_cluster_that_hides_its_nodes_is_described(server: Server) -> None:
     server.put("/", {"cluster_name": "s", "version": {"number": "9.2.0", "build_flavor": "serverless"}})
     server.put("/_nodes/os,jvm,plugins", {"error": "not here"}, 410)
     info = existing_cluster(server.url).info()
     assert (info.distribution, info.flavor, info.nodes) == ("elasticsearch", "serverless", ())
 
 
-def test_something_else_is_no_cluster(server: Server) -> None:
+def test_another_server_is_not_accepted_as_a_cluster(server: Server) -> None:
     server.put("/", b"<html>")
     with pytest.raises(EngineError, match=f"127.0.0.1:{server.port} is neither"):
         existing_cluster(server.url).info()
 
 
-def test_refused_names_the_hosts_and_what_to_check() -> None:
+def test_unreachable_hosts_are_named() -> None:
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1: connection refused; \[::1\]:1: ") as caught:
         existing_cluster("127.0.0.1:1,[::1]:1").info()
     assert caught.value.hint == "check that it runs, and --target-hosts"
 
 
-def test_silence_ends_after_the_timeout() -> None:
+def test_a_silent_host_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         port = mute.getsockname()[1]
         with pytest.raises(EngineError, match=f"127.0.0.1:{port}: the response timed out"):
             existing_cluster(f"127.0.0.1:{port}", timeout_s=0.2).info()
 
 
-def test_tls_against_a_plain_port_says_so(server: Server) -> None:
+def test_https_to_a_plain_port_is_reported(server: Server) -> None:
     with pytest.raises(EngineError, match="TLS"):
         existing_cluster(f"https://127.0.0.1:{server.port}").info()
 
@@ -87,7 +87,7 @@ def version(hosts: str, authorization: str | None = None) -> str:
         return cluster.info().version
 
 
-def test_credentials_are_asked_for_or_wrong_and_never_shown() -> None:
+def test_wrong_credentials_are_reported_and_never_shown() -> None:
     with engine(authorization=ME) as guarded:
         hosts = f"https://{guarded.address}"
         assert version(hosts, authorization=ME) == "3.3.0"
@@ -102,7 +102,7 @@ def test_credentials_are_asked_for_or_wrong_and_never_shown() -> None:
         version("https://me:s3cret@127.0.0.1", authorization=ME)
 
 
-def test_cautions() -> None:
+def test_ineffective_and_disabled_verification_is_warned_about() -> None:
     def said(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
         return existing_cluster(hosts, ClientOptions(tls=tls)).warnings()
 

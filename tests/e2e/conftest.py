@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.layout import find_place
+from pacenote.provision.layout import create_layout
 
 
 @pytest.fixture(scope="session")
@@ -22,4 +22,4 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield folder
     if not kept:
         # As root the engine may lie outside the home, where pytest does not clean up.
-        shutil.rmtree(find_place(folder).root, ignore_errors=True)
+        shutil.rmtree(create_layout(folder).root, ignore_errors=True)

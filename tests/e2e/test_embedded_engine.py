@@ -14,9 +14,9 @@ import pytest
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, install_engine
-from pacenote.provision.layout import find_place
-from pacenote.provision.process import identify
-from pacenote.provision.registry import sweep
+from pacenote.provision.layout import create_layout
+from pacenote.provision.process import process_identity
+from pacenote.provision.registry import cleanup_orphans
 
 pytestmark = pytest.mark.engine
 
@@ -94,7 +94,7 @@ def test_runs_on_loopback_as_nobody_special(cluster: EmbeddedCluster) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the node as another user")
 def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Path) -> None:
-    place = find_place(home)
+    place = create_layout(home)
     files = [*place.installs.rglob("*"), *place.jars.rglob("*"), *place.java.rglob("*"), cluster.node.folder]
     assert files
     assert all(file.stat().st_uid == 0 and not file.stat().st_mode & 0o022 for file in files)
@@ -103,7 +103,7 @@ def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Pat
 def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
     # A mirror that nobody serves: any download would fail.
     request = EngineRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1", offline=True)
-    before = {folder: folder.stat().st_ino for folder in find_place(home).installs.iterdir()}
+    before = {folder: folder.stat().st_ino for folder in create_layout(home).installs.iterdir()}
     install = install_engine(request)
     assert (install.folder / "lib").is_dir()
     assert {folder: folder.stat().st_ino for folder in install.folder.parent.iterdir()} == before
@@ -124,18 +124,18 @@ time.sleep(300)
 
 def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
     cluster.stop()
-    assert identify(cluster.node.pid) is None
+    assert process_identity(cluster.node.pid) is None
     assert (cluster.node.log_file.parent / "gc.log").stat().st_size > 0
-    place = find_place(home)
+    place = create_layout(home)
     with subprocess.Popen([sys.executable, "-c", _OWNER, home, tmp_path], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         pid = int(os.read(owner.stdout.fileno(), 20) or 0)
-        assert identify(pid) is not None
+        assert process_identity(pid) is not None
         owner.kill()
     deadline = time.monotonic() + 5
-    while identify(pid) is not None and time.monotonic() < deadline:
+    while process_identity(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert identify(pid) is None
-    assert len(sweep(place)) == 1
+    assert process_identity(pid) is None
+    assert len(cleanup_orphans(place)) == 1
     assert not list(place.nodes.iterdir())
     assert not list(place.registry.iterdir())

@@ -20,8 +20,8 @@ import pytest
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest
-from pacenote.provision.layout import find_place
-from pacenote.provision.process import identify
+from pacenote.provision.layout import create_layout
+from pacenote.provision.process import process_identity
 
 pytestmark = pytest.mark.engine
 
@@ -55,7 +55,7 @@ class Pacenote:
 
     def node_pids(self, owner: int) -> list[int]:
         """The engines that a process has noted as its own."""
-        notes = [json.loads(note.read_text()) for note in find_place(self.home).registry.glob("*.json")]
+        notes = [json.loads(note.read_text()) for note in create_layout(self.home).registry.glob("*.json")]
         return [note["process"]["pid"] for note in notes if note["owner"]["pid"] == owner and note["process"]]
 
 
@@ -198,7 +198,7 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(pacenote: Pacenote
     finally:
         process.kill()
     assert process.returncode == 130, err
-    assert identify(pid) is None
+    assert process_identity(pid) is None
     assert pacenote.node_pids(process.pid) == []
     race = pacenote.race("stopped")
     assert (race["interrupted"], race["complete"], race["verdict"]["state"]) == (True, False, "void")
@@ -266,7 +266,7 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
     finally:
         process.kill()
         process.communicate(timeout=60)
-    wait_for(lambda: identify(pid) is None, "the engine to go with its owner")
+    wait_for(lambda: process_identity(pid) is None, "the engine to go with its owner")
     report = pacenote.run("report", "killed")
     assert report.returncode == 0
     assert "the race has not finished" in report.stdout

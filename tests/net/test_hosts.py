@@ -1,4 +1,4 @@
-"""Target hosts in every form people write them."""
+"""Target hosts are parsed in all their forms."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pacenote.net.hosts import HttpHost, parse_hosts
         ("a:1,a:1", ["http://a:1"]),
     ],
 )
-def test_forms(text: str, urls: list[str]) -> None:
+def test_all_forms_of_addresses_are_parsed(text: str, urls: list[str]) -> None:
     assert [str(host) for host in parse_hosts(text).hosts] == urls
 
 
-def test_a_list_and_tls() -> None:
+def test_tls_is_the_default_scheme_when_set() -> None:
     assert parse_hosts(["a:1", "https://b"], tls=True).hosts == (
         HttpHost("https", "a", 1),
         HttpHost("https", "b", 443),
@@ -41,7 +41,7 @@ def test_a_list_and_tls() -> None:
         ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts holds several credentials"),
     ],
 )
-def test_contradictions(text: str, tls: bool | None, message: str) -> None:
+def test_contradictions_are_refused(text: str, tls: bool | None, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         parse_hosts(text, tls=tls)
     assert "s3cret" not in caught.value.message
@@ -50,14 +50,14 @@ def test_contradictions(text: str, tls: bool | None, message: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", " , ", "a:b", "a:99999", "a:", "ftp://a", "http://", "[::1", "bob:s3cret@a:x"]
 )
-def test_wrong_ones_are_named(text: str) -> None:
+def test_invalid_hosts_are_named(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_hosts(text)
     assert "--target-hosts" in caught.value.message
     assert "s3cret" not in caught.value.message + caught.value.hint
 
 
-def test_credentials_move_out_of_sight() -> None:
+def test_credentials_are_taken_out_of_the_url() -> None:
     parsed = parse_hosts("https://bob:s%40cret@a:1")
     assert str(parsed.hosts[0]) == "https://a:1"
     assert parsed.authorization == "Basic Ym9iOnNAY3JldA=="

@@ -32,14 +32,16 @@ def test_loopback_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) ->
         ("fd00::1", "fd00::1", False),
     ],
 )
-def test_no_proxy(no_proxy: str, host: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_excludes_hosts(
+    no_proxy: str, host: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
     assert proxy_for("https", host, 9200) == (HttpProxy("http", "proxy.example", 3128) if expected else None)
     assert proxy_for("http", host, 9200) is None
 
 
-def test_a_proxy_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_with_another_scheme_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("all_proxy", "socks5://me:s3cret@proxy.example:1080")
     with pytest.raises(UsageError, match="https_proxy or all_proxy in the environment is not") as caught:
         proxy_for("https", "es.example")

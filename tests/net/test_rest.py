@@ -1,4 +1,4 @@
-"""Control traffic: what comes back, and what is said when nothing does."""
+"""Requests and responses of the REST client, and its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def client(server: Server, config: ClientConfig = ClientConfig(), path: str = ""
     return RestClient([HttpHost("http", "127.0.0.1", server.port, path)], 2.0, config)
 
 
-def test_json_params_bodies_and_prefix(server: Server) -> None:
+def test_path_parameters_and_body_are_encoded(server: Server) -> None:
     server.put("/pre/_x", {"a": 1})
     server.put("/pre/_bulk", b"plain text")
     rest = client(server, path="/pre")
@@ -33,7 +33,7 @@ def test_json_params_bodies_and_prefix(server: Server) -> None:
     assert server.seen[2][3] == b'{"b": null}'
 
 
-def test_http_error_names_path_status_and_reason(server: Server) -> None:
+def test_an_http_error_names_path_status_and_reason(server: Server) -> None:
     server.put("/i", {"error": {"type": "t", "reason": "no such index [i]"}, "status": 404}, 404)
     with pytest.raises(EngineError, match=r"GET /i failed with status 404: no such index \[i\]"):
         client(server).get("/i")
@@ -50,7 +50,7 @@ def test_refused_credentials_are_not_shown(server: Server) -> None:
     assert server.seen[0][2]["authorization"] == "Basic Ym9iOnMzY3JldA=="
 
 
-def test_the_next_host_is_asked_when_one_is_down(server: Server) -> None:
+def test_the_next_host_is_used_when_one_is_down(server: Server) -> None:
     server.put("/", ROOT)
     rest = RestClient([HttpHost("http", "127.0.0.1", 1), HttpHost("http", "127.0.0.1", server.port)])
     assert rest.get("/") == ROOT

@@ -1,6 +1,4 @@
-"""TLS, credentials and proxies of control traffic against real servers: what is let through, and what is
-said when it is not.
-"""
+"""TLS and proxies of control traffic, against real servers."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def version(hosts: str, tls: TlsOptions = TRUSTED, **more: object) -> str:
         TlsOptions(ca_file=str(CERTIFICATES / "server.pem")),
     ],
 )
-def test_a_cluster_behind_tls_answers(secure: Running, tls: TlsOptions) -> None:
+def test_tls_connections_succeed_with_suitable_options(secure: Running, tls: TlsOptions) -> None:
     assert version(f"https://{secure.address}", tls) == "3.3.0"
     assert version(secure.address, tls, use_ssl=True) == "3.3.0"
 
@@ -72,18 +70,20 @@ def test_a_cluster_behind_tls_answers(secure: Running, tls: TlsOptions) -> None:
         ),
     ],
 )
-def test_a_cluster_that_is_not_trusted(secure: Running, tls: TlsOptions, message: str, hint: str) -> None:
+def test_an_untrusted_certificate_is_rejected_with_a_hint(
+    secure: Running, tls: TlsOptions, message: str, hint: str
+) -> None:
     with pytest.raises(EngineError, match=f"reached at {secure.address}: {message}") as caught:
         version(f"https://{secure.address}", tls)
     assert hint in caught.value.hint
 
 
-def test_a_name_that_does_not_fit_is_no_matter_if_it_is_not_looked_at(secure: Running) -> None:
+def test_another_host_name_is_accepted_without_host_name_verification(secure: Running) -> None:
     tls = TlsOptions(ca_file=str(CA), server_name="other.example", verify_host=False)
     assert version(f"https://{secure.address}", tls) == "3.3.0"
 
 
-def test_a_certificate_that_has_expired() -> None:
+def test_an_expired_certificate_is_rejected() -> None:
     with (
         engine("expired.pem") as old,
         pytest.raises(EngineError, match=r"not valid now: .*expired") as caught,
@@ -92,7 +92,7 @@ def test_a_certificate_that_has_expired() -> None:
     assert "renew it" in caught.value.hint
 
 
-def test_a_cluster_that_asks_for_a_certificate(choosy: Running) -> None:
+def test_a_client_certificate_is_presented(choosy: Running) -> None:
     shown = TlsOptions(ca_file=str(CA), client_cert=CLIENT, client_key=KEY)
     assert version(f"https://{choosy.address}", shown) == "3.3.0"
     with pytest.raises(EngineError, match="it asks for a client certificate") as caught:
@@ -100,14 +100,14 @@ def test_a_cluster_that_asks_for_a_certificate(choosy: Running) -> None:
     assert "client_cert:FILE" in caught.value.hint
 
 
-def test_a_certificate_of_ours_that_it_does_not_accept(choosy: Running) -> None:
+def test_a_rejected_client_certificate_is_reported(choosy: Running) -> None:
     # One for servers.
     wrong = TlsOptions(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
     with pytest.raises(EngineError, match="it does not accept our client certificate"):
         version(f"https://{choosy.address}", wrong)
 
 
-def test_a_port_that_does_not_speak_tls() -> None:
+def test_a_port_without_tls_is_reported() -> None:
     with engine(None) as plain, pytest.raises(EngineError, match="the port does not speak TLS") as caught:
         version(f"https://{plain.address}")
     assert "http://" in caught.value.hint
@@ -130,7 +130,7 @@ def test_a_port_that_does_not_speak_tls() -> None:
         (TlsOptions(client_cert=CLIENT, client_key="/no"), "client_key of .*: /no: no such file"),
     ],
 )
-def test_files_are_looked_at_before_anything_is_asked(tls: TlsOptions, message: str) -> None:
+def test_unusable_files_are_reported_before_any_request(tls: TlsOptions, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         existing_cluster("https://127.0.0.1:1", ClientOptions(tls=tls))
 
@@ -142,7 +142,7 @@ def test_files_are_looked_at_before_anything_is_asked(tls: TlsOptions, message: 
         ("PRIVATE KEY", "AAAA", "it cannot be read as PEM"),
     ],
 )
-def test_keys_that_cannot_be_used(tmp_path: Path, label: str, body: str, message: str) -> None:
+def test_unusable_keys_are_reported(tmp_path: Path, label: str, body: str, message: str) -> None:
     key = tmp_path / "key.pem"
     key.write_text(f"-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
     tls = TlsOptions(client_cert=CLIENT, client_key=str(key))
@@ -151,7 +151,7 @@ def test_keys_that_cannot_be_used(tmp_path: Path, label: str, body: str, message
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_far_host_is_talked_to_through_the_proxy(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_hosts_are_reached_through_the_proxy(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     certificate = "server.pem" if scheme == "https" else None
     with engine(certificate) as far, proxy(far, authorization=ME) as between:
         monkeypatch.setenv(f"{scheme}_proxy", f"http://me:s3cret@{between.address}")
@@ -174,7 +174,7 @@ def test_loopback_never_goes_through_a_proxy(secure: Running, monkeypatch: pytes
     assert existing_cluster(f"https://{secure.address}", ClientOptions(tls=TRUSTED)).warnings() == ()
 
 
-def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_proxy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{unused.getsockname()[1]}")
@@ -184,7 +184,7 @@ def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
             version("engine.example")
 
 
-def test_a_proxy_is_verified_whatever_is_held_of_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_certificate_of_a_proxy_is_always_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     unverified = TlsOptions(
         ca_file=TRUSTED.ca_file, verify=False, verify_host=False, client_cert=CLIENT, client_key=KEY
     )

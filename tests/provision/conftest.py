@@ -1,6 +1,4 @@
-"""Real sockets, real processes, no engine: a small Maven repository, and a Python script in the place of
-Java.
-"""
+"""Real sockets and processes without an engine: a small Maven repository, and a script instead of Java."""
 
 from __future__ import annotations
 
@@ -14,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.distribution import ModuleRecipe, NodePaths, Root
-from pacenote.provision.engine_lock import Module
-from pacenote.provision.java import Java
-from pacenote.provision.layout import Place, find_place
+from pacenote.provision.distribution import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRange, JavaRuntime
+from pacenote.provision.layout import EngineLayout, create_layout
 from pacenote.provision.maven import MavenArtifact
-from pacenote.provision.node import Install, NodeSpec
+from pacenote.provision.node import Installation, NodeSpec
 from support.http_server import Server, http_server
 
 
@@ -78,22 +76,22 @@ class FakeEngine:
     def supports(self, version: str) -> bool:
         return True
 
-    def supported_words(self) -> str:
+    def supported_versions(self) -> str:
         return "1.0"
 
-    def java_range(self, version: str) -> tuple[int, int | None]:
-        return 21, None
+    def java_range(self, version: str) -> JavaRange:
+        return JavaRange(21)
 
-    def roots(self, version: str) -> tuple[Root, ...]:
+    def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
         return ()
 
-    def locale_roots(self, version: str) -> tuple[Root, ...]:
+    def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
         return ()
 
-    def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
+    def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
         return ()
 
-    def module_files(self, version: str, module: Module) -> Mapping[str, str]:
+    def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
         return {"descriptor": f"{module.name} {version}"}
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
@@ -102,17 +100,17 @@ class FakeEngine:
     def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
         return {"http.port": http_port}
 
-    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
+    def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         return (f"-Xmx{heap}",)
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
         return {}
 
-    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
+    def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         return (str(paths.config / "engine.json"), self.mode)
 
 
-def write_fake_java(home: Path) -> Java:
+def write_fake_java(home: Path) -> JavaRuntime:
     """A Java home whose `java` is the script above, run by this Python."""
     script = home / "engine.py"
     (home / "bin").mkdir(parents=True)
@@ -120,20 +118,20 @@ def write_fake_java(home: Path) -> Java:
     java = home / "bin" / "java"
     java.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{script}" "$@"\n')
     java.chmod(java.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-    return Java(home, "21.0.1", "Fake", frozenset(), "test")
+    return JavaRuntime(home, "21.0.1", "Fake", frozenset(), "test")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return find_place(tmp_path / "home", root=False)
+def layout(tmp_path: Path) -> EngineLayout:
+    return create_layout(tmp_path / "home", root=False)
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> Callable[[str], Install]:
+def fake(tmp_path: Path) -> Callable[[str], Installation]:
     java = write_fake_java(tmp_path / "java")
-    return lambda mode: Install(FakeEngine(mode), tmp_path, java)
+    return lambda mode: Installation(FakeEngine(mode), tmp_path, java)
 
 
 @pytest.fixture
 def spec() -> NodeSpec:
-    return NodeSpec("fake", "1.0", heap="128m", start_timeout=5)
+    return NodeSpec("fake", "1.0", heap="128m", start_timeout_s=5)

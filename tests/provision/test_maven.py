@@ -1,10 +1,11 @@
-"""Downloads arrive whole or not at all."""
+"""Jars of a Maven repository are downloaded, verified and cached."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def leftovers(folder: Path) -> list[str]:
     return [file.name for file in folder.rglob(PARTIAL_FILES)]
 
 
-def test_fetches_in_parallel_and_tells_bytes(server: Server, tmp_path: Path) -> None:
+def test_artifacts_are_downloaded_in_parallel_with_progress(server: Server, tmp_path: Path) -> None:
     contents = {f"a{n}": os.urandom(1000 + n) for n in range(12)}
     artifacts = [jar(name, content) for name, content in contents.items()]
     for artifact in artifacts:
@@ -45,7 +46,7 @@ def test_fetches_in_parallel_and_tells_bytes(server: Server, tmp_path: Path) -> 
     assert artifacts[0].path_in(cache).stat().st_mode & 0o777 == 0o644
 
 
-def test_what_is_there_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
+def test_cached_artifacts_are_not_downloaded_again(server: Server, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
     fetch_artifacts([artifact], tmp_path, mirror=server.url)
@@ -53,7 +54,7 @@ def test_what_is_there_is_not_fetched_again(server: Server, tmp_path: Path) -> N
     assert len(server.seen) == 1
 
 
-def test_a_file_of_the_wrong_size_is_fetched_again(server: Server, tmp_path: Path) -> None:
+def test_a_cached_file_of_another_size_is_downloaded_again(server: Server, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
     artifact.path_in(tmp_path).parent.mkdir()
@@ -62,7 +63,7 @@ def test_a_file_of_the_wrong_size_is_fetched_again(server: Server, tmp_path: Pat
     assert artifact.path_in(tmp_path).read_bytes() == b"content"
 
 
-def test_busy_twice_then_fine(server: Server, tmp_path: Path) -> None:
+def test_a_busy_repository_is_retried(server: Server, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"busy", 503)
     server.put(path_of(artifact), b"busy", 503)
@@ -72,7 +73,7 @@ def test_busy_twice_then_fine(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("announced", ["7", "3"])
-def test_truncated_is_tried_again_and_counted_once(server: Server, tmp_path: Path, announced: str) -> None:
+def test_a_truncated_body_is_retried_and_counted_once(server: Server, tmp_path: Path, announced: str) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"con", 200, **{"content-length": announced})
     server.put(path_of(artifact), b"content")
@@ -84,7 +85,7 @@ def test_truncated_is_tried_again_and_counted_once(server: Server, tmp_path: Pat
     assert told[-1] == 7
 
 
-def test_always_busy_names_artifact_and_status(server: Server, tmp_path: Path) -> None:
+def test_a_repository_that_stays_busy_is_reported(server: Server, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"busy", 503)
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 cannot be fetched .*status 503") as caught:
@@ -93,7 +94,7 @@ def test_always_busy_names_artifact_and_status(server: Server, tmp_path: Path) -
     assert server.count(path_of(artifact)) == 4
 
 
-def test_wrong_checksum_is_refused_and_leaves_nothing(server: Server, tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_refused_and_leaves_no_file(server: Server, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"CONTENT")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has the wrong checksum"):
@@ -102,7 +103,7 @@ def test_wrong_checksum_is_refused_and_leaves_nothing(server: Server, tmp_path: 
     assert not leftovers(tmp_path)
 
 
-def test_a_new_artifact_is_held_against_the_published_sha1(server: Server, tmp_path: Path) -> None:
+def test_a_new_artifact_is_verified_against_the_published_sha1(server: Server, tmp_path: Path) -> None:
     artifact = MavenArtifact("org.example", "a", "1.0")
     server.put(path_of(artifact), b"content")
     server.put(path_of(artifact) + ".sha1", hashlib.sha1(b"content").hexdigest().encode() + b"  a.jar\n")
@@ -113,14 +114,14 @@ def test_a_new_artifact_is_held_against_the_published_sha1(server: Server, tmp_p
         fetch_artifacts([MavenArtifact("org.example", "b", "1.0")], tmp_path, mirror=server.url)
 
 
-def test_not_there_is_not_tried_again(server: Server, tmp_path: Path) -> None:
+def test_a_missing_artifact_is_not_retried(server: Server, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 is not in the Maven repository"):
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
     assert len(server.seen) == 1
 
 
-def test_unreachable_names_the_artifact(tmp_path: Path) -> None:
+def test_an_unreachable_repository_is_reported_with_the_artifact(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 cannot be fetched .*connection refused"):
         fetch_artifacts([jar("a", b"x")], tmp_path, mirror="http://127.0.0.1:1", options=FAST)
 
@@ -134,7 +135,7 @@ def test_credentials_of_a_mirror_are_sent_and_never_shown(server: Server, tmp_pa
     assert server.seen[0][2]["authorization"] == "Basic Ym9iOnMzY3JldA=="
 
 
-def test_full_disk_says_so(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
 
@@ -146,3 +147,32 @@ def test_full_disk_says_so(server: Server, tmp_path: Path, monkeypatch: pytest.M
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
     assert "PACENOTE_HOME" in caught.value.hint
     assert not leftovers(tmp_path)
+
+
+def test_the_path_follows_from_the_coordinates() -> None:
+    assert MavenArtifact("a.b", "c", "1").repository_path == "a/b/c/1/c-1.jar"
+
+
+def test_races_at_the_same_time_download_an_artifact_once(server: Server, tmp_path: Path) -> None:
+    content = os.urandom(200_000)
+    artifact = jar("a", content)
+    server.put(path_of(artifact), content)
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(fetch_artifacts, [artifact], tmp_path, mirror=server.url) for _ in range(4)]
+        assert {call.result() for call in calls} == {(artifact,)}
+    assert server.count(path_of(artifact)) == 1
+
+
+def test_an_artifact_without_a_published_checksum_is_refused(server: Server, tmp_path: Path) -> None:
+    artifact = MavenArtifact("org.example", "a", "1.0")
+    server.put(path_of(artifact), b"content")
+    with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has no checksum in the Maven repository"):
+        fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
+    assert not artifact.path_in(tmp_path).exists()
+
+
+def test_a_failed_artifact_cancels_the_others(server: Server, tmp_path: Path) -> None:
+    missing = [jar(f"a{n}", b"content") for n in range(40)]
+    with pytest.raises(EngineError, match="is not in the Maven repository"):
+        fetch_artifacts(missing, tmp_path, mirror=server.url, options=FAST)
+    assert len(server.seen) < len(missing)

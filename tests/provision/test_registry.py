@@ -1,4 +1,4 @@
-"""What a dead owner left behind is ended and removed; nothing else is touched."""
+"""Nodes of dead owners are killed and removed; others are left alone."""
 
 from __future__ import annotations
 
@@ -10,122 +10,142 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.provision.layout import Place
-from pacenote.provision.process import Identity, identify, is_running
-from pacenote.provision.registry import Entry, forget, hold, note, ourselves, remove_node_dir, sweep
+from pacenote.provision.layout import EngineLayout
+from pacenote.provision.process import ProcessIdentity, is_running, process_identity
+from pacenote.provision.registry import (
+    NodeEntry,
+    cleanup_orphans,
+    current_process,
+    lock_node,
+    register,
+    remove_node_dir,
+    unregister,
+)
 
-DEAD = Identity(2**22 + 1, 1, "no such boot")
+DEAD = ProcessIdentity(2**22 + 1, 1, "no such boot")
 
 
 @pytest.fixture
-def sleeper() -> Iterator[Identity]:
+def sleeper() -> Iterator[ProcessIdentity]:
     process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"])
-    who = identify(process.pid)
+    who = process_identity(process.pid)
     assert who is not None
     yield who
     process.kill()
     process.wait()
 
 
-def leave(place: Place, owner: Identity, process: Identity | None) -> Entry:
-    folder = place.nodes / "n"
+def leave(layout: EngineLayout, owner: ProcessIdentity, process: ProcessIdentity | None) -> NodeEntry:
+    folder = layout.nodes / "n"
     (folder / "data").mkdir(parents=True)
-    entry = Entry("n", folder, owner, process)
-    note(place, entry)
+    entry = NodeEntry("n", folder, owner, process)
+    register(layout, entry)
     return entry
 
 
-def test_an_orphan_is_ended_with_its_files(place: Place, sleeper: Identity) -> None:
-    entry = leave(place, DEAD, sleeper)
-    assert sweep(place) == ("n",)
+def test_an_orphan_is_killed_and_its_files_removed(layout: EngineLayout, sleeper: ProcessIdentity) -> None:
+    entry = leave(layout, DEAD, sleeper)
+    assert cleanup_orphans(layout) == ("n",)
     assert not is_running(sleeper)
     assert not entry.folder.exists()
-    assert not entry.file(place).exists()
+    assert not entry.file(layout).exists()
 
 
 @pytest.mark.parametrize("change", ["started", "boot"])
-def test_a_number_used_again_is_never_killed(place: Place, sleeper: Identity, change: str) -> None:
+def test_a_process_with_a_reused_number_is_not_killed(
+    layout: EngineLayout, sleeper: ProcessIdentity, change: str
+) -> None:
     other = replace(sleeper, started=1) if change == "started" else replace(sleeper, boot="another boot")
-    entry = leave(place, DEAD, other)
-    assert sweep(place) == ("n",)
+    entry = leave(layout, DEAD, other)
+    assert cleanup_orphans(layout) == ("n",)
     assert is_running(sleeper)
     assert not entry.folder.exists()
 
 
-@pytest.mark.parametrize("owner", [ourselves(), DEAD], ids=["here", "in another container"])
-def test_a_living_owners_node_is_left_alone(place: Place, sleeper: Identity, owner: Identity) -> None:
-    entry = leave(place, owner, sleeper)
-    held = hold(place, entry)
-    assert sweep(place) == ()
+@pytest.mark.parametrize("owner", [current_process(), DEAD], ids=["here", "in another container"])
+def test_a_node_with_a_living_owner_is_left_alone(
+    layout: EngineLayout, sleeper: ProcessIdentity, owner: ProcessIdentity
+) -> None:
+    entry = leave(layout, owner, sleeper)
+    held = lock_node(layout, entry)
+    assert cleanup_orphans(layout) == ()
     assert is_running(sleeper)
     assert entry.folder.exists()
     held.release()
     held.release()
-    assert sweep(place) == ("n",)
-    assert not list(place.registry.iterdir())
+    assert cleanup_orphans(layout) == ("n",)
+    assert not list(layout.registry.iterdir())
 
 
-def test_a_process_with_the_dead_owners_number_saves_nothing(place: Place) -> None:
-    entry = leave(place, ourselves(), None)
-    assert sweep(place) == ("n",)
+def test_an_owner_without_a_lock_counts_as_dead(layout: EngineLayout) -> None:
+    entry = leave(layout, current_process(), None)
+    assert cleanup_orphans(layout) == ("n",)
     assert not entry.folder.exists()
 
 
-def test_a_kept_folder_stays(place: Place) -> None:
-    entry = leave(place, ourselves(), None)
-    forget(place, entry, hold(place, entry))
-    assert sweep(place) == ()
+def test_a_preserved_folder_is_not_removed(layout: EngineLayout) -> None:
+    entry = leave(layout, current_process(), None)
+    unregister(layout, entry, lock_node(layout, entry))
+    assert cleanup_orphans(layout) == ()
     assert entry.folder.exists()
-    assert not list(place.registry.iterdir())
+    assert not list(layout.registry.iterdir())
 
 
-def test_a_lock_whose_note_was_never_written_goes(place: Place) -> None:
-    place.registry.mkdir()
-    (place.registry / "n.lock").touch()
-    (place.registry / ".n.json.part").touch()
-    assert sweep(place) == ()
-    assert not list(place.registry.iterdir())
+def test_a_lock_without_an_entry_is_removed(layout: EngineLayout) -> None:
+    layout.registry.mkdir()
+    (layout.registry / "n.lock").touch()
+    (layout.registry / ".n.json.part").touch()
+    assert cleanup_orphans(layout) == ()
+    assert not list(layout.registry.iterdir())
 
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from pacenote.provision.layout import find_place
-from pacenote.provision.registry import Entry, hold, ourselves
-place = find_place(Path(sys.argv[1]), root=False)
-held = hold(place, Entry("n", place.nodes / "n", ourselves(), None))
+from pacenote.provision.layout import create_layout
+from pacenote.provision.registry import (
+    NodeEntry,
+    cleanup_orphans,
+    current_process,
+    lock_node,
+    register,
+    remove_node_dir,
+    unregister,
+)
+layout = create_layout(Path(sys.argv[1]), root=False)
+held = lock_node(layout, NodeEntry("n", layout.nodes / "n", current_process(), None))
 print("held", flush=True)
 time.sleep(60)
 """
 
 
-def test_the_lock_ends_with_its_owner(place: Place) -> None:
-    entry = leave(place, DEAD, None)
-    with subprocess.Popen([sys.executable, "-c", _HOLDER, place.home], stdout=subprocess.PIPE) as owner:
+def test_the_lock_is_released_when_its_owner_is_killed(layout: EngineLayout) -> None:
+    entry = leave(layout, DEAD, None)
+    with subprocess.Popen([sys.executable, "-c", _HOLDER, layout.home], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"held\n"
-        assert sweep(place) == ()
+        assert cleanup_orphans(layout) == ()
         assert entry.folder.exists()
         owner.kill()
-    assert sweep(place) == ("n",)
+    assert cleanup_orphans(layout) == ("n",)
     assert not entry.folder.exists()
 
 
-def test_one_that_never_started(place: Place) -> None:
-    entry = leave(place, DEAD, None)
-    assert sweep(place) == ("n",)
+def test_an_entry_without_a_process_is_removed(layout: EngineLayout) -> None:
+    entry = leave(layout, DEAD, None)
+    assert cleanup_orphans(layout) == ("n",)
     assert not entry.folder.exists()
 
 
-def test_a_damaged_note_is_removed(place: Place) -> None:
-    place.registry.mkdir()
-    (place.registry / "x.json").write_text("{")
-    assert sweep(place) == ()
-    assert not list(place.registry.iterdir())
+def test_a_damaged_entry_is_removed(layout: EngineLayout) -> None:
+    layout.registry.mkdir()
+    (layout.registry / "x.json").write_text("{")
+    assert cleanup_orphans(layout) == ()
+    assert not list(layout.registry.iterdir())
 
 
-def test_only_node_folders_are_removed(place: Place, tmp_path: Path) -> None:
+def test_only_node_folders_are_removed(layout: EngineLayout, tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
-    for folder in (tmp_path / "precious", place.nodes, place.nodes / "..", place.jars):
-        remove_node_dir(place, folder)
+    for folder in (tmp_path / "precious", layout.nodes, layout.nodes / "..", layout.jars):
+        remove_node_dir(layout, folder)
         assert folder.exists()

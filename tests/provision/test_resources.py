@@ -1,4 +1,4 @@
-"""Too little memory or disk is found before the start."""
+"""Too little memory or disk space is reported before the start."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
 MEMINFO = {"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    4194304 kB\n"}
 
 
-def test_heap_sizes() -> None:
+def test_heap_sizes_are_parsed() -> None:
     assert [parse_heap(text) for text in ("1g", "512m", "2GB", "524288k")] == [
         GIB,
         512 * MIB,
@@ -33,12 +33,12 @@ def test_heap_sizes() -> None:
             parse_heap(wrong)
 
 
-def test_the_systems_estimate(tmp_path: Path) -> None:
+def test_available_memory_is_the_estimate_of_the_kernel(tmp_path: Path) -> None:
     assert available_memory(write(tmp_path, MEMINFO)) == 4 * GIB
     assert available_memory(tmp_path / "nothing") is None
 
 
-def test_a_limit_above_our_group_counts_and_cache_does_not(tmp_path: Path) -> None:
+def test_limits_of_parent_groups_count_without_page_cache(tmp_path: Path) -> None:
     files = MEMINFO | {
         "proc/self/cgroup": "0::/outer/inner\n",
         "sys/fs/cgroup/outer/inner/memory.max": "max\n",
@@ -50,7 +50,7 @@ def test_a_limit_above_our_group_counts_and_cache_does_not(tmp_path: Path) -> No
     assert available_memory(write(tmp_path, files)) == GIB + GIB // 2
 
 
-def test_version_one_groups(tmp_path: Path) -> None:
+def test_limits_of_cgroups_v1_count(tmp_path: Path) -> None:
     files = MEMINFO | {
         "proc/self/cgroup": "5:memory:/docker/x\n3:cpu:/docker/x\n",
         "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{GIB}\n",
@@ -59,10 +59,10 @@ def test_version_one_groups(tmp_path: Path) -> None:
     assert available_memory(write(tmp_path, files)) == GIB * 3 // 4
 
 
-def test_messages_name_need_and_have(tmp_path: Path) -> None:
+def test_messages_name_what_is_needed_and_available(tmp_path: Path) -> None:
     check_memory(GIB, None)
     check_memory(GIB, 2 * GIB)
-    with pytest.raises(EngineError, match=r"4\.0 GB of heap needs 4\.5 GB, 2\.0 GB are available"):
+    with pytest.raises(EngineError, match=r"4\.0 GiB of heap needs 4\.5 GiB, 2\.0 GiB are available"):
         check_memory(4 * GIB, 2 * GIB)
     with pytest.raises(EngineError, match="too little disk"):
         check_disk(tmp_path, 1 << 60)

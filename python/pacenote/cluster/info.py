@@ -1,4 +1,4 @@
-"""What a cluster says of itself: read once before a race, kept in its record."""
+"""What a cluster reports about itself: read once before a race, and kept in the race record."""
 
 from __future__ import annotations
 
@@ -12,45 +12,57 @@ from pacenote.net.rest import RestClient
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """One node. `heap_max_bytes` and `cpus` are 0 where the cluster does not say."""
+    """One node of a cluster."""
 
     name: str
+    """`node.name`."""
     host: str
+    """The host name or address it reports."""
     os: str
+    """Name of the operating system."""
     jvm_version: str
+    """Version of Java."""
     jvm_vendor: str
+    """Vendor of the JVM."""
     heap_max_bytes: int
+    """Heap size in bytes; 0 where it is not reported."""
     cpus: int
+    """Processors that the node uses; 0 where it is not reported."""
     plugins: tuple[str, ...]
+    """Names of the plugins, sorted."""
     modules: tuple[str, ...]
+    """Names of the modules, sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """A cluster. `distribution` is `opensearch` or `elasticsearch`; `flavor` as the engine names its build.
-
-    `nodes` is empty where the cluster does not show them (serverless, or missing rights).
-    """
+    """A cluster."""
 
     distribution: str
+    """`opensearch` or `elasticsearch`."""
     version: str
+    """Version of the engine."""
     build_hash: str
+    """Commit of the build; empty where it is not reported."""
     flavor: str
+    """Flavor or type of the build, such as `default`, `serverless` or `tar`."""
     cluster_name: str
+    """`cluster.name`."""
     nodes: tuple[NodeInfo, ...]
+    """The nodes by name; empty where the cluster does not show them (serverless, or missing privileges)."""
 
 
 def read_info(client: RestClient) -> ClusterInfo:
-    """Ask a cluster what it is. Raises EngineError when it does not answer or is neither engine."""
+    """Reads what a cluster reports. Raises EngineError when it does not answer, or is neither engine."""
     root = client.get("/")
     if not isinstance(root, dict) or not isinstance(root.get("version"), dict):
-        where = client.hosts[0].address
+        address = client.hosts[0].address
         raise EngineError(
-            f"what answers at {where} is neither Elasticsearch nor OpenSearch", hint="check --target-hosts"
+            f"the server at {address} is neither Elasticsearch nor OpenSearch", hint="check --target-hosts"
         )
     version = root["version"]
-    reply = client.exchange("GET", "/_nodes/os,jvm,plugins")
-    nodes = reply.body.get("nodes", {}) if reply.ok and isinstance(reply.body, dict) else {}
+    response = client.exchange("GET", "/_nodes/os,jvm,plugins")
+    nodes = response.body.get("nodes", {}) if response.ok and isinstance(response.body, dict) else {}
     return ClusterInfo(
         distribution=str(version.get("distribution") or "elasticsearch"),
         version=str(version.get("number", "")),

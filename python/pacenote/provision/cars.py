@@ -1,4 +1,4 @@
-"""Cars: named set-ups of a node, composed as `--car=4gheap,parallelgc` and adjusted by `--car-params`."""
+"""Cars: named configurations of a node (`--car=4gheap,parallelgc`), changed by `--car-params`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ DEFAULT_HEAP = "1g"
 
 @dataclass(frozen=True, slots=True)
 class Car:
-    """How a node is set up, before and after composing. `heap_size` empty means: leave it as it is."""
+    """The configuration of a node, or a part of it."""
 
     name: str = "defaults"
+    """The name in `--car`; several names with commas after composing."""
     description: str = ""
+    """One line for `pacenote list cars`."""
     heap_size: str = ""
+    """Heap size such as `4g`; empty where the car does not set it."""
     jvm_options: tuple[str, ...] = ()
+    """JVM options that it adds."""
     settings: Mapping[str, object] = field(default_factory=dict)
+    """Settings of the engine, by their full names."""
 
 
 def _heap(size: int) -> Car:
@@ -47,36 +52,36 @@ CARS: Mapping[str, Car] = {
 }
 """Every car and mixin by name."""
 
-# What keeps a node to itself: a race must never open a port to others or join a cluster it happens to find.
-_FIXED = re.compile(
+# Settings that isolate a node: a race must never open a port to other hosts, or join another cluster.
+_PROTECTED_SETTINGS = re.compile(
     r"path\.|discovery\.|cluster\.initial|transport\.profiles\.|(network|http|transport)\.(\w+_)?host$"
 )
-# Settings are written as lines of a file: a name must not be able to end its line or hide behind quotes.
-_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
+# Settings are written as lines of a file: a name must not hold line ends and quotes.
+_SETTING_NAME = re.compile(r"\w[\w.*-]*", re.ASCII)
 
 _PARAMS = ("heap_size", "additional_cluster_settings", "additional_java_settings")
 
 
 def compose_car(names: Iterable[str], params: Mapping[str, object] | None = None) -> Car:
-    """One car from several, left to right: later heap sizes and settings win, JVM options add up; `params`
-    come last.
+    """Composes several cars from left to right, and then `params` (`--car-params`).
 
-    Without a garbage collector among the JVM options it is G1, tuned as the engines' archives do. Raises
-    UsageError for an unknown car or parameter, with close matches, and for a value of the wrong kind.
+    Later heap sizes and settings override earlier ones, JVM options are added. Without a garbage collector
+    among them, it is G1 with the options of the official archives. Raises UsageError for an unknown car or
+    parameter, with close matches, and for a value of the wrong type.
     """
-    chosen = [_find(name.strip()) for name in names if name.strip()] or [CARS["defaults"]]
+    cars = [_find(name.strip()) for name in names if name.strip()] or [CARS["defaults"]]
     heap = DEFAULT_HEAP
     options: list[str] = []
     settings: dict[str, object] = {}
-    for car in (*chosen, _from_params(params or {})):
+    for car in (*cars, _from_params(params or {})):
         heap = car.heap_size or heap
         options.extend(car.jvm_options)
         settings.update(car.settings)
     if not any(re.fullmatch(r"-XX:\+Use\w+GC", option) for option in options):
         options[:0] = _G1
     return Car(
-        name=",".join(car.name for car in chosen),
-        description=" + ".join(car.description for car in chosen),
+        name=",".join(car.name for car in cars),
+        description=" + ".join(car.description for car in cars),
         heap_size=heap,
         jvm_options=tuple(dict.fromkeys(options)),
         settings=settings,
@@ -99,7 +104,7 @@ def _from_params(params: Mapping[str, object]) -> Car:
             raise UsageError(f"unknown parameter '{key}' in --car-params", hint=hint)
     heap = params.get("heap_size", "")
     if not isinstance(heap, str):
-        raise UsageError("heap_size in --car-params must be text", hint="for example heap_size:2g")
+        raise UsageError("heap_size in --car-params must be a string", hint="for example heap_size:2g")
     if heap:
         parse_heap(heap)
     settings = params.get("additional_cluster_settings", {})
@@ -110,21 +115,21 @@ def _from_params(params: Mapping[str, object]) -> Car:
         )
     flat = _flatten(settings)
     for key in flat:
-        if not _NAME.fullmatch(key):
+        if not _SETTING_NAME.fullmatch(key):
             raise UsageError(
                 f"{key!r} in additional_cluster_settings is not the name of a setting",
                 hint="letters, digits and . _ - * only",
             )
-        if _FIXED.match(key):
+        if _PROTECTED_SETTINGS.match(key):
             raise UsageError(
-                f"{key} in additional_cluster_settings cannot be changed: nodes stay alone on loopback",
+                f"{key} in additional_cluster_settings cannot be changed: a node listens on loopback only",
                 hint="leave it out, or start the cluster yourself and use --pipeline=benchmark-only",
             )
     return Car("params", heap_size=heap, jvm_options=_java_settings(params), settings=flat)
 
 
 def _flatten(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Settings by their full names: `{"http": {"port": 1}}` means the same to an engine as `http.port`."""
+    """Settings by their full names: `{"http": {"port": 1}}` and `http.port` mean the same."""
     flat: dict[str, object] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):

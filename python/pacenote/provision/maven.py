@@ -47,6 +47,11 @@ class MavenArtifact:
     """Size in bytes; 0 while it is not known."""
 
     @property
+    def group_and_name(self) -> str:
+        """Group id and artifact id, which identify the artifact in any version."""
+        return f"{self.group}:{self.name}"
+
+    @property
     def file_name(self) -> str:
         """The name of the jar in the repository and in an installation."""
         return f"{self.name}-{self.version}.jar"

@@ -1,8 +1,8 @@
-"""One engine process: started on loopback with free ports, watched, and always stopped.
+"""One engine process: started on loopback with free ports, supervised, and always stopped.
 
 starting ── healthy ──> running ── stop() ──> stopped
-   │  port taken: again with others, up to 3 times       (also on any exception and on Ctrl-C)
-   └─ died, or not healthy in time ──> EngineError, nothing left behind
+   │  port in use: started again with others, up to 3 times       (also on any exception and on Ctrl-C)
+   └─ ended, or not healthy in time ──> EngineError, no process and no files are left
 """
 
 from __future__ import annotations
@@ -27,105 +27,123 @@ from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
 from pacenote.provision import engine_log, registry, resources
 from pacenote.provision.distribution import Distribution, NodePaths
-from pacenote.provision.java import Java
-from pacenote.provision.layout import Place
-from pacenote.provision.process import Child, Command, start_child
+from pacenote.provision.java import JavaRuntime
+from pacenote.provision.layout import EngineLayout
+from pacenote.provision.process import ChildCommand, ChildProcess, spawn_child
 
-STOP_SECONDS = 10.0
-PORT_TRIES = 3
-POLL_SECONDS = 0.1
-HEALTH_SECONDS = 1.0
+STOP_TIMEOUT_S = 10.0
+"""Seconds between SIGTERM and SIGKILL."""
 
-_OWN_FOLDERS = ("config", "data", "logs", "tmp")
+MAX_PORT_ATTEMPTS = 3
+"""Starts with other ports after a port was in use."""
+
+POLL_INTERVAL_S = 0.1
+"""Seconds between two health checks during the start."""
+
+HEALTH_TIMEOUT_S = 1.0
+"""Timeout of a health check."""
+
+_NODE_FOLDERS = ("config", "data", "logs", "tmp")
+_NO_ANSWER = "it does not answer"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """What node to start. Empty `jvm_options` and `settings` leave the engine's defaults; later options win.
-
-    `start_timeout` in seconds; `preserve` keeps the node's folder (its data) after the stop.
-    """
+    """The node to start."""
 
     distribution: str
+    """The name of the distribution, for messages."""
     version: str
+    """The version of the engine, for messages."""
     name: str = "rally-node-0"
+    """`node.name`."""
     cluster_name: str = "rally-benchmark"
+    """`cluster.name`."""
     heap: str = "1g"
+    """Heap size such as `1g`."""
     jvm_options: tuple[str, ...] = ()
+    """JVM options after those of the distribution, which they override."""
     settings: Mapping[str, object] = field(default_factory=dict)
-    start_timeout: float = 120.0
+    """Settings that override those of the distribution."""
+    start_timeout_s: float = 120.0
+    """Seconds within which the node must be healthy."""
     preserve: bool = False
+    """Whether the node's folder with its data is kept after the stop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Install:
-    """An assembled engine and the Java to run it."""
+class Installation:
+    """An assembled engine and the Java runtime for it."""
 
     distribution: Distribution
+    """What the engine is."""
     folder: Path
-    java: Java
+    """Its folder below `installs`."""
+    java: JavaRuntime
+    """The runtime, which the node's user can run."""
 
 
 class Node:
     """A running node. Made by `start_node`; a context manager that stops it."""
 
-    def __init__(self, spec: NodeSpec, place: Place, log_file: Path) -> None:
+    def __init__(self, spec: NodeSpec, layout: EngineLayout, log_file: Path) -> None:
         self.spec = spec
         self.log_file = log_file
         self.http_port = 0
-        self.start_seconds = 0.0
-        self._place = place
-        self._child: Child | None = None
+        self.start_duration_s = 0.0
+        self._layout = layout
+        self._child: ChildProcess | None = None
         self._log_start = 0
         self._stopping = False
-        self._ended: str | None = None
+        self._exit_reason: str | None = None
         self.id = f"{re.sub(r'[^A-Za-z0-9._-]', '-', spec.name)[:40]}-{uuid.uuid4().hex[:8]}"
-        self.folder = place.nodes / self.id
-        self._entry = registry.Entry(self.id, self.folder, registry.ourselves(), None)
-        self._held: registry.Hold | None = None
+        self.folder = layout.nodes / self.id
+        self._entry = registry.NodeEntry(self.id, self.folder, registry.current_process(), None)
+        self._lock: registry.NodeLock | None = None
 
     @property
     def pid(self) -> int:
-        """The number of the engine's process."""
+        """The process number of the engine."""
         if self._child is None:
             raise EngineError(f"node {self.spec.name} has no process", hint="start it first")
         return self._child.pid
 
     @property
     def host(self) -> HttpHost:
-        """Where it answers."""
+        """The host that the node answers at."""
         return HttpHost("http", "127.0.0.1", self.http_port)
 
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the process still runs."""
-        return self._child is not None and self._child.code is None
+        return self._child is not None and self._child.exit_code is None
 
     def exit_reason(self) -> str | None:
-        """Why it ended although nobody stopped it, in one line; None while it runs or after a stop."""
-        if self._child is None or self._child.code is None or self._stopping:
-            return self._ended
+        """Why the process ended by itself, in one line; None while it runs and after `stop`."""
+        if self._child is None or self._child.exit_code is None or self._stopping:
+            return self._exit_reason
         text = engine_log.read_tail(self.log_file, self._log_start)
         memory = " (OutOfMemoryError)" if engine_log.OUT_OF_MEMORY in text else ""
-        how = engine_log.exit_words(self._child.code)
-        # A process that is killed has no time to write why.
-        lines = () if how.startswith("killed") and not memory else engine_log.telling_lines(text)
-        return "; ".join((f"node {self.spec.name} died{memory}: {how}", *lines, f"see {self.log_file}"))
+        exit_text = engine_log.describe_exit(self._child.exit_code)
+        # A process that is killed has no time to log the cause.
+        lines = () if exit_text.startswith("killed") and not memory else engine_log.cause_lines(text)
+        return "; ".join((f"node {self.spec.name} died{memory}: {exit_text}", *lines, f"see {self.log_file}"))
 
     def stop(self) -> None:
-        """Stop it: SIGTERM, after 10 seconds SIGKILL; keep its logs, remove its folder unless `preserve`.
+        """Stops the node with SIGTERM, and with SIGKILL after 10 seconds.
 
-        May be called again. Always leaves no process, also when interrupted while waiting.
+        Copies its logs and removes its folder unless `preserve` is set. May be called again. No process is
+        left, even if the call is interrupted.
         """
-        # Kept before the stop makes any end look wanted.
-        self._ended = self.exit_reason()
+        # Read before the stop, after which every end is a normal one.
+        self._exit_reason = self.exit_reason()
         self._stopping = True
         try:
             self._end_process()
         finally:
             self._keep_logs()
             if not self.spec.preserve:
-                registry.remove_node_dir(self._place, self.folder)
-            registry.forget(self._place, self._entry, self._held)
+                registry.remove_node_dir(self._layout, self.folder)
+            registry.unregister(self._layout, self._entry, self._lock)
 
     def __enter__(self) -> Node:
         return self
@@ -140,14 +158,14 @@ class Node:
             return
         try:
             self._child.terminate()
-            self._child.wait(STOP_SECONDS)
+            self._child.wait(STOP_TIMEOUT_S)
         finally:
-            # Nothing to do when it has ended; needed also when Ctrl-C cut the waiting short.
+            # Without effect on an ended process; needed when the wait timed out or was interrupted.
             self._child.kill()
-            self._child.wait(STOP_SECONDS)
+            self._child.wait(STOP_TIMEOUT_S)
 
     def _keep_logs(self) -> None:
-        """Copy what the JVM wrote (GC log, recordings, crash reports) beside the engine's log."""
+        """Copies files of the JVM (GC log, recordings, crash reports) to the folder of the engine's log."""
         try:
             names = sorted(path.name for path in (self.folder / "logs").iterdir())
         except OSError:
@@ -156,33 +174,34 @@ class Node:
             try:
                 _copy_regular(self.folder / "logs" / name, self.log_file.parent / name)
             except OSError:
-                # A log less is no reason to leave a process or files behind.
+                # A log that cannot be copied must not stop the rest of the cleanup.
                 continue
 
-    def _prepare(self, install: Install) -> NodePaths:
-        """Fresh folders with the node's files in them; only then may the node's user write there.
+    def _prepare(self, install: Installation) -> NodePaths:
+        """Creates the node's folders and files; only after that, the node's user may write there.
 
-        What an earlier try left goes first: its user could have put a link where we, who may be root, write.
+        Folders of an earlier attempt are removed first: the node could have put a link where Pacenote, which
+        may be root, writes.
         """
-        paths = NodePaths(install.folder, *(self.folder / name for name in _OWN_FOLDERS))
+        paths = NodePaths(install.folder, *(self.folder / name for name in _NODE_FOLDERS))
         own = (paths.config, paths.data, paths.logs, paths.tmp)
-        registry.remove_node_dir(self._place, self.folder)
+        registry.remove_node_dir(self._layout, self.folder)
         try:
             self.folder.mkdir(mode=0o755)
-            # Ours, so that the node cannot put a link in the place of one of its folders.
+            # Owned by Pacenote, so that the node cannot replace one of its folders by a link.
             self.folder.chmod(0o755)
             for folder in own:
                 folder.mkdir(mode=0o700)
             self.log_file.parent.mkdir(parents=True, exist_ok=True)
             self._configure(install, paths)
-            if self._place.user is not None:
+            if self._layout.user is not None:
                 for folder in own:
-                    os.chown(folder, self._place.user.uid, self._place.user.gid)
+                    os.chown(folder, self._layout.user.uid, self._layout.user.gid)
         except OSError as failure:
             raise disk_error(failure, self.folder) from failure
         return paths
 
-    def _configure(self, install: Install, paths: NodePaths) -> None:
+    def _configure(self, install: Installation, paths: NodePaths) -> None:
         ports = free_ports(2)
         names = {"cluster.name": self.spec.cluster_name, "node.name": self.spec.name}
         settings = {**install.distribution.settings(*ports), **names, **self.spec.settings}
@@ -190,17 +209,17 @@ class Node:
         for name, text in install.distribution.config_files(paths, settings).items():
             _write_new(paths.config / name, text)
 
-    def _launch(self, install: Install, paths: NodePaths) -> Child:
+    def _launch(self, install: Installation, paths: NodePaths) -> ChildProcess:
         heap = resources.parse_heap(self.spec.heap)
         arguments = (
             str(install.java.binary),
             *install.distribution.jvm_options(heap, paths, install.java),
             gc_log_option(paths.logs),
             *self.spec.jvm_options,
-            *install.distribution.main(paths, install.java),
+            *install.distribution.main_arguments(paths, install.java),
         )
         environment = {
-            # Ours may hold secrets; the engine needs next to nothing of it.
+            # The environment of Pacenote may hold secrets; the engine needs hardly any of it.
             **{name: os.environ[name] for name in ("PATH", "TZ") if name in os.environ},
             "LANG": "C.UTF-8",
             "HOME": str(paths.tmp),
@@ -212,63 +231,68 @@ class Node:
             raise disk_error(failure, self.log_file) from failure
         try:
             self._log_start = os.fstat(output).st_size
-            # In its logs folder, so that a relative file name in a JVM option ends up among the kept logs.
-            return start_child(Command(arguments, paths.logs, environment, output, self._place.user))
+            # In its logs folder, so that files with relative names in JVM options are kept with the logs.
+            return spawn_child(ChildCommand(arguments, paths.logs, environment, output, self._layout.user))
         finally:
             os.close(output)
 
-    def _start(self, install: Install, progress: ProgressCallback) -> None:
-        self._held = registry.hold(self._place, self._entry)
-        registry.note(self._place, self._entry)
-        for attempt in range(1, PORT_TRIES + 1):
+    def _start(self, install: Installation, progress: ProgressCallback) -> None:
+        self._lock = registry.lock_node(self._layout, self._entry)
+        registry.register(self._layout, self._entry)
+        for attempt in range(1, MAX_PORT_ATTEMPTS + 1):
             paths = self._prepare(install)
-            begun = time.monotonic()
+            started = time.monotonic()
             self._child = self._launch(install, paths)
             self._entry = replace(self._entry, process=self._child.identity)
-            registry.note(self._place, self._entry)
-            trouble = self._await_health(begun, progress)
-            if trouble is None:
-                self.start_seconds = time.monotonic() - begun
+            registry.register(self._layout, self._entry)
+            error = self._await_health(started, progress)
+            if error is None:
+                self.start_duration_s = time.monotonic() - started
                 return
-            # A port the user chose is taken for good.
-            hopeless = attempt == PORT_TRIES or "http.port" in self.spec.settings
-            if hopeless or engine_log.PORT_TAKEN not in str(trouble):
-                raise trouble
+            # Another port is no help when the user chose this one.
+            final = attempt == MAX_PORT_ATTEMPTS or "http.port" in self.spec.settings
+            if final or engine_log.PORT_IN_USE not in str(error):
+                raise error
             self._end_process()
 
-    def _await_health(self, begun: float, progress: ProgressCallback) -> EngineError | None:
-        client = RestClient([self.host], timeout_s=HEALTH_SECONDS)
-        limit = self.spec.start_timeout
-        status = "it does not answer"
-        while time.monotonic() - begun < limit:
+    def _await_health(self, started: float, progress: ProgressCallback) -> EngineError | None:
+        client = RestClient([self.host], timeout_s=HEALTH_TIMEOUT_S)
+        limit = self.spec.start_timeout_s
+        status = _NO_ANSWER
+        while time.monotonic() - started < limit:
             progress(f"starting {self.spec.distribution} {self.spec.version}", 0, 0)
-            if not self.running():
-                return self._start_failed(self.exit_reason() or "it ended")
+            if not self.is_running():
+                return self._start_error(self.exit_reason() or "it ended")
             status = _health(client, self.pid)
             if status in ("green", "yellow"):
                 client.close()
                 return None
             if self._child is not None:
-                self._child.wait(POLL_SECONDS)
-        words = f"node {self.spec.name} is not healthy after {limit:.0f} s ({status}); see {self.log_file}"
-        return self._start_failed(words)
+                self._child.wait(POLL_INTERVAL_S)
+        message = f"node {self.spec.name} is not healthy after {limit:.0f} s ({status}); see {self.log_file}"
+        return self._start_error(message)
 
-    def _start_failed(self, words: str) -> EngineError:
+    def _start_error(self, message: str) -> EngineError:
         text = engine_log.read_tail(self.log_file, self._log_start)
-        return EngineError(words, hint=engine_log.advice(text) or f"read {self.log_file}")
+        return EngineError(message, hint=engine_log.hint_for(text) or f"read {self.log_file}")
 
 
 def start_node(
-    spec: NodeSpec, install: Install, place: Place, log_file: Path, progress: ProgressCallback = no_progress
+    spec: NodeSpec,
+    install: Installation,
+    layout: EngineLayout,
+    log_file: Path,
+    progress: ProgressCallback = no_progress,
 ) -> Node:
-    """Start a node and wait until it is healthy. Its output goes to `log_file`, its GC log beside it on stop.
+    """Starts a node and waits until it is healthy. Its output goes to `log_file`.
 
-    Raises EngineError: too little memory or disk, it dies or is not healthy in time (with the telling line of
-    its log). Whatever goes wrong, also Ctrl-C, no process and no files stay behind.
+    Raises EngineError when memory or disk space is too small, or when the node ends or is not healthy in
+    time, with the line of its log that shows the cause. After any error and after Ctrl-C, no process and no
+    files of the node are left.
     """
     resources.check_memory(resources.parse_heap(spec.heap), resources.available_memory())
-    resources.check_disk(place.nodes)
-    node = Node(spec, place, log_file.absolute())
+    resources.check_disk(layout.nodes)
+    node = Node(spec, layout, log_file.absolute())
     try:
         node._start(install, progress)
     except BaseException:
@@ -278,16 +302,16 @@ def start_node(
 
 
 def gc_log_option(logs: Path) -> str:
-    """The option for a GC log that parsers can read: one file, no rotation, wall clock and uptime."""
-    what, decorations = "gc*=info,gc+age*=trace,safepoint=info", "utctime,uptimenanos,level,tags"
-    return f"-Xlog:{what}:file={logs}/gc.log:{decorations}:filecount=0"
+    """The JVM option for the GC log: one file, no rotation, each line with wall clock and uptime."""
+    tags, decorations = "gc*=info,gc+age*=trace,safepoint=info", "utctime,uptimenanos,level,tags"
+    return f"-Xlog:{tags}:file={logs}/gc.log:{decorations}:filecount=0"
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports of the loopback address that nobody listens on right now."""
+    """Ports of the loopback address that are free at the moment."""
     sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
     try:
-        # All bound before any is closed, so that they differ.
+        # All are bound before one is closed, so that they differ.
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return tuple(int(each.getsockname()[1]) for each in sockets)
@@ -305,34 +329,34 @@ def _port(value: object) -> int:
 
 def _health(client: RestClient, pid: int) -> str:
     try:
-        reply = client.exchange("GET", "/_cluster/health")
+        response = client.exchange("GET", "/_cluster/health")
         pids = _process_ids(client.exchange("GET", "/_nodes/_local/process").body)
     except EngineError:
-        return "it does not answer"
-    if not isinstance(reply.body, dict) or not reply.ok:
-        return f"HTTP status {reply.status}"
-    status = str(reply.body.get("status", "unknown"))
-    # Two races that start at once may get the same free port; the loser would measure the winner's engine.
-    return status if pid in pids else "another engine answers there"
+        return _NO_ANSWER
+    if not isinstance(response.body, dict) or not response.ok:
+        return f"HTTP status {response.status}"
+    status = str(response.body.get("status", "unknown"))
+    # Two races that start at the same time may get the same port, and one would measure the other's engine.
+    return status if pid in pids else "another engine answers at its port"
 
 
 def _process_ids(body: Any) -> set[int]:
-    """The process numbers in a reply of `_nodes/process`."""
+    """The process numbers in a response of `_nodes/process`."""
     nodes = body.get("nodes", {}) if isinstance(body, dict) else {}
     return {int(node.get("process", {}).get("id", 0)) for node in nodes.values()}
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Write a file that every user can read; never through a link, never into what is there already."""
+    """Creates a file that every user can read; fails if it exists, and does not follow links."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        # Whatever the umask: the node's user must read it.
+        # The node's user must be able to read it, whatever the umask.
         os.fchmod(file.fileno(), 0o644)
         file.write(text)
 
 
 def _copy_regular(source: Path, target: Path) -> None:
-    """Copy a file the node's user wrote, never what a link of his points to: we may be root."""
+    """Copies a regular file and does not follow links: the node wrote it, and Pacenote may be root."""
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):

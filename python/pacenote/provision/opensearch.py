@@ -1,142 +1,129 @@
-"""OpenSearch 3: what a node is made of and how it wants to be started.
+"""OpenSearch 3.x: what a node is made of and how it is started.
 
-Heap, garbage collector, direct memory and recycling follow the official archive's defaults. It differs from
-the archive in three points, which a comparison with published numbers must know of:
+Heap, garbage collector, direct memory and buffer recycling are those of the official archive. Comparisons
+with published results must consider three differences:
 
-- The security agent, which checks file and socket calls against policies the repository does not hold, is not
-loaded. - The bundled Java lacks the vector module, so Lucene's vector search and some of its decoding run
-without SIMD. A full JDK (--runtime-jdk) has it, and it is used then. - With the bundled Java, word boundaries
-of languages other than the root locale come from ICU.
+- The security agent, which checks file and socket calls against policies, is not loaded: the repository does
+  not hold the policies.
+- The bundled Java lacks the vector module, so Lucene's vector search and some of its decoding run without
+  SIMD. A full JDK (--runtime-jdk) has the module, and it is used then.
+- With the bundled Java, word boundaries of languages other than the root locale come from ICU.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from pacenote.provision.distribution import ModuleRecipe, NodePaths, Root
-from pacenote.provision.engine_lock import Module
-from pacenote.provision.java import Java
+from pacenote.provision.distribution import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.engine_lock import EngineModule
+from pacenote.provision.java import JavaRange, JavaRuntime
+from pacenote.provision.node_config import log4j_properties, properties, settings_yaml, single_node_settings
 
 _GROUP = "org.opensearch"
 _PLUGINS = "org.opensearch.plugin"
 
-# Folder name, whether the coordinate ends in -client, and what it extends. Painless first: others extend it.
-_MODULES: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
-    ("transport-netty4", True, ()),
-    ("lang-painless", False, ()),
-    ("analysis-common", False, ("lang-painless",)),
-    ("mapper-extras", True, ()),
-    ("reindex", True, ()),
-    ("parent-join", True, ()),
-    ("aggs-matrix-stats", True, ()),
-    ("percolator", True, ()),
-    ("lang-mustache", True, ()),
-    ("geo", False, ()),
-    ("ingest-common", False, ("lang-painless",)),
-    ("lang-expression", False, ()),
-    ("rank-eval", True, ()),
-    ("ingest-user-agent", False, ()),
-)
 
-# To the console only: our caller has opened the log file, so the node needs no access to the race folder.
-_LOG4J = """\
-status = error
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d{ISO8601}][%-5p][%c{1.}] %m%n%ex
-rootLogger.level = info
-rootLogger.appenderRef.out.ref = out
-logger.deprecation.name = org.opensearch.deprecation
-logger.deprecation.level = warn
-"""
+def _client_module(folder: str) -> ModuleDefinition:
+    """A module whose artifact id ends in `-client`."""
+    return ModuleDefinition(_PLUGINS, f"{folder}-client", folder)
+
+
+def _module(folder: str, *extends: str) -> ModuleDefinition:
+    return ModuleDefinition(_PLUGINS, folder, folder, extends)
+
+
+# Painless comes before the modules that extend it.
+_MODULES = (
+    replace(_client_module("transport-netty4"), required=True),
+    _module("lang-painless"),
+    _module("analysis-common", "lang-painless"),
+    _client_module("mapper-extras"),
+    _client_module("reindex"),
+    _client_module("parent-join"),
+    _client_module("aggs-matrix-stats"),
+    _client_module("percolator"),
+    _client_module("lang-mustache"),
+    _module("geo"),
+    _module("ingest-common", "lang-painless"),
+    _module("lang-expression"),
+    _client_module("rank-eval"),
+    _module("ingest-user-agent"),
+)
 
 
 class OpenSearch:
-    """OpenSearch 3.x as knowledge; see `Distribution` for what each member means."""
+    """The description of OpenSearch 3.x."""
 
     name: str = "opensearch"
     default_version: str = "3.3.0"
 
     def supports(self, version: str) -> bool:
-        """3.x releases: 2.x needs the Java security manager, which the bundled Java no longer has."""
+        """Whether this is a 3.x release: 2.x needs the security manager, which the bundled Java lacks."""
         return re.fullmatch(r"3\.\d+\.\d+", version) is not None
 
-    def supported_words(self) -> str:
-        """See `Distribution`."""
+    def supported_versions(self) -> str:
+        """The supported versions in words, for messages."""
         return f"3.x (default {self.default_version})"
 
-    def java_range(self, version: str) -> tuple[int, int | None]:
-        """See `Distribution`."""
-        return 21, None
+    def java_range(self, version: str) -> JavaRange:
+        """Java 21 or newer."""
+        return JavaRange(21)
 
-    def roots(self, version: str) -> tuple[Root, ...]:
-        """See `Distribution`."""
-        ours = ("opensearch", "opensearch-cli", "opensearch-agent-bootstrap", "opensearch-plugin-classloader")
+    def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """The server and what it needs although the server does not depend on it."""
+        names = (
+            "opensearch",
+            "opensearch-cli",
+            "opensearch-agent-bootstrap",
+            "opensearch-plugin-classloader",
+        )
         return (
-            *(Root(_GROUP, name, version) for name in ours),
-            # An optional dependency there, but the node does not start without it; must equal log4j-api.
-            Root("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
-            # Optional there too; without them there is no geo_shape.
-            Root("org.locationtech.spatial4j", "spatial4j", "0.7"),
-            Root("org.locationtech.jts", "jts-core", "1.15.0"),
+            *(RootArtifact(_GROUP, name, version) for name in names),
+            # Declared as optional, but the node does not start without it; of the same version as log4j-api.
+            RootArtifact("org.apache.logging.log4j", "log4j-core", follows="log4j-api"),
+            # Declared as optional; without them there is no geo_shape.
+            RootArtifact("org.locationtech.spatial4j", "spatial4j", "0.7"),
+            RootArtifact("org.locationtech.jts", "jts-core", "1.15.0"),
         )
 
-    def locale_roots(self, version: str) -> tuple[Root, ...]:
-        """See `Distribution`."""
-        return (Root("com.ibm.icu", "icu4j-localespi", "77.1"),)
+    def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        """ICU, for the word boundaries of languages."""
+        return (RootArtifact("com.ibm.icu", "icu4j-localespi", "77.1"),)
 
-    def recipes(self, version: str) -> tuple[ModuleRecipe, ...]:
-        """See `Distribution`."""
-        return tuple(
-            ModuleRecipe(
-                group=_PLUGINS,
-                name=f"{folder}-client" if client else folder,
-                folder=folder,
-                extends=extends,
-                required=folder == "transport-netty4",
-            )
-            for folder, client, extends in _MODULES
-        )
+    def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
+        """The modules of the official archive that are published."""
+        return _MODULES
 
-    def module_files(self, version: str, module: Module) -> Mapping[str, str]:
-        """See `Distribution`."""
-        lines = {
+    def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
+        """The plugin descriptor."""
+        descriptor = {
             "name": module.name,
             "description": f"{module.name} module",
             "version": version,
             "opensearch.version": version,
-            "java.version": str(self.java_range(version)[0]),
+            "java.version": str(self.java_range(version).lowest),
             "classname": module.main_class,
             "extended.plugins": ",".join(module.extends),
             "has.native.controller": "false",
         }
-        return {"plugin-descriptor.properties": "".join(f"{key}={value}\n" for key, value in lines.items())}
+        return {"plugin-descriptor.properties": properties(descriptor)}
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
-        """See `Distribution`."""
-        where = {"path.data": str(paths.data), "path.logs": str(paths.logs)}
-        # JSON values are YAML values, quoted and escaped right without a YAML library.
-        lines = [f"{key}: {json.dumps(value)}\n" for key, value in {**settings, **where}.items()]
-        return {"opensearch.yml": "".join(lines), "log4j2.properties": _LOG4J}
-
-    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
-        """See `Distribution`."""
+        """`opensearch.yml` and `log4j2.properties`."""
         return {
-            "network.host": "127.0.0.1",
-            "http.port": http_port,
-            "transport.port": transport_port,
-            "discovery.type": "single-node",
-            # Free disk is checked before the start. On a large disk that is 95 % full the engine would
-            # otherwise make its indices read-only in the middle of a race, with tens of gigabytes to spare.
-            "cluster.routing.allocation.disk.threshold_enabled": False,
+            "opensearch.yml": settings_yaml(paths, settings),
+            "log4j2.properties": log4j_properties(_GROUP),
         }
 
-    def jvm_options(self, heap: int, paths: NodePaths, java: Java) -> tuple[str, ...]:
-        """See `Distribution`."""
-        # Lucene's vectorised code needs it; a Java without the module refuses to start when asked for it.
+    def settings(self, http_port: int, transport_port: int) -> Mapping[str, object]:
+        """The settings of a single node on loopback."""
+        return single_node_settings(http_port, transport_port)
+
+    def jvm_options(self, heap: int, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+        """The options of the official archive, with a fixed heap."""
+        # Lucene's vectorized code needs the module; a Java without it does not start with this option.
         vector = ("--add-modules=jdk.incubator.vector",) if "jdk.incubator.vector" in java.modules else ()
         return (
             f"-Xms{heap}",
@@ -168,14 +155,15 @@ class OpenSearch:
         )
 
     def environment(self, paths: NodePaths) -> Mapping[str, str]:
-        """See `Distribution`."""
+        """No environment variables are needed."""
         return {}
 
-    def main(self, paths: NodePaths, java: Java) -> tuple[str, ...]:
-        """See `Distribution`."""
-        # Every new index tries every analyzer, Thai among them, which needs a dictionary that a trimmed Java
-        # lacks.
-        classes = f"{paths.home}/lib/*:{paths.home}/locale/*" if java.trimmed else f"{paths.home}/lib/*"
+    def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
+        """The bootstrap class with `lib/*` as its class path."""
+        # Every new index creates every analyzer, also the Thai one, whose dictionary a trimmed Java lacks.
+        classes = (
+            f"{paths.home}/lib/*:{paths.home}/locale/*" if java.trimmed_locales else f"{paths.home}/lib/*"
+        )
         return (
             f"-Dopensearch.path.home={paths.home}",
             f"-Dopensearch.path.conf={paths.config}",

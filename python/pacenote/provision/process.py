@@ -1,7 +1,7 @@
-"""A child process that cannot outlive us, cannot be mistaken for another one, and can run as another user.
+"""Child processes that end with Pacenote, are never confused with others, and may run as another user.
 
-The kernel's "parent died" signal is tied to the thread that started the child, not to the process. So every
-child has a keeper: a thread that starts it, waits for it and reaps it, and lives exactly as long as it does.
+The kernel's "parent died" signal is tied to the thread that started the child, not to its process. So every
+child has a supervisor: a thread that spawns it, waits for it and reaps it, and ends with it.
 """
 
 from __future__ import annotations
@@ -25,54 +25,53 @@ _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """A process that is this one and no later one with the same number.
-
-    `started` is in clock ticks since the boot that `boot` names.
-    """
+class ProcessIdentity:
+    """Identifies one process, and no later one with the same number."""
 
     pid: int
+    """Process number."""
     started: int
+    """Start time in clock ticks since the boot."""
     boot: str
+    """Id of the boot, as the kernel reports it."""
 
 
-def identify(pid: int) -> Identity | None:
-    """Who has this number now; None when nobody has, or only an unreaped dead process."""
+def process_identity(pid: int) -> ProcessIdentity | None:
+    """The process with this number; None when there is none, or only a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
         return None
-    # Fields after the name, which may itself hold blanks and brackets: state is the first, start time the
-    # 20th.
-    return None if fields[0] in "ZX" else Identity(pid, int(fields[19]), boot)
+    # Fields after the name, which may itself hold blanks and brackets: the first is the state, the 20th the
+    # start time.
+    return None if fields[0] in "ZX" else ProcessIdentity(pid, int(fields[19]), boot)
 
 
-def is_running(who: Identity) -> bool:
+def is_running(process: ProcessIdentity) -> bool:
     """Whether exactly this process still runs."""
-    return identify(who.pid) == who
+    return process_identity(process.pid) == process
 
 
-def kill_other(who: Identity, patience: float = 5.0) -> bool:
-    """Kill a process that is not our child, and wait up to `patience` seconds; whether it is gone.
+def kill_process(process: ProcessIdentity, timeout_s: float = 5.0) -> bool:
+    """Kills a process that is not a child, and waits for its end; returns whether it has ended.
 
-    Another process that has got the same number since is never touched.
+    Never touches another process that has got the same number since.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout_s
     try:
-        # The descriptor pins the process: between the check and the signal its number cannot go to another
-        # one.
-        pinned = os.pidfd_open(who.pid)
+        # The descriptor pins the process: its number is not given to another one before the signal.
+        descriptor = os.pidfd_open(process.pid)
     except OSError:
-        return not is_running(who)
+        return not is_running(process)
     try:
-        if is_running(who):
-            signal.pidfd_send_signal(pinned, signal.SIGKILL)
+        if is_running(process):
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     except OSError:
-        return not is_running(who)
+        return not is_running(process)
     finally:
-        os.close(pinned)
-    while is_running(who):
+        os.close(descriptor)
+    while is_running(process):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.01)
@@ -80,20 +79,25 @@ def kill_other(who: Identity, patience: float = 5.0) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """What to run: arguments, folder, environment (all of it), the descriptor for its output, and as whom."""
+class ChildCommand:
+    """A command to run as a child process."""
 
     arguments: Sequence[str]
+    """The program and its arguments."""
     folder: Path
+    """The working directory."""
     environment: Mapping[str, str]
+    """All environment variables of the child."""
     output: int
+    """Descriptor for standard output and standard error."""
     user: NodeUser | None
+    """The user it runs as; None for the current one."""
 
 
-class Child:
-    """A running or finished child. Made by `start_child`."""
+class ChildProcess:
+    """A running or ended child. Made by `spawn_child`."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: ChildCommand) -> None:
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._failure: BaseException | None = None
@@ -101,41 +105,41 @@ class Child:
         self._ended = threading.Event()
         # Held for every signal and for reaping, so that no signal can go to a reaped child's number.
         self._lock = threading.Lock()
-        self._unwanted = False
-        self.identity: Identity | None = None
+        self._kill_requested = False
+        self.identity: ProcessIdentity | None = None
 
     @property
     def pid(self) -> int:
-        """Its process number."""
+        """The process number."""
         if self._process is None:
             raise RuntimeError("the child has not been started")
         return self._process.pid
 
     @property
-    def code(self) -> int | None:
-        """None while it runs, else its exit code; the negative number of the signal that killed it."""
+    def exit_code(self) -> int | None:
+        """The exit code, or the negative number of the signal that killed it; None while it runs."""
         return self._process.returncode if self._process is not None and self._ended.is_set() else None
 
-    def wait(self, seconds: float) -> bool:
-        """Wait up to `seconds` for its end; whether it has ended."""
-        return self._ended.wait(seconds)
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for its end; returns whether it has ended."""
+        return self._ended.wait(timeout_s)
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Sends SIGTERM to the process."""
         self._signal(lambda pid: os.kill(pid, signal.SIGTERM))
 
     def kill(self) -> None:
-        """End it now, and everything it started that stayed in its group."""
+        """Sends SIGKILL to the process and its process group."""
         self._signal(lambda pid: os.killpg(pid, signal.SIGKILL))
 
     def _signal(self, send: Callable[[int], None]) -> None:
         with self._lock:
-            self._unwanted = True
+            self._kill_requested = True
             if self._process is not None and self._process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     send(self._process.pid)
 
-    def _keep(self) -> None:
+    def _supervise(self) -> None:
         try:
             process = _spawn(self._command)
         except BaseException as failure:
@@ -145,28 +149,28 @@ class Child:
             return
         with self._lock:
             self._process = process
-            self.identity = identify(process.pid)
-            if self._unwanted:
-                # Whoever asked for it has gone (Ctrl-C between asking and getting).
+            self.identity = process_identity(process.pid)
+            if self._kill_requested:
+                # The caller was interrupted (Ctrl-C) before the process was there.
                 process.kill()
         self._started.set()
-        # Wait without reaping, so that the number stays taken until the lock is held.
+        # Waits without reaping, so that the number stays taken until the lock is held.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
-            # What the child started and left behind goes with it, while its number still names the group.
+            # Kills what the child left running, while its number still names the group.
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         self._ended.set()
 
 
-def start_child(command: Command) -> Child:
-    """Start a child in its own session; it gets SIGKILL when this process dies, however it dies.
+def spawn_child(command: ChildCommand) -> ChildProcess:
+    """Spawns a child in its own session; it gets SIGKILL when this process dies, however it dies.
 
     Raises EngineError when it cannot be started.
     """
-    child = Child(command)
-    threading.Thread(target=child._keep, name="pacenote-keeper", daemon=True).start()
+    child = ChildProcess(command)
+    threading.Thread(target=child._supervise, name="pacenote-supervisor", daemon=True).start()
     try:
         child._started.wait()
     except BaseException:
@@ -174,19 +178,19 @@ def start_child(command: Command) -> Child:
         raise
     if child._failure is not None:
         program = command.arguments[0]
-        who = f" as user {command.user.name}" if command.user else ""
+        user = f" as user {command.user.name}" if command.user else ""
         raise EngineError(
-            f"{program} cannot be started{who}: {child._failure}",
+            f"{program} cannot be started{user}: {child._failure}",
             hint="check that root may change to that user here, or run Pacenote as another user",
         ) from child._failure
     return child
 
 
-def _spawn(command: Command) -> subprocess.Popen[bytes]:
+def _spawn(command: ChildCommand) -> subprocess.Popen[bytes]:
     user = command.user
     with warnings.catch_warnings():
-        # Newer Pythons warn of any code between fork and exec when there are threads. Ours calls two
-        # functions of the C library, prepared before the fork; it takes no lock.
+        # Python warns about code between fork and exec in a process with threads. This code calls two
+        # functions of the C library, looked up before the fork; it takes no lock.
         warnings.simplefilter("ignore", DeprecationWarning)
         return subprocess.Popen(
             command.arguments,
@@ -195,7 +199,7 @@ def _spawn(command: Command) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=command.output,
             stderr=subprocess.STDOUT,
-            # Out of the terminal's reach: Ctrl-C must come to us, who then stop the child in order.
+            # Away from the terminal: Ctrl-C goes to Pacenote only, which then stops the child in order.
             start_new_session=True,
             user=user.uid if user else None,
             group=user.gid if user else None,
@@ -206,12 +210,13 @@ def _spawn(command: Command) -> subprocess.Popen[bytes]:
 
 
 def _die_with_parent() -> Callable[[], None]:
+    """A function that lets the kernel kill the calling process when this one dies."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
     parent = os.getpid()
 
     def prepare() -> None:
-        # Python runs this after the change of user, which would have cleared the setting.
+        # Called after the change of user, which clears the setting.
         if prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
             os._exit(127)
 

@@ -1,10 +1,11 @@
-"""The note of every running node, so that one left behind by a dead owner is found and removed.
+"""The registry of running nodes, through which a node whose owner was killed is found and removed.
 
-The kernel already kills a node whose owner dies; this cleans up its files, and covers what the kernel missed.
+The kernel already kills a node whose owner dies; the registry serves to remove its files, and to kill it
+where the kernel did not.
 
-ID.json is the note, ID.lock beside it is locked by the owner for as long as it lives. Only the lock tells who
-is dead: a home folder may be shared by containers and machines, which see neither each other's processes nor
-the same boot.
+ID.json is the entry of a node. ID.lock beside it is locked by its owner as long as that runs, and only the
+lock tells whether the owner is dead: a home folder may be shared by containers and machines, which see
+neither each other's processes nor the same boot.
 """
 
 from __future__ import annotations
@@ -18,35 +19,75 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
-from pacenote.provision.layout import Place
-from pacenote.provision.process import Identity, identify, kill_other
+from pacenote.provision.layout import EngineLayout
+from pacenote.provision.process import ProcessIdentity, kill_process, process_identity
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One node: its id, its folder, who runs it, and its process (None while it is being started)."""
+class NodeEntry:
+    """The registry entry of one node."""
 
     id: str
+    """The id of the node: its name and a random suffix."""
     folder: Path
-    owner: Identity
-    process: Identity | None
+    """The folder of the node."""
+    owner: ProcessIdentity
+    """The process that started the node."""
+    process: ProcessIdentity | None
+    """The process of the node; None until it is started."""
 
-    def file(self, place: Place) -> Path:
-        """Where the note is kept."""
-        return place.registry / f"{self.id}.json"
-
-
-def ourselves() -> Identity:
-    """This process as an owner. Raises EngineError on a system without /proc."""
-    me = identify(os.getpid())
-    if me is None:
-        raise EngineError("/proc is not available, so nodes cannot be watched", hint="start engines on Linux")
-    return me
+    def file(self, layout: EngineLayout) -> Path:
+        """The file of the entry."""
+        return layout.registry / f"{self.id}.json"
 
 
-def note(place: Place, entry: Entry) -> None:
-    """Write or replace a node's note, whole or not at all. Raises EngineError when it cannot be written."""
-    target = entry.file(place)
+class NodeLock:
+    """The lock on a node's entry. Made by `lock_node`; the kernel releases it when the process ends."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self._file = file
+        self._descriptor: int | None = descriptor
+
+    def release(self) -> None:
+        """Removes and releases the lock. May be called again."""
+        if self._descriptor is None:
+            return
+        try:
+            self._file.unlink(missing_ok=True)
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def current_process() -> ProcessIdentity:
+    """This process, as the owner of nodes. Raises EngineError on a system without /proc."""
+    identity = process_identity(os.getpid())
+    if identity is None:
+        raise EngineError(
+            "/proc is not available, so nodes cannot be supervised", hint="start engines on Linux"
+        )
+    return identity
+
+
+def lock_node(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
+    """Locks a node's entry, which must be done before it is written.
+
+    Raises DiskError where files cannot be locked.
+    """
+    file = _lock_file(layout, entry.id)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lock = _acquire(file, fcntl.LOCK_EX)
+        while lock is None:
+            lock = _acquire(file, fcntl.LOCK_EX)
+    except OSError as failure:
+        raise disk_error(failure, file) from failure
+    return lock
+
+
+def register(layout: EngineLayout, entry: NodeEntry) -> None:
+    """Writes or replaces a node's entry atomically. Raises DiskError when it cannot be written."""
+    target = entry.file(layout)
     part = target.with_name(f".{target.name}.part")
     document = {
         "id": entry.id,
@@ -62,56 +103,25 @@ def note(place: Place, entry: Entry) -> None:
         raise disk_error(failure, target) from failure
 
 
-class Hold:
-    """The lock on a node's note. Made by `hold`; the kernel lets go of it when its process ends, however."""
-
-    def __init__(self, file: Path, descriptor: int) -> None:
-        self._file = file
-        self._descriptor: int | None = descriptor
-
-    def release(self) -> None:
-        """Remove the lock and let go. May be called again."""
-        if self._descriptor is None:
-            return
-        try:
-            self._file.unlink(missing_ok=True)
-        finally:
-            os.close(self._descriptor)
-            self._descriptor = None
+def unregister(layout: EngineLayout, entry: NodeEntry, lock: NodeLock | None) -> None:
+    """Removes a node's entry, and then its lock."""
+    # In this order: a process that gets the lock must not find an entry to clean up.
+    entry.file(layout).unlink(missing_ok=True)
+    if lock is not None:
+        lock.release()
 
 
-def hold(place: Place, entry: Entry) -> Hold:
-    """Lock a node's note, before it is written. Raises EngineError where files cannot be locked."""
-    file = _lock_file(place, entry.id)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        held = _lock(file, fcntl.LOCK_EX)
-        while held is None:
-            held = _lock(file, fcntl.LOCK_EX)
-    except OSError as failure:
-        raise disk_error(failure, file) from failure
-    return held
+def _lock_file(layout: EngineLayout, node_id: str) -> Path:
+    return layout.registry / f"{node_id}.lock"
 
 
-def forget(place: Place, entry: Entry, held: Hold | None) -> None:
-    """Remove a node's note, and then its lock."""
-    # In this order: whoever gets the lock must see that there is nothing left to clean up.
-    entry.file(place).unlink(missing_ok=True)
-    if held is not None:
-        held.release()
-
-
-def _lock_file(place: Place, node_id: str) -> Path:
-    return place.registry / f"{node_id}.lock"
-
-
-def _lock(file: Path, how: int) -> Hold | None:
-    """Take a lock; None when a sweep removed the file while we waited, so that the lock means nothing."""
+def _acquire(file: Path, operation: int) -> NodeLock | None:
+    """Takes a lock; None when its file was removed while this process waited, so that the lock is void."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, how)
+        fcntl.flock(descriptor, operation)
         if os.path.samestat(os.fstat(descriptor), file.lstat()):
-            return Hold(file, descriptor)
+            return NodeLock(file, descriptor)
     except FileNotFoundError:
         pass
     except BaseException:
@@ -121,55 +131,56 @@ def _lock(file: Path, how: int) -> Hold | None:
     return None
 
 
-def sweep(place: Place) -> tuple[str, ...]:
-    """End every node whose owner is dead and remove its files; returns the ids of those that are gone.
+def cleanup_orphans(layout: EngineLayout) -> tuple[str, ...]:
+    """Kills every node whose owner is dead and removes its files; returns the ids of those removed.
 
-    A node whose owner holds its lock, and a process that only has a dead node's number, are left alone.
+    A node whose owner holds its lock is left alone, and so is a process that only has the number of a dead
+    node.
     """
-    ids = {file.stem for pattern in ("*.json", "*.lock") for file in place.registry.glob(pattern)}
-    return tuple(node_id for node_id in sorted(ids) if _sweep_one(place, node_id))
+    ids = {file.stem for pattern in ("*.json", "*.lock") for file in layout.registry.glob(pattern)}
+    return tuple(node_id for node_id in sorted(ids) if _cleanup_orphan(layout, node_id))
 
 
-def _sweep_one(place: Place, node_id: str) -> bool:
+def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
     try:
-        held = _lock(_lock_file(place, node_id), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = _acquire(_lock_file(layout, node_id), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        # Its owner lives, here or elsewhere; or it cannot be known, which must not cost anyone's data.
+        # The owner lives, here or elsewhere; or that cannot be known, and no data may be lost.
         return False
-    if held is None:
+    if lock is None:
         return False
     try:
-        # Read under the lock: until then the owner may have finished, and kept the folder on purpose.
-        file = place.registry / f"{node_id}.json"
+        # Read under the lock: until then the owner may have ended normally, and kept the folder on purpose.
+        file = layout.registry / f"{node_id}.json"
         entry = _read(file)
         if entry is not None:
-            if entry.process is not None and not kill_other(entry.process):
+            if entry.process is not None and not kill_process(entry.process):
                 return False
-            remove_node_dir(place, entry.folder)
-        # From a damaged note nothing can be learnt any more; the kernel has seen to the process.
+            remove_node_dir(layout, entry.folder)
+        # A damaged entry names no process; the kernel has killed the node.
         file.unlink(missing_ok=True)
         file.with_name(f".{file.name}.part").unlink(missing_ok=True)
         return entry is not None
     finally:
-        held.release()
+        lock.release()
 
 
-def remove_node_dir(place: Place, folder: Path) -> None:
-    """Remove a node's folder with everything in it; nothing that is not a node's folder of this place."""
-    # The path comes from a file. Whatever is in it, only our own nodes' folders may go.
-    if folder.parent == place.nodes and folder.name not in ("", ".", ".."):
+def remove_node_dir(layout: EngineLayout, folder: Path) -> None:
+    """Removes a node's folder with everything in it; ignores a path that is not a node's folder."""
+    # The path comes from a file, so it is not trusted.
+    if folder.parent == layout.nodes and folder.name not in ("", ".", ".."):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(file: Path) -> Entry | None:
+def _read(file: Path) -> NodeEntry | None:
     try:
         document = json.loads(file.read_text("utf-8"))
         process = document["process"]
-        return Entry(
+        return NodeEntry(
             id=file.stem,
             folder=Path(document["folder"]),
-            owner=Identity(**document["owner"]),
-            process=Identity(**process) if process else None,
+            owner=ProcessIdentity(**document["owner"]),
+            process=ProcessIdentity(**process) if process else None,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

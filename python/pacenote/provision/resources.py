@@ -1,25 +1,42 @@
-"""Is there room for a node: memory that can still be had, free disk."""
+"""Memory and disk space that a node needs, and what this machine has."""
 
 from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.units import format_bytes
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
-# What a JVM with an idle engine takes beside its heap: code, metaspace, threads, buffers.
-BESIDE_HEAP = 512 * MIB
-# Enough to start and to index a little; what the corpus takes is the track's to check.
-FREE_DISK = 512 * MIB
+NON_HEAP_BYTES = 512 * MIB
+"""What a JVM with an idle engine takes beside its heap: code, metaspace, threads, buffers."""
+
+MIN_FREE_DISK_BYTES = 512 * MIB
+"""Enough to start a node and to index a little; the space for a corpus is not included."""
 
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
+@dataclass(frozen=True, slots=True)
+class _CgroupFiles:
+    """Names of the memory files of a control group."""
+
+    limit: str
+    usage: str
+    inactive_cache: str
+    """A key in `memory.stat`."""
+
+
+_CGROUP_V2 = _CgroupFiles("memory.max", "memory.current", "inactive_file")
+_CGROUP_V1 = _CgroupFiles("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
 def parse_heap(text: str) -> int:
-    """Bytes of a heap size such as `1g`, `512m` or `2gb`. Raises UsageError when it is none."""
+    """Bytes of a heap size such as `1g`, `512m` or `2gb`. Raises UsageError for any other text."""
     match = re.fullmatch(r"(\d+)\s*([kmg]?)b?", text.strip().lower())
     size = int(match[1]) * _UNITS[match[2]] if match else 0
     if size < 128 * MIB:
@@ -29,17 +46,13 @@ def parse_heap(text: str) -> int:
     return size
 
 
-def words(size: int) -> str:
-    """A number of bytes for people: GB or MB in powers of two, as heap sizes are."""
-    return f"{size / GIB:.1f} GB" if size >= GIB else f"{size / MIB:.0f} MB"
-
-
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes a new process can have: the system's estimate, or less where a control group limits us.
+    """Bytes of memory that a new process can use; None where the system does not report it.
 
-    None where the system does not say. `root` is where `proc` and `sys` are found.
+    It is the estimate of the kernel, or less where a control group has a limit. `root` is the folder that
+    holds `proc` and `sys`.
     """
-    found = [size for size in (_system_memory(root), *_group_memory(root)) if size is not None]
+    found = [size for size in (_system_memory(root), *_cgroup_memory(root)) if size is not None]
     return min(found, default=None)
 
 
@@ -48,33 +61,33 @@ def _system_memory(root: Path) -> int | None:
     return int(match[1]) * KIB if match else None
 
 
-def _group_memory(root: Path) -> list[int | None]:
-    rooms: list[int | None] = []
+def _cgroup_memory(root: Path) -> list[int | None]:
+    available: list[int | None] = []
     for line in _read(root / "proc/self/cgroup").splitlines():
         controllers, path = line.split(":", 2)[1:]
         if controllers == "":
-            mount, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+            mount, files = root / "sys/fs/cgroup", _CGROUP_V2
         elif controllers == "memory":
-            mount = root / "sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            mount, files = root / "sys/fs/cgroup/memory", _CGROUP_V1
         else:
             continue
-        # A limit anywhere above us holds for us too. In a container the path may not exist below the mount.
+        # A limit of any parent group holds as well. In a container the path may not exist below the mount.
         group = mount / path.lstrip("/")
         while group != mount:
-            rooms.append(_room(group, names))
+            available.append(_headroom(group, files))
             group = group.parent
-        rooms.append(_room(mount, names))
-    return rooms
+        available.append(_headroom(mount, files))
+    return available
 
 
-def _room(group: Path, names: tuple[str, str, str]) -> int | None:
-    limit, used = _read(group / names[0]).strip(), _read(group / names[1]).strip()
-    if not limit.isdigit() or not used.isdigit():
+def _headroom(group: Path, files: _CgroupFiles) -> int | None:
+    """Bytes that a group may still use; None where it has no limit."""
+    limit, usage = _read(group / files.limit).strip(), _read(group / files.usage).strip()
+    if not limit.isdigit() or not usage.isdigit():
         return None
-    # Page cache counts as used, but the kernel gives it back before it kills anyone.
-    cache = re.search(rf"^{names[2]} (\d+)", _read(group / "memory.stat"), re.MULTILINE)
-    return max(0, int(limit) - int(used) + (int(cache[1]) if cache else 0))
+    # Page cache counts as used, but the kernel reclaims it before it kills a process.
+    cache = re.search(rf"^{files.inactive_cache} (\d+)", _read(group / "memory.stat"), re.MULTILINE)
+    return max(0, int(limit) - int(usage) + (int(cache[1]) if cache else 0))
 
 
 def _read(path: Path) -> str:
@@ -85,21 +98,21 @@ def _read(path: Path) -> str:
 
 
 def check_memory(heap: int, available: int | None) -> None:
-    """Raise EngineError when a node with `heap` bytes of heap does not fit into `available` bytes."""
-    needed = heap + BESIDE_HEAP
+    """Raises EngineError when a node with `heap` bytes of heap does not fit into `available` bytes."""
+    needed = heap + NON_HEAP_BYTES
     if available is not None and available < needed:
         raise EngineError(
-            f"too little memory: a node with {words(heap)} of heap needs {words(needed)}, "
-            f"{words(available)} are available",
+            f"too little memory: a node with {format_bytes(heap)} of heap needs {format_bytes(needed)}, "
+            f"{format_bytes(available)} are available",
             hint="choose a smaller heap (--car or --car-params=heap_size:512m), or free some memory",
         )
 
 
-def check_disk(folder: Path, needed: int = FREE_DISK) -> None:
-    """Raise EngineError when the disk of `folder` has fewer than `needed` bytes free."""
+def check_disk(folder: Path, needed: int = MIN_FREE_DISK_BYTES) -> None:
+    """Raises EngineError when the disk of `folder` has fewer than `needed` bytes free."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EngineError(
-            f"too little disk: {words(needed)} are needed in {folder}, {words(free)} are free",
+            f"too little disk: {format_bytes(needed)} are needed in {folder}, {format_bytes(free)} are free",
             hint="free some space, or set PACENOTE_HOME to a folder on another disk",
         )

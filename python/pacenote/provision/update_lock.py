@@ -1,6 +1,6 @@
-"""Making a lock: resolve an engine version with jgo, fetch its jars, note what they are.
+"""Making lock files: resolves an engine version with jgo and downloads its jars to compute their checksums.
 
-`python -m pacenote.provision.update_lock opensearch 3.3.0` remakes the checked-in lock in `locks/`.
+`python -m pacenote.provision.update_lock opensearch 3.3.0` renews the lock file in `locks/`.
 """
 
 from __future__ import annotations
@@ -15,64 +15,65 @@ from typing import Any
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.provision.distribution import Distribution, ModuleRecipe, Root
+from pacenote.provision.distribution import Distribution, ModuleDefinition, RootArtifact
 from pacenote.provision.distributions import find_distribution
-from pacenote.provision.engine_lock import Lock, Module, save_lock
+from pacenote.provision.engine_lock import EngineLock, EngineModule, save_lock
 from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepository, fetch_artifacts
-
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where a lock is made from: a folder for what is fetched, and a mirror when one is set."""
+class LockSource:
+    """Where the jars come from."""
 
     cache_dir: Path
+    """The cache of jars."""
     mirror: str | None = None
+    """The URL of a Maven repository; None for the default one."""
 
 
-def make_lock(
-    distribution: Distribution, version: str, source: Source, progress: ProgressCallback = no_progress
-) -> Lock:
-    """Resolve and fetch everything `version` is made of. Takes half a minute with a cold cache.
+def resolve_lock(
+    distribution: Distribution, version: str, source: LockSource, progress: ProgressCallback = no_progress
+) -> EngineLock:
+    """Resolves and downloads all jars of a version. Takes half a minute with a cold cache.
 
-    Modules that this version does not have in the repository are left out, unless the engine cannot run
-    without. Raises EngineError when the version does not exist or the repository cannot be reached.
+    Modules that the repository does not have in this version are left out, unless the engine needs them.
+    Raises EngineError when the version does not exist or the repository cannot be reached.
     """
     resolver = _Resolver(version, source)
-    recipes = distribution.recipes(version)
+    definitions = distribution.module_definitions(version)
     label = f"resolving {distribution.name} {version}"
-    progress(label, 0, len(recipes) + 1)
-    lib = resolver.jars(distribution.roots(version))
-    locale = resolver.jars(distribution.locale_roots(version))
-    jars: dict[str, tuple[MavenArtifact, ...]] = {}
-    for number, recipe in enumerate(recipes, 1):
-        progress(label, number, len(recipes) + 1)
-        taken = {_key(jar) for jar in (*lib, *(jar for name in recipe.extends for jar in jars.get(name, ())))}
-        found = resolver.module(recipe)
+    progress(label, 0, len(definitions) + 1)
+    lib = resolver.jars(distribution.root_artifacts(version))
+    locale = resolver.jars(distribution.locale_artifacts(version))
+    by_module: dict[str, tuple[MavenArtifact, ...]] = {}
+    for number, definition in enumerate(definitions, 1):
+        progress(label, number, len(definitions) + 1)
+        inherited = [jar for name in definition.extends for jar in by_module.get(name, ())]
+        present = {jar.group_and_name for jar in (*lib, *inherited)}
+        found = resolver.module(definition)
         if found:
-            # The first is the module's own. What lib/ or an extended module has already, it must not bring
-            # again.
-            jars[recipe.folder] = tuple(jar for jar in found if _key(jar) not in taken)
-    wanted = tuple(dict.fromkeys((*lib, *locale, *(jar for own in jars.values() for jar in own))))
+            # The first is the module's own jar. It must not repeat jars of lib/ or of modules it extends.
+            by_module[definition.folder] = tuple(jar for jar in found if jar.group_and_name not in present)
+    module_jars = (jar for jars in by_module.values() for jar in jars)
+    artifacts = tuple(dict.fromkeys((*lib, *locale, *module_jars)))
     fetched = dict(
         zip(
-            wanted,
-            fetch_artifacts(wanted, source.cache_dir, mirror=source.mirror, progress=progress),
+            artifacts,
+            fetch_artifacts(artifacts, source.cache_dir, mirror=source.mirror, progress=progress),
             strict=True,
         )
     )
     modules = [
-        Module(
-            name=recipe.folder,
-            main_class=plugin_class(fetched[jars[recipe.folder][0]].path_in(source.cache_dir)),
-            extends=tuple(name for name in recipe.extends if name in jars),
-            artifacts=tuple(fetched[jar] for jar in jars[recipe.folder]),
+        EngineModule(
+            name=definition.folder,
+            main_class=plugin_class(fetched[by_module[definition.folder][0]].path_in(source.cache_dir)),
+            extends=tuple(name for name in definition.extends if name in by_module),
+            artifacts=tuple(fetched[jar] for jar in by_module[definition.folder]),
         )
-        for recipe in recipes
-        if recipe.folder in jars
+        for definition in definitions
+        if definition.folder in by_module
     ]
-    return Lock(
+    return EngineLock(
         distribution=distribution.name,
         version=version,
         lib=tuple(fetched[jar] for jar in lib),
@@ -82,31 +83,26 @@ def make_lock(
 
 
 def plugin_class(jar: Path) -> str:
-    """The class a module starts with: the one top-level `*Plugin.class` in its jar, `*ModulePlugin` before
-    others.
+    """The plugin class of a module: the top-level `*ModulePlugin` of its jar, else its `*Plugin`.
 
-    Raises EngineError when there is none, or no single best one.
+    Raises EngineError when there is none, or more than one.
     """
     with zipfile.ZipFile(jar) as archive:
         names = [name for name in archive.namelist() if name.endswith("Plugin.class") and "$" not in name]
-    best = [name for name in names if name.endswith("ModulePlugin.class")] or names
-    if len(best) != 1:
-        found = ", ".join(sorted(best)) or "none"
+    preferred = [name for name in names if name.endswith("ModulePlugin.class")] or names
+    if len(preferred) != 1:
+        found = ", ".join(sorted(preferred)) or "none"
         raise EngineError(
             f"{jar.name} should have one plugin class, found {found}",
             hint="use another version of the engine",
         )
-    return best[0].removesuffix(".class").replace("/", ".")
-
-
-def _key(jar: MavenArtifact) -> Key:
-    return jar.group, jar.name
+    return preferred[0].removesuffix(".class").replace("/", ".")
 
 
 class _Resolver:
-    """jgo, spoken to in our words."""
+    """Resolves dependencies with jgo."""
 
-    def __init__(self, version: str, source: Source) -> None:
+    def __init__(self, version: str, source: LockSource) -> None:
         from jgo.maven import MavenContext
 
         self._version = version
@@ -117,11 +113,12 @@ class _Resolver:
             timeout=20,
         )
 
-    def jars(self, roots: tuple[Root, ...]) -> tuple[MavenArtifact, ...]:
-        """The roots with all they need. Each root is resolved on its own: jgo lets the roots' own pins act on
-        one another.
+    def jars(self, roots: tuple[RootArtifact, ...]) -> tuple[MavenArtifact, ...]:
+        """The root artifacts with their dependencies.
+
+        Each is resolved alone: in jgo, the versions that one root pins affect the others.
         """
-        found: dict[Key, MavenArtifact] = {}
+        found: dict[str, MavenArtifact] = {}
         for root in roots:
             if root.follows:
                 version = next(jar.version for jar in found.values() if jar.name == root.follows)
@@ -129,13 +126,13 @@ class _Resolver:
             else:
                 jars = self._resolve(MavenArtifact(root.group, root.name, root.version))
             for jar in jars:
-                found.setdefault(_key(jar), jar)
+                found.setdefault(jar.group_and_name, jar)
         return tuple(sorted(found.values(), key=lambda jar: jar.file_name))
 
-    def module(self, recipe: ModuleRecipe) -> list[MavenArtifact]:
-        """A module's own jar and then what it needs; empty when this version has no such module."""
-        own = MavenArtifact(recipe.group, recipe.name, self._version)
-        if not recipe.required and not self._repository.exists(
+    def module(self, definition: ModuleDefinition) -> list[MavenArtifact]:
+        """A module's own jar and then its dependencies; empty when this version has no such module."""
+        own = MavenArtifact(definition.group, definition.name, self._version)
+        if not definition.required and not self._repository.exists(
             own.repository_path.removesuffix(".jar") + ".pom"
         ):
             return []
@@ -156,7 +153,7 @@ class _Resolver:
                 f"{root} cannot be resolved from the Maven repository {self._repository.url}",
                 hint="check that this version exists; " + NETWORK_HINT,
             ) from None
-        # A classifier marks native code for one platform (netty's QUIC), which engines can do without.
+        # A classifier marks native code for one platform (QUIC of netty), which engines do not need.
         plain = (each for each in transitive if not each.classifier and each.type == "jar")
         return [root, *sorted((_artifact(each) for each in plain), key=lambda jar: jar.file_name)]
 
@@ -166,13 +163,13 @@ def _artifact(dependency: Any) -> MavenArtifact:
 
 
 def main(arguments: list[str]) -> int:
-    """Remake a checked-in lock: `DISTRIBUTION VERSION [MIRROR]`. Needs a checkout that can be written."""
+    """Renews a lock file of the package: `DISTRIBUTION VERSION [MIRROR]`, in a writable checkout."""
     if len(arguments) not in (2, 3):
-        raise UsageError("relock takes a distribution, a version and optionally a mirror")
+        raise UsageError("update_lock takes a distribution, a version and optionally a mirror")
     name, version, *mirror = arguments
-    with tempfile.TemporaryDirectory(prefix="pacenote-relock-") as cache:
-        source = Source(Path(cache), mirror[0] if mirror else None)
-        lock = make_lock(find_distribution(name, version), version, source)
+    with tempfile.TemporaryDirectory(prefix="pacenote-lock-") as cache:
+        source = LockSource(Path(cache), mirror[0] if mirror else None)
+        lock = resolve_lock(find_distribution(name, version), version, source)
     save_lock(lock, Path(__file__).parent / "locks")
     return 0
 

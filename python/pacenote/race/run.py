@@ -313,7 +313,9 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
 
 def _startup_time(cluster: Cluster) -> dict[str, float]:
     """How long the node took to become healthy, in seconds, under Rally's name."""
-    return {"node_startup_time": cluster.node.start_seconds} if isinstance(cluster, EmbeddedCluster) else {}
+    return (
+        {"node_startup_time": cluster.node.start_duration_s} if isinstance(cluster, EmbeddedCluster) else {}
+    )
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:

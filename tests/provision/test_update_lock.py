@@ -1,0 +1,96 @@
+"""Lock files of new versions are made from a Maven repository."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import EngineError
+from pacenote.provision.distribution import ModuleDefinition, RootArtifact
+from pacenote.provision.engine import absent_modules
+from pacenote.provision.engine_lock import format_lock, parse_lock
+from pacenote.provision.update_lock import LockSource, plugin_class, resolve_lock
+from support.http_server import Server
+
+from .conftest import FakeEngine
+
+
+class TwoModules(FakeEngine):
+    def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
+        return RootArtifact("g", "core", version), RootArtifact("g", "log-core", follows="log-api")
+
+    def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
+        return (
+            ModuleDefinition("g", "base", "base", required=True),
+            ModuleDefinition("g", "more-client", "more", extends=("base", "gone")),
+            ModuleDefinition("g", "gone", "gone"),
+        )
+
+
+def publish(server: Server, name: str, needs: tuple[str, ...] = (), content: bytes = b"") -> None:
+    """Put a jar, its checksum and its POM into the repository; what it needs is `name:version`."""
+    name, _, version = name.partition(":")
+    dependencies = "".join(
+        f"<dependency><groupId>g</groupId><artifactId>{need.partition(':')[0]}</artifactId>"
+        f"<version>{need.partition(':')[2]}</version></dependency>"
+        for need in needs
+    )
+    pom = (
+        "<project xmlns='http://maven.apache.org/POM/4.0.0'><modelVersion>4.0.0</modelVersion>"
+        f"<groupId>g</groupId><artifactId>{name}</artifactId><version>{version}</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+    base = f"/g/{name}/{version}/{name}-{version}"
+    jar = content or name.encode()
+    server.put(f"{base}.pom", pom.encode())
+    server.put(f"{base}.jar", jar)
+    server.put(f"{base}.jar.sha1", hashlib.sha1(jar).hexdigest().encode())
+
+
+def zipped(*names: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"x")
+    return out.getvalue()
+
+
+def test_the_plugin_class_is_the_only_top_level_plugin(tmp_path: Path) -> None:
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(
+        zipped("a/b/XPlugin.class", "a/b/XPlugin$1.class", "a/b/YModulePlugin.class", "a/Other.class")
+    )
+    assert plugin_class(jar) == "a.b.YModulePlugin"
+    for names in ((), ("a/XPlugin.class", "a/YPlugin.class")):
+        jar.write_bytes(zipped(*names))
+        with pytest.raises(EngineError, match=r"a\.jar should have one plugin class"):
+            plugin_class(jar)
+
+
+def test_a_new_version_is_resolved_and_downloaded(server: Server, tmp_path: Path) -> None:
+    publish(server, "core:1.0", ("log-api:7",))
+    publish(server, "log-api:7")
+    publish(server, "log-core:7")
+    publish(server, "shared:2")
+    publish(server, "base:1.0", ("shared:2",), zipped("a/BasePlugin.class"))
+    publish(server, "more-client:1.0", ("shared:2", "log-api:7", "own:3"), zipped("a/MoreModulePlugin.class"))
+    publish(server, "own:3")
+    lock = resolve_lock(TwoModules(), "1.0", LockSource(tmp_path, server.url))
+    assert [jar.file_name for jar in lock.lib] == ["core-1.0.jar", "log-api-7.jar", "log-core-7.jar"]
+    base, more = lock.modules
+    assert (base.main_class, more.main_class) == ("a.BasePlugin", "a.MoreModulePlugin")
+    assert [jar.name for jar in base.artifacts] == ["base", "shared"]
+    assert [jar.name for jar in more.artifacts] == ["more-client", "own"]
+    assert more.extends == ("base",)
+    assert all(jar.sha256 and jar.size for jar in lock.artifacts())
+    assert absent_modules(TwoModules(), lock) == ("gone",)
+    assert parse_lock(format_lock(lock), "x") == lock
+
+
+def test_a_missing_version_is_named(server: Server, tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"g:core:9\.9 cannot be resolved"):
+        resolve_lock(TwoModules(), "9.9", LockSource(tmp_path, server.url))
