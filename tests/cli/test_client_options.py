@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cli.client_options import VARIABLE, GivenOptions, client_options
+from pacenote.cli.client_options import VARIABLE, ClientOptionsByCluster, client_options
 from pacenote.cli.values import hosts
 from pacenote.errors import UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
@@ -21,7 +21,7 @@ def no_variable(monkeypatch):
 
 
 def one(text: str) -> ClientOptions:
-    return client_options(text).of(["default"])["default"]
+    return client_options(text).for_clusters(["default"])["default"]
 
 
 def basic(text: str) -> str:
@@ -106,16 +106,16 @@ def test_what_has_no_effect_is_accepted_and_retries_are_told():
     off = "create_api_key_per_client:false,static_responses:none"
     assert one(off) == ClientOptions()
     assert one('{"retry_on_status": [503], "max_retries": 3}').remarks == (
-        "--client-options: max_retries, retry_on_status has no effect: nothing is retried unseen",
+        "--client-options: max_retries, retry_on_status has no effect: requests are never retried silently",
     )
 
 
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("verify_cert:false", "there is no client option 'verify_cert'", "did you mean verify_certs"),
-        ("ssl_version:3", "there is no client option 'ssl_version'", "there are timeout, use_ssl"),
-        ("basic_auth_user:me,basic_auth_password:a,B4:c", "there is an item that is no option", ""),
+        ("verify_cert:false", "unknown client option 'verify_cert'", "did you mean verify_certs"),
+        ("ssl_version:3", "unknown client option 'ssl_version'", "options: timeout, use_ssl"),
+        ("basic_auth_user:me,basic_auth_password:a,B4:c", "an item is not an option", ""),
         ("verify_certs:no", "verify_certs must be true or false", ""),
         ("timeout:0", "timeout must be a number of seconds above 0", ""),
         ("timeout:true", "timeout must be a number of seconds above 0", ""),
@@ -125,12 +125,16 @@ def test_what_has_no_effect_is_accepted_and_retries_are_told():
         ('{"api_key": ["hunter2"]}', "api_key must be two texts", ""),
         ('{"api_key": true}', "api_key must be a text", ""),
         ("api_key:hunter2,bearer_auth:hunter2", "give one of basic_auth_user, basic_auth, api_key", ""),
-        ("bearer_auth:'hunter2\n'", "bearer_auth is empty or holds characters", ""),
-        ("api_key:@/no/such/hunter2", "api_key is a file that cannot be read: No such file", "written @@…"),
+        ("bearer_auth:'hunter2\n'", "bearer_auth is empty or contains characters", ""),
+        (
+            "api_key:@/no/such/hunter2",
+            "api_key names a file that cannot be read: No such file",
+            "written @@…",
+        ),
         ("client_key:/k.pem", "client_key needs client_cert", ""),
         ('{"ca_certs": 1}', "ca_certs must be the name of a file", ""),
-        ('{"headers": {"a b": "c"}}', "headers has a name that no header can have", ""),
-        ('{"headers": {"Host": "c"}}', "headers cannot set host, which the driver does", ""),
+        ('{"headers": {"a b": "c"}}', "headers contains an invalid header name", ""),
+        ('{"headers": {"Host": "c"}}', "headers cannot set host, which the driver sets", ""),
         ("headers:hunter2", "headers must be an object", "in JSON"),
         ('{"headers": {"authorization": "x"}, "api_key": "y"}', "give credentials or an authorization", ""),
         ("create_api_key_per_client:true", "create_api_key_per_client is not available", "as api_key"),
@@ -155,14 +159,16 @@ def test_a_file_of_another_kind_is_not_shown(tmp_path):
 
 def test_options_are_for_the_clusters_of_the_hosts():
     given = client_options('{"default": {"timeout": 5}, "other": {}}')
-    assert given.of(["other", "default"])["default"].timeout_s == 5.0
-    assert client_options("").of(["default", "other"]) == dict.fromkeys(("default", "other"), ClientOptions())
-    for wrong in (given.of, client_options("api_key:abc").of):
+    assert given.for_clusters(["other", "default"])["default"].timeout_s == 5.0
+    assert client_options("").for_clusters(["default", "other"]) == dict.fromkeys(
+        ("default", "other"), ClientOptions()
+    )
+    for wrong in (given.for_clusters, client_options("api_key:abc").of):
         with pytest.raises(
             UsageError, match=r"--client-options are for .*, --target-hosts for default, third"
         ):
             wrong(["default", "third"])
-    assert isinstance(given, GivenOptions)
+    assert isinstance(given, ClientOptionsByCluster)
 
 
 def test_hosts_by_cluster(tmp_path: Path):
@@ -198,7 +204,7 @@ def test_a_race_gets_all_of_it_and_shows_no_secret(run, fake_race):
     )
     assert (code, err) == (
         0,
-        "warning: --client-options: max_retries has no effect: nothing is retried unseen\n",
+        "warning: --client-options: max_retries has no effect: requests are never retried silently\n",
     )
     (request,) = requests
     assert request.pipeline == "benchmark-only"
@@ -211,9 +217,9 @@ def test_a_race_gets_all_of_it_and_shows_no_secret(run, fake_race):
 def test_an_engine_of_ours_has_no_tls(run, fake_race):
     fake_race(lambda request, listener: record(request.race_id))
     code, _, err = run("race", "--track=x", "--client-options=use_ssl:true")
-    assert (code, "use_ssl needs a cluster that runs already" in err) == (2, True), err
+    assert (code, "use_ssl needs an existing cluster" in err) == (2, True), err
     code, _, err = run("race", "--track=x", "--client-options=verify_certs:false")
-    assert (code, "speaks plain HTTP and asks for no credentials" in err) == (0, True), err
+    assert (code, "uses plain HTTP and needs no credentials" in err) == (0, True), err
 
 
 def test_who_is_wrong_is_said_where_both_say_something(monkeypatch):

@@ -126,9 +126,9 @@ def test_options_of_other_commands_are_no_matter(configured, run, tmp_path):
         ("[race]\ndriver-threads = 'x'", "pacenote.toml: race.driver-threads cannot be 'x'"),
         ("test-mode = 1", "pacenote.toml: test-mode must be true or false"),
         ("on-error = 'explode'", "pacenote.toml: on-error must be one of continue, "),
-        ("race = 1", "pacenote.toml: race is a command; write its options below [race]"),
-        ("[tracks]\nmine = 'x'", "pacenote.toml: [tracks] holds URLs of track repositories"),
-        ("[race", "pacenote.toml is no valid TOML: "),
+        ("race = 1", "pacenote.toml: race is a command; put its options below [race]"),
+        ("[tracks]\nmine = 'x'", "pacenote.toml: [tracks] must contain URLs of track repositories"),
+        ("[race", "pacenote.toml is not valid TOML: "),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(configured, run, tmp_path, text, message):
@@ -142,7 +142,9 @@ def test_what_rally_has_and_we_do_not_is_told_when_asked(configured, run):
     configured(rally=RALLY)
     assert run("list", "cars", "--quiet")[2] == ""
     _, _, err = run("list", "cars", "--debug")
-    assert err.endswith("rally.ini: [reporting] datastore.type has no counterpart here and is not used\n")
+    assert err.endswith(
+        "rally.ini: [reporting] datastore.type has no counterpart in Pacenote and is not used\n"
+    )
 
 
 def test_another_rally_ini(configured, request_of, run, tmp_path):

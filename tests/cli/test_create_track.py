@@ -13,7 +13,7 @@ import pytest
         (["--indices=a"], "the following arguments are required: --track"),
         (["--track=../x", "--indices=a"], "--track cannot be '../x'"),
         (["--track=x", "--indices=a", "--batch-size=0"], "--batch-size"),
-        (["--track=x", "--indices=,"], "--indices names nothing"),
+        (["--track=x", "--indices=,"], "--indices is empty"),
     ],
 )
 def test_what_is_asked_wrongly(run, arguments, message):

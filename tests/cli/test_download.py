@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.cli.progress_text import Pace
+from pacenote.cli.progress_text import ProgressEstimator
 from support.file_server import FileServer, file_server
 
 
@@ -73,7 +73,7 @@ def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "say what to download"),
+        ([], 2, "nothing to download"),
         (["--distribution-version=8.17.0"], 64, "elasticsearch 8.17.0 cannot be started by Pacenote"),
         (
             ["--distribution-version=3.99.0", "--offline"],
@@ -100,12 +100,12 @@ def test_offline_names_the_file(run, track):
 
 def test_progress_says_how_fast_and_how_long():
     now = [100.0]
-    pace = Pace(lambda: now[0])
+    estimator = ProgressEstimator(lambda: now[0])
     # What an earlier run left was not downloaded at this rate.
-    assert pace.words("downloading a", 1 << 30, 3 << 30) == "33 %"
+    assert estimator.describe("downloading a", 1 << 30, 3 << 30) == "33 %"
     now[0] += 10
-    assert pace.words("downloading a", 2 << 30, 3 << 30) == "66 %, 102.4 MiB/s, 10 s left"
-    assert pace.words("reading a", 0, 0) == "…"
+    assert estimator.describe("downloading a", 2 << 30, 3 << 30) == "66 %, 102.4 MiB/s, 10 s left"
+    assert estimator.describe("reading a", 0, 0) == "…"
     now[0] += 10
-    assert pace.words("reading a", 50_000, 0) == "50,000, 5,000 docs/s"
-    assert pace.words("downloading a", 3 << 30, 3 << 30) == "done, 102.4 MiB/s"
+    assert estimator.describe("reading a", 50_000, 0) == "50,000, 5,000 docs/s"
+    assert estimator.describe("downloading a", 3 << 30, 3 << 30) == "done, 102.4 MiB/s"

@@ -55,7 +55,7 @@ def test_no_races(run, home):
 def test_a_bad_date(run):
     code, _, err = run("list", "races", "--from-date=2026-03-01")
     assert code == 2
-    assert err.startswith("error: '2026-03-01' is no date\nhint: dates are written yyyyMMdd")
+    assert err.startswith("error: '2026-03-01' is not a date\nhint: dates are written yyyyMMdd")
 
 
 @pytest.mark.parametrize("place", [".", "races"])
@@ -70,7 +70,7 @@ def test_a_home_that_is_no_folder(run, home, place):
 @pytest.mark.parametrize(
     ("what", "line"),
     [
-        ("pipelines", "benchmark-only     race against a cluster that runs already"),
+        ("pipelines", "benchmark-only     race against an existing cluster"),
         ("cars", "4gheap      4 GB of heap"),
         ("telemetry", "jvm-stats    Number and time of garbage collections"),
         ("elasticsearch-plugins", "No plugins of the engine are available."),

@@ -60,7 +60,7 @@ def test_tracks_of_a_repository_are_listed_and_shown(run, books):
     assert "its templates and code run as you do" in err
 
 
-@pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is no folder")])
+@pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is not a folder")])
 def test_a_track_path_that_is_no_folder(run, tmp_path, name, what):
     (tmp_path / "file").touch()
     code, out, err = run("list", "tracks", f"--track-path={tmp_path / name}")

@@ -67,15 +67,15 @@ def test_nothing_is_a_usage_error(run):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["rase"], "error: there is no command 'rase'\nhint: did you mean race?\n"),
-        (["xyz"], "error: there is no command 'xyz'\nhint: see `pacenote --help`\n"),
+        (["rase"], "error: unknown command 'rase'\nhint: did you mean race?\n"),
+        (["xyz"], "error: unknown command 'xyz'\nhint: see `pacenote --help`\n"),
         (
             ["compare"],
-            "error: `pacenote compare` is not available yet\nhint: there is race, list, info, ",
+            "error: `pacenote compare` is not available yet\nhint: commands: race, list, info, ",
         ),
         (
             ["--quiet", "race"],
-            "error: '--quiet' stands where a command is expected\nhint: pacenote COMMAND [options]\n",
+            "error: expected a command, not '--quiet'\nhint: pacenote COMMAND [options]\n",
         ),
         (["race", "--trak=x"], "error: `pacenote race` has no option --trak\nhint: did you mean --track"),
         (
@@ -85,7 +85,7 @@ def test_nothing_is_a_usage_error(run):
         (
             ["race", "--revision", "x"],
             "error: --revision is not available in Pacenote yet\n"
-            "hint: Pacenote does not build engines from sources; use --distribution-version\n",
+            "hint: Pacenote does not build engines from source; use --distribution-version\n",
         ),
         (["race", "--telemetry"], "error: --telemetry is not available in Pacenote yet\n"),
         (["race", "--on-error", "explode"], "error: --on-error: invalid choice: 'explode'"),
@@ -94,7 +94,7 @@ def test_nothing_is_a_usage_error(run):
         (["report"], "error: the following arguments are required: RACE\n"),
         (
             ["list", "annotations"],
-            "error: list annotations is not available in Pacenote yet\nhint: there is races, tracks",
+            "error: list annotations is not available in Pacenote yet\nhint: available: races, tracks",
         ),
         (["list", "race"], "error: list cannot be 'race'\nhint: did you mean races or tracks?\n"),
     ],
@@ -170,7 +170,7 @@ def test_ctrl_c_says_what_is_kept(run, fake_race, home):
     fake_race(interrupt)
     code, _, err = run("race", "--track=x")
     assert code == 130
-    assert err == "error: interrupted\nhint: what was measured before is kept: see `pacenote list races`\n"
+    assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"
 
 
 def test_a_reader_that_goes_away_is_no_error():
@@ -222,7 +222,7 @@ LOST = "error: results cannot be written to standard output: "
         ("$P --help >&- 2>&-", (64, "", "")),
         ("$P rase 2>/dev/full", (2, "", "")),
         ("$P rase 2>&-", (2, "", "")),
-        ("$P rase >&-", (2, "", "error: there is no command 'rase'\nhint: did you mean race?\n")),
+        ("$P rase >&-", (2, "", "error: unknown command 'rase'\nhint: did you mean race?\n")),
         ("$P list elasticsearch-plugins 2>&- <&-", (0, "No plugins of the engine are available.\n", "")),
         ("$P race --track=x --debug --zzz 2>/dev/full", (2, "", "")),
     ],

@@ -7,7 +7,7 @@ from rich.console import Console as RichConsole
 from pacenote.cli.console import Console
 from pacenote.cli.live_progress import progress_table
 from pacenote.cli.plain_progress import PlainListener
-from pacenote.cli.progress import watch
+from pacenote.cli.progress import progress_listener
 from pacenote.model.result import RaceProgress, TaskProgress
 from support.records import record, task
 
@@ -33,7 +33,7 @@ def test_a_table_row_per_running_task():
 def test_a_terminal_gets_the_live_display_and_is_left_tidy(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     out, err = io.StringIO(), Terminal()
-    with watch(Console(out, err)) as listener:
+    with progress_listener(Console(out, err)) as listener:
         listener.preparing("downloading", 1, 2)
         listener.started(record())
         listener.progress(
@@ -52,5 +52,5 @@ def test_a_terminal_gets_the_live_display_and_is_left_tidy(monkeypatch):
 def test_other_outputs_get_lines(monkeypatch):
     for stream, term in ((io.StringIO(), "xterm"), (Terminal(), "dumb")):
         monkeypatch.setenv("TERM", term)
-        with watch(Console(io.StringIO(), stream)) as listener:
+        with progress_listener(Console(io.StringIO(), stream)) as listener:
             assert isinstance(listener, PlainListener)

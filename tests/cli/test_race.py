@@ -148,14 +148,14 @@ def test_options_without_effect_are_told(run, fake_race):
         (["--track-path=y", "--track-revision=z"], "give either --track-revision or --track-path"),
         (["--track=x", "--include-tasks=a", "--exclude-tasks=b"], "give either --include-tasks or --exclude"),
         (["--track=x", "--corpus-documents=0"], "--corpus-documents: invalid positive value: '0'"),
-        (["--track=x", "--max-connections=8"], "--max-connections has a meaning only with --open-loop"),
+        (["--track=x", "--max-connections=8"], "--max-connections needs --open-loop"),
         (
             ["--track=x", "--open-loop", "--max-connections=0"],
             "--max-connections: invalid positive value: '0'",
         ),
         (["--track=x", "--spin=1000001"], "--spin: invalid microseconds value: '1000001'"),
         (["--track=x", "--arrivals=bursty"], "--arrivals: invalid choice: 'bursty'"),
-        (["--track=x", "--effective-start-date=now"], "'now' is no time"),
+        (["--track=x", "--effective-start-date=now"], "'now' is not a time"),
         (
             ["--track=x", "--client-options=basic_auth_user:me"],
             "--client-options: basic_auth_user and basic_",
@@ -167,10 +167,10 @@ def test_options_without_effect_are_told(run, fake_race):
             "--pipeline from-sources is not available in Pacenote yet",
         ),
         (["--track=x", "--pipeline=bench"], "--pipeline cannot be 'bench'"),
-        (["--track=x", "--car=a", "--target-hosts=h"], "installing nodes on --target-hosts comes later"),
+        (["--track=x", "--car=a", "--target-hosts=h"], "engines cannot be installed on --target-hosts"),
         (
             ["--track=x", "--client-options=verify_cert:false"],
-            "--client-options: there is no client option 'verify_cert'",
+            "--client-options: unknown client option 'verify_cert'",
         ),
         (["--track=x", "--client-options=timeout:soon"], "--client-options: timeout must be a number"),
         (
@@ -178,7 +178,7 @@ def test_options_without_effect_are_told(run, fake_race):
             "--target-hosts names no cluster 'default'",
         ),
         (["--track=x", "--target-hosts=[1]"], "--target-hosts must be a list of hosts"),
-        (["--track=x", "--target-hosts=["], "--target-hosts is no valid JSON"),
+        (["--track=x", "--target-hosts=["], "--target-hosts is not valid JSON"),
         (["--track=x", "--target-hosts=nope.json"], "--target-hosts: nope.json cannot be read"),
         (
             ["--track=x", "--max-error-rate=101"],
@@ -214,7 +214,7 @@ def test_a_taken_id_ends_before_the_race(run, fake_race):
     RaceStore().create(record("r1"))
     fake_race(lambda request, listener: record())
     code, _, err = run("race", "--track=x", "--race-id=r1")
-    assert (code, err) == (2, "error: there is a race 'r1' already\nhint: choose another --race-id\n")
+    assert (code, err) == (2, "error: race 'r1' already exists\nhint: choose another --race-id\n")
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ def test_a_track_that_renders_to_no_json_is_still_shown(run, books):
     (books / "track.json").write_text('{"a": {{ 1 + 1 }} 3}')
     code, out, err = run("render-track", f"--track-path={books}")
     assert (code, out) == (64, '{"a": 2 3}')
-    assert err.startswith("warning: this is no valid JSON: Expecting ',' delimiter")
+    assert err.startswith("warning: not valid JSON: Expecting ',' delimiter")
 
 
 @pytest.mark.parametrize(
     ("text", "rendering", "reading"),
     [
-        ('{"a": NaN}', "NaN is no number in JSON", "holds NaN, which is no number in JSON"),
+        ('{"a": NaN}', "NaN is not a number in JSON", "holds NaN, which is no number in JSON"),
         ("[" * 100_000, "maximum recursion depth exceeded", "nests too deeply to be read"),
     ],
 )

@@ -1,7 +1,7 @@
-"""`--client-options`: how clusters are talked to, from the command line and from the environment.
+"""`--client-options`: how to connect to clusters, from the command line and from the environment.
 
-What `PACENOTE_CLIENT_OPTIONS` says is taken too, in the same form; the option wins, key by key. Secrets may
-stand in files: `basic_auth_password:@/run/secrets/elastic`. No message shows a value: it may be a password.
+`PACENOTE_CLIENT_OPTIONS` has the same form; the command line overrides it key by key. Secrets may be in
+files: `basic_auth_password:@/run/secrets/elastic`. Messages never show a value, which may be a password.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ALIASES = {
     "bearer_token": "bearer_auth",
     "connections_per_node": "max_connections",
 }
-"""Other names, of Rally and of elasticsearch-py, for the same."""
+"""Other names of options, used by Rally and elasticsearch-py."""
 
 _CREDENTIALS = ("basic_auth_user", "basic_auth_password", "basic_auth", "api_key", "bearer_auth")
 _FILES = ("ca_certs", "client_cert", "client_key")
@@ -49,24 +49,24 @@ _READ = (
     *(*_CREDENTIALS, "headers", "opaque_id", "http_compress"),
 )
 _WITHOUT_EFFECT = ("max_connections", "enable_cleanup_closed", "ssl_show_warn")
-"""A client here has one connection and closes it itself, and what is not verified is always said."""
+"""A client has one connection and closes it itself, and unverified certificates are always reported."""
 
 _RETRIES = ("max_retries", "retry_on_timeout", "retry_on_status")
 _REFUSED = {
     "create_api_key_per_client": (
         "all clients send the same credentials",
-        "make a key beforehand and give it as api_key",
+        "create a key before the race and give it as api_key",
     ),
     "static_responses": (
         "a race without a network would measure something else",
         "`make bench` measures the driver against a server that does nothing",
     ),
     "ssl_assert_fingerprint": (
-        "fingerprints are not compared",
-        "give the certificate itself, or that of its authority, as ca_certs",
+        "fingerprints are not supported",
+        "give the certificate, or the one of its authority, as ca_certs",
     ),
 }
-"""What Rally or elasticsearch-py have and we do not: why, and what to do instead."""
+"""Options of Rally or elasticsearch-py that are refused: why, and what to do instead."""
 
 _KNOWN = (*_READ, *_WITHOUT_EFFECT, *_RETRIES, *_REFUSED)
 _TEXTS = (*_CREDENTIALS, *_FILES, "opaque_id", "http_auth", "bearer_token")
@@ -74,24 +74,27 @@ _TEXTS = (*_CREDENTIALS, *_FILES, "opaque_id", "http_auth", "bearer_token")
 _NAME = re.compile(r"[a-z][a-z_]*")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VISIBLE = re.compile(r"[\x20-\x7e]+")
-_OURS = ("accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding")
-"""Headers that say how a message is sent, which the driver decides."""
+_RESERVED_HEADERS = ("accept-encoding", "connection", "content-length", "host", "te", "transfer-encoding")
+"""Headers that the driver sets itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class GivenOptions:
-    """Client options by cluster. `named`: the user told them apart, so every cluster has some."""
+class ClientOptionsByCluster:
+    """The client options that the user has given."""
 
     clusters: Mapping[str, ClientOptions]
-    named: bool
+    """Options by name of the cluster."""
 
-    def of(self, clusters: Collection[str]) -> dict[str, ClientOptions]:
-        """The options of each cluster of `--target-hosts`. Raises UsageError when they are for others."""
+    named: bool
+    """Whether the user has named the clusters."""
+
+    def for_clusters(self, clusters: Collection[str]) -> dict[str, ClientOptions]:
+        """The options of each cluster of `--target-hosts`. Raises UsageError if they name other clusters."""
         if not self.clusters:
             return dict.fromkeys(clusters, ClientOptions())
         if set(self.clusters) != set(clusters):
-            # Options without a name could be sent to all, but then credentials of one would be too.
-            have = "no cluster by name" if not self.named else ", ".join(sorted(self.clusters))
+            # Options without a name are for one cluster: all others would get its credentials.
+            have = "an unnamed cluster" if not self.named else ", ".join(sorted(self.clusters))
             raise UsageError(
                 f"{OPTION} are for {have}, --target-hosts for {', '.join(sorted(clusters))}",
                 hint='name the same clusters in both: {"default": {"timeout": 60}, "other": {…}}',
@@ -99,14 +102,12 @@ class GivenOptions:
         return dict(self.clusters)
 
 
-def client_options(text: str) -> GivenOptions:
-    """What `--client-options` and the environment say. Raises UsageError naming the option, and which of the
-    two.
-    """
+def client_options(text: str) -> ClientOptionsByCluster:
+    """The options of the command line and of the environment. Raises UsageError that names the source."""
     said = os.environ.get(VARIABLE, "")
     named = [(_by_cluster(text, OPTION), OPTION), (_by_cluster(said, VARIABLE), VARIABLE)]
     (flag, flag_named), (variable, variable_named) = (found for found, _ in named)
-    return GivenOptions(
+    return ClientOptionsByCluster(
         {
             cluster: _read(_merged(variable.get(cluster, {}), flag.get(cluster, {})), flag.get(cluster, {}))
             for cluster in dict.fromkeys((*flag, *variable))
@@ -116,7 +117,7 @@ def client_options(text: str) -> GivenOptions:
 
 
 def _by_cluster(text: str, origin: str) -> tuple[dict[str, dict[str, Any]], bool]:
-    """Options by cluster, under the names we read, and whether the user named the clusters."""
+    """Options by cluster under their main names, and whether the user has named the clusters."""
     given = parse_dict(text, origin, texts=_TEXTS)
     named = isinstance(given.get(DEFAULT_CLUSTER), Mapping)
     if not given:
@@ -133,26 +134,28 @@ def _known(options: Mapping[str, Any], origin: str) -> dict[str, Any]:
     for given, value in options.items():
         name = _ALIASES.get(given, given)
         if name not in _KNOWN:
-            # What is no name may be the second half of a password with a comma in it.
-            shown = f"no client option '{given}'" if _NAME.fullmatch(given) else "an item that is no option"
-            known_ones = f"there are {', '.join(_KNOWN)}"
+            # Text that is not a name may be the second half of a password that contains a comma.
+            shown = (
+                f"unknown client option '{given}'" if _NAME.fullmatch(given) else "an item is not an option"
+            )
+            known_ones = f"options: {', '.join(_KNOWN)}"
             hint = f"{similar(given, _KNOWN)} {known_ones}".lstrip()
-            raise UsageError(f"{origin}: there is {shown}", hint=hint)
+            raise UsageError(f"{origin}: {shown}", hint=hint)
         if name in known and known[name] != value:
             raise UsageError(f"{origin}: {given} and {name} are the same option, with two values")
         known[name] = value
     return known
 
 
-def _merged(farther: Mapping[str, Any], nearer: Mapping[str, Any]) -> dict[str, Any]:
-    """Credentials are one thing: some of the option's do not mix with others of the environment's."""
-    if any(name in nearer for name in _CREDENTIALS):
-        farther = {name: value for name, value in farther.items() if name not in _CREDENTIALS}
-    return {**farther, **nearer}
+def _merged(environment: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Merges options key by key, but credentials as a whole, so that two kinds are not mixed."""
+    if any(name in flags for name in _CREDENTIALS):
+        environment = {name: value for name, value in environment.items() if name not in _CREDENTIALS}
+    return {**environment, **flags}
 
 
-def _read(given: Mapping[str, Any], nearer: Collection[str]) -> ClientOptions:
-    options = _Options(given, nearer)
+def _read(given: Mapping[str, Any], flags: Collection[str]) -> ClientOptions:
+    options = _OptionReader(given, flags)
     options.refuse()
     headers = dict(options.headers())
     if opaque := options.text("opaque_id"):
@@ -174,25 +177,26 @@ def _read(given: Mapping[str, Any], nearer: Collection[str]) -> ClientOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
-    """The options of one cluster, to be read one by one; every method raises UsageError. `nearer` are those
-    that the command line gives, the others are the environment's.
-    """
+class _OptionReader:
+    """Reads the options of one cluster; every method raises UsageError."""
 
     given: Mapping[str, Any]
-    nearer: Collection[str]
+    """Options by name."""
+
+    flags: Collection[str]
+    """Names of the options that the command line gives; the others are from the environment."""
 
     def origin(self, *names: str) -> str:
-        """Who gives these options, as far as they are given."""
-        origins = (OPTION if name in self.nearer else VARIABLE for name in names if name in self.given)
+        """Where these options are from: the command line, the environment, or both."""
+        origins = (OPTION if name in self.flags else VARIABLE for name in names if name in self.given)
         return " and ".join(sorted(set(origins)))
 
     def wrong(self, name: str, what: str, hint: str = "") -> UsageError:
-        """The error about an option, or a part of it."""
+        """The error for an option, or for a part of it."""
         return UsageError(f"{self.origin(name.partition('.')[0])}: {name} {what}", hint=hint)
 
     def flag(self, name: str) -> bool | None:
-        """A switch; None when it is not given."""
+        """A boolean; None if it is not given."""
         value = self.given.get(name)
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -201,19 +205,19 @@ class _Options:
         return value
 
     def text(self, name: str) -> str | None:
-        """A text that can stand in a header, from a file if it is `@FILE`; None when it is not given."""
+        """A text that is valid in a header, from a file if it is `@FILE`; None if it is not given."""
         value = self.given.get(name)
         return None if value is None else self.visible(name, value)
 
     def visible(self, name: str, value: object) -> str:
-        """A value as text that can stand in a header."""
+        """A value as text that is valid in a header."""
         text = self.from_file(name, value)
         if not _VISIBLE.fullmatch(text):
-            raise self.wrong(name, "is empty or holds characters that a header cannot")
+            raise self.wrong(name, "is empty or contains characters that are invalid in a header")
         return text
 
     def from_file(self, name: str, value: object) -> str:
-        """A value as text; `@FILE` is what the file holds, `@@…` begins with an at sign."""
+        """A value as text; `@FILE` is the content of a file, `@@…` a text that begins with `@`."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(name, "must be a text")
         text = str(value)
@@ -224,23 +228,25 @@ class _Options:
         try:
             return Path(os.path.expanduser(text[1:])).read_text("utf-8").rstrip("\r\n")  # noqa: PTH111
         except (OSError, ValueError) as error:
-            # The name may be a password that begins with an at sign.
-            reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+            # The file name may be a password that begins with `@`.
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise self.wrong(
-                name, f"is a file that cannot be read: {reason}", "a value that begins with @ is written @@…"
+                name,
+                f"names a file that cannot be read: {reason}",
+                "a value that begins with @ is written @@…",
             ) from None
 
     def timeout(self) -> float:
-        """In seconds."""
+        """The timeout in seconds."""
         seconds = self.given.get("timeout", 60)
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e9:
             raise self.wrong("timeout", "must be a number of seconds above 0")
         return float(seconds)
 
     def tls(self) -> TlsOptions:
-        """Trust in the hosts. That files can be used is looked at when the cluster is."""
+        """The TLS options; files are read when the cluster is opened."""
         if "client_key" in self.given and "client_cert" not in self.given:
-            raise self.wrong("client_key", "needs client_cert beside it")
+            raise self.wrong("client_key", "needs client_cert")
         verify = self.flag("verify_certs") is not False
         name = self.given.get("ssl_assert_hostname")
         named = isinstance(name, str) and name.lower() not in ("true", "false")
@@ -263,7 +269,7 @@ class _Options:
         return str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111
 
     def authorization(self) -> str | None:
-        """The value of the header of that name."""
+        """The value of the Authorization header; None without credentials."""
         user, password = "basic_auth_user" in self.given, "basic_auth_password" in self.given
         if user != password:
             raise UsageError(
@@ -284,13 +290,13 @@ class _Options:
         return f"Bearer {self.text('bearer_auth')}" if kinds else None
 
     def api_key(self) -> str:
-        """An API key as it is sent: base64 of its id and secret, which are also taken as they are."""
+        """An API key as it is sent: base64 of id and secret, given so or as `id:secret`."""
         if isinstance(self.given["api_key"], str) and ":" not in (text := self.text("api_key") or ""):
             return text
         return _base64(*self.pair("api_key"))
 
     def pair(self, name: str) -> tuple[str, str]:
-        """Two texts, as `a:b` or as a list."""
+        """Two texts, given as `a:b` or as a list."""
         value = self.given[name]
         if isinstance(value, list):
             parts = [self.from_file(name, part) for part in value]
@@ -301,29 +307,29 @@ class _Options:
         return parts[0], parts[1]
 
     def headers(self) -> Headers:
-        """Headers of the user's own."""
+        """Additional headers."""
         given = self.given.get("headers") or {}
         if not isinstance(given, Mapping):
             raise self.wrong("headers", "must be an object", 'in JSON: {"headers": {"x-team": "a"}}')
         for name in given:
             if not _HEADER_NAME.fullmatch(name):
-                raise self.wrong("headers", "has a name that no header can have")
-            if name.lower() in _OURS:
-                raise self.wrong("headers", f"cannot set {name.lower()}, which the driver does")
+                raise self.wrong("headers", "contains an invalid header name")
+            if name.lower() in _RESERVED_HEADERS:
+                raise self.wrong("headers", f"cannot set {name.lower()}, which the driver sets")
         return tuple((name.lower(), self.visible(f"headers.{name}", value)) for name, value in given.items())
 
     def refuse(self) -> None:
-        """Refuses what Rally would do and we do not, unless it is switched off."""
+        """Refuses options that only Rally supports, unless they are switched off."""
         for name, (why, instead) in _REFUSED.items():
             if self.given.get(name) not in (None, False, "false"):
                 raise self.wrong(name, f"is not available: {why}", instead)
 
     def remarks(self) -> tuple[str, ...]:
-        """What is said about options that ask for retries."""
+        """Warnings about options that ask for retries."""
         asked = [
             name for name in _RETRIES if self.given.get(name) not in (None, False, 0, "false", [], (), "")
         ]
-        what = f"{self.origin(*asked)}: {', '.join(asked)} has no effect: nothing is retried unseen"
+        what = f"{self.origin(*asked)}: {', '.join(asked)} has no effect: requests are never retried silently"
         return (what,) if asked else ()
 
 

@@ -1,15 +1,15 @@
-"""What is configured: `pacenote.toml` in the home and in the working folder, and Rally's `rally.ini`.
+"""Configured defaults of options: `pacenote.toml` in the current folder or the home, Rally's `rally.ini`.
 
-A flag wins over the working folder's file, that over the home's, that over `rally.ini`, that over what is
-built in.
+A flag overrides the file in the current folder, which overrides the file in the home, which overrides
+`rally.ini`, which overrides the built-in defaults.
 
-    offline = true                      # an option of every command that has it, without its dashes
+    offline = true                      # an option of all commands that have it, without dashes
 
     [race]                              # options of one command
     distribution-version = "2.19.4"
     track-params = {bulk_size = 5000}
 
-    [tracks]                            # where repositories of tracks are
+    [tracks]                            # URLs of track repositories
     mine.url = "https://example.org/tracks.git"
 """
 
@@ -28,7 +28,7 @@ FILE = "pacenote.toml"
 
 _TRACKS = "tracks"
 
-_EXCLUDED_BY_IT = {
+_EXCLUDES = {
     "track": ("track-path",),
     "track-repository": ("track-path",),
     "track-revision": ("track-path",),
@@ -36,57 +36,65 @@ _EXCLUDED_BY_IT = {
     "include-tasks": ("exclude-tasks",),
     "exclude-tasks": ("include-tasks",),
 }
-"""An option → those that cannot stand beside it. What is nearer to the command takes away what is farther:
-a flag what is configured, the working folder's file what the home's says.
+"""For each option, the options that it excludes. A flag removes excluded options of all files, the file in
+the current folder those of the file in the home.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """A configured value and where it stands. `strict`: the command must have the option."""
+class ConfiguredOption:
+    """A configured value of an option."""
 
     value: object
+    """Value as TOML or `rally.ini` has it."""
+
     origin: str
+    """File and key, for messages."""
+
     strict: bool = False
+    """Whether the command must have the option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Options of one command by name without dashes; where repositories are; keys of `rally.ini` that have no
-    counterpart here.
-    """
+    """What is configured for one command."""
 
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    options: Mapping[str, ConfiguredOption] = field(default_factory=dict)
+    """Options by name without dashes."""
+
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs of track repositories by name; a URL may contain credentials."""
+
     ignored: tuple[str, ...] = ()
+    """A sentence for each key of `rally.ini` that Pacenote does not have."""
 
 
 def read_configuration(
     command: str, commands: Collection[str], home: Path, rally_name: str | None = None
 ) -> Configuration:
-    """What is configured for a command. `rally_name` chooses `rally-NAME.ini`.
+    """Reads what is configured for a command; `rally_name` selects `rally-NAME.ini`.
 
-    Raises `UsageError` for a file that cannot be read or holds what it cannot hold.
+    Raises UsageError for a file that cannot be read, and for unknown or invalid keys.
     """
-    settings: dict[str, Setting] = {}
+    options: dict[str, ConfiguredOption] = {}
     urls: dict[str, str] = {}
-    ignored = _read_rally(rally_name, settings, urls)
+    ignored = _read_rally(rally_name, options, urls)
     for file in dict.fromkeys(((home / FILE).absolute(), Path(FILE).absolute())):
         document = _toml(file)
         urls |= _urls(document.pop(_TRACKS, {}), file)
-        nearer = dict(_settings(document, command, commands, file))
-        for name in nearer:
-            for excluded in _EXCLUDED_BY_IT.get(name, ()):
-                settings.pop(excluded, None)
-        settings |= nearer
-    return Configuration(settings, urls, ignored)
+        overriding = dict(_options(document, command, commands, file))
+        for name in overriding:
+            for excluded in _EXCLUDES.get(name, ()):
+                options.pop(excluded, None)
+        options |= overriding
+    return Configuration(options, urls, ignored)
 
 
-def apply(configuration: Configuration, parser: Parser, arguments: Sequence[str]) -> None:
-    """Makes what is configured the parser's defaults. Raises `UsageError` for what no flag could say."""
+def apply_configuration(configuration: Configuration, parser: Parser, arguments: Sequence[str]) -> None:
+    """Makes configured values the defaults of the parser. Raises UsageError for invalid values."""
     flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
-    excluded = {name for flag in flags for name in _EXCLUDED_BY_IT.get(flag.removeprefix("--"), ())}
-    for name, setting in configuration.settings.items():
+    excluded = {name for flag in flags for name in _EXCLUDES.get(flag.removeprefix("--"), ())}
+    for name, setting in configuration.options.items():
         if name in excluded:
             continue
         if parser.has_option(f"--{name}"):
@@ -97,20 +105,20 @@ def apply(configuration: Configuration, parser: Parser, arguments: Sequence[str]
     parser.set_defaults(repository_urls=configuration.repository_urls)
 
 
-def _settings(
+def _options(
     document: Mapping[str, Any], command: str, commands: Collection[str], file: Path
-) -> Iterator[tuple[str, Setting]]:
+) -> Iterator[tuple[str, ConfiguredOption]]:
     own = document.get(command, {})
     for name, value in document.items():
         if name in commands:
             if not isinstance(value, dict):
-                raise UsageError(f"{file}: {name} is a command; write its options below [{name}]")
+                raise UsageError(f"{file}: {name} is a command; put its options below [{name}]")
         elif isinstance(value, dict) and all(isinstance(inner, dict) for inner in value.values()) and value:
-            raise UsageError(f"{file}: [{name}] is no command", hint=similar(name, (*commands, _TRACKS)))
+            raise UsageError(f"{file}: [{name}] is not a command", hint=similar(name, (*commands, _TRACKS)))
         elif name not in own:
-            yield name, Setting(value, f"{file}: {name}")
+            yield name, ConfiguredOption(value, f"{file}: {name}")
     for name, value in own.items():
-        yield name, Setting(value, f"{file}: {command}.{name}", strict=True)
+        yield name, ConfiguredOption(value, f"{file}: {command}.{name}", strict=True)
 
 
 def _urls(tracks: object, file: Path) -> dict[str, str]:
@@ -119,7 +127,8 @@ def _urls(tracks: object, file: Path) -> dict[str, str]:
         url = value.get("url") if isinstance(value, dict) else None
         if not isinstance(url, str):
             raise UsageError(
-                f"{file}: [tracks] holds URLs of track repositories", hint='mine.url = "https://…"'
+                f"{file}: [tracks] must contain URLs of track repositories",
+                hint='for example mine.url = "https://…"',
             )
         found[str(name)] = url
     return found
@@ -137,7 +146,7 @@ def _toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text.decode("utf-8"))
     except ValueError as error:
-        raise UsageError(f"{file} is no valid TOML: {error}") from error
+        raise UsageError(f"{file} is not valid TOML: {error}") from error
 
 
 _FROM_RALLY = {
@@ -146,18 +155,20 @@ _FROM_RALLY = {
     ("driver", "serverless.mode"): "build-flavor",
     ("driver", "serverless.operator"): "serverless-operator",
 }
-"""Section and key of `rally.ini` → our option."""
+"""Section and key of `rally.ini`, and Pacenote's option for it."""
 
-_SAID_OTHERWISE = {("meta", "config.version")}
+_WITHOUT_MEANING = {("meta", "config.version")}
 
 
 def rally_folder() -> Path:
-    """Where Rally keeps its files: `.rally` in `RALLY_HOME` or the user's home."""
+    """The folder of Rally's files: `.rally` in `RALLY_HOME` or in the home of the user."""
     return Path(os.environ.get("RALLY_HOME") or Path.home()) / ".rally"
 
 
-def _read_rally(name: str | None, settings: dict[str, Setting], urls: dict[str, str]) -> tuple[str, ...]:
-    """Reads `rally.ini` into `settings` and `urls`; returns what has no counterpart."""
+def _read_rally(
+    name: str | None, options: dict[str, ConfiguredOption], urls: dict[str, str]
+) -> tuple[str, ...]:
+    """Reads `rally.ini` into `options` and `urls`; returns a sentence for each key that is not used."""
     file = rally_folder() / (f"rally-{name}.ini" if name else "rally.ini")
     if not file.is_file():
         if name:
@@ -177,13 +188,13 @@ def _read_rally(name: str | None, settings: dict[str, Setting], urls: dict[str, 
                 urls[key.removesuffix(".url")] = value
             elif (section, key) in _FROM_RALLY:
                 option = _FROM_RALLY[section, key]
-                settings[option] = Setting(_ours(option, value), f"{file}: [{section}] {key}")
-            elif value and (section, key) not in _SAID_OTHERWISE:
-                ignored.append(f"{file}: [{section}] {key} has no counterpart here and is not used")
+                options[option] = ConfiguredOption(_option_value(option, value), f"{file}: [{section}] {key}")
+            elif value and (section, key) not in _WITHOUT_MEANING:
+                ignored.append(f"{file}: [{section}] {key} has no counterpart in Pacenote and is not used")
     return tuple(ignored)
 
 
-def _ours(option: str, value: str) -> object:
+def _option_value(option: str, value: str) -> object:
     true = value.strip().lower() in ("true", "yes", "on", "1", "t", "y")
     if option == "build-flavor":
         return "serverless" if true else "default"

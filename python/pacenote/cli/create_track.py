@@ -1,4 +1,4 @@
-"""`pacenote create-track`: a track from the indices or data streams of a live cluster."""
+"""`pacenote create-track`: creates a track from indices or data streams of a cluster."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pacenote.cli import values
 from pacenote.cli.client_options import HELP, client_options
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import watch
+from pacenote.cli.progress import progress_listener
 from pacenote.errors import Interrupted, UsageError
 from pacenote.track.params import parse_list
 
-LATER: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's options of `create-track`."""
+    """Adds Rally's options of `create-track`."""
     parser.add_argument("--track", required=True, help="name of the new track")
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--indices", help="names or patterns of indices: a,b-*")
     chosen.add_argument("--data-streams", help="names or patterns of data streams: a,b-*")
     parser.add_argument(
-        "--batch-size", type=values.positive, default=1000, help="documents read at once (default: 1000)"
+        "--batch-size", type=values.positive, default=1000, help="documents per read request (default: 1000)"
     )
     parser.add_argument(
         "--target-hosts",
@@ -43,14 +43,14 @@ def add_options(parser: Parser) -> None:
         "--output-path",
         type=values.path,
         default=Path("tracks"),
-        help="folder for the track's folder (default: ./tracks)",
+        help="folder in which the folder of the track is created (default: ./tracks)",
     )
-    parser.add_flag("--offline", help="accepted for Rally's sake")
+    parser.add_flag("--offline", help="no effect; accepted because Rally has it")
     parser.add_flag("--quiet", help="show no progress")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Creates the track and says how to race it. Raises UsageError, EngineError and StoreError."""
+    """Creates the track and prints how to race it. Raises UsageError, EngineError and StoreError."""
     if not re.fullmatch(r"[\w][\w.-]*", options.track):
         raise UsageError(
             f"--track cannot be '{options.track}'",
@@ -65,20 +65,20 @@ def run(options: argparse.Namespace, console: Console) -> int:
         batch=options.batch_size,
     )
     try:
-        with watch(console) as listener:
+        with progress_listener(console) as listener:
             folder = create.create_track(
                 wanted, _client(options, console), listener.preparing, console.warning
             )
     except KeyboardInterrupt as cause:
-        raise Interrupted("interrupted", hint="the same command goes on where it stood") from cause
-    console.result(f"track '{options.track}' is in {folder}; race it with --track-path={folder}\n")
+        raise Interrupted("interrupted", hint="run the same command again to continue") from cause
+    console.result(f"created track '{options.track}' in {folder}; race it with --track-path={folder}\n")
     return 0
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...]:
     names = tuple(str(name) for name in parse_list(text or "", option))
     if text is not None and not names:
-        raise UsageError(f"{option} names nothing", hint=f"for example {option}=books,authors")
+        raise UsageError(f"{option} is empty", hint=f"for example {option}=books,authors")
     return names
 
 
@@ -86,8 +86,10 @@ def _client(options: argparse.Namespace, console: Console) -> object:
     from pacenote.cluster.cluster import existing_cluster
 
     if len(options.target_hosts) > 1:
-        raise UsageError("--target-hosts must be one cluster", hint="a track is made from the indices of one")
-    client = options.client_options.of(options.target_hosts)[values.DEFAULT_CLUSTER]
+        raise UsageError(
+            "--target-hosts must be one cluster", hint="a track is created from the indices of one cluster"
+        )
+    client = options.client_options.for_clusters(options.target_hosts)[values.DEFAULT_CLUSTER]
     hosts = options.target_hosts[values.DEFAULT_CLUSTER]
     cluster = existing_cluster(hosts, client, client.timeout_s)
     for text in (*client.remarks, *cluster.warnings()):

@@ -1,4 +1,4 @@
-"""`pacenote download`: an engine, or the data of a track, had before it is needed."""
+"""`pacenote download`: downloads an engine or the data of a track before a race needs them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import watch
-from pacenote.cli.race import add_corpus_options, chosen_engine, jdk
+from pacenote.cli.progress import progress_listener
+from pacenote.cli.race import add_corpus_options, jdk, selected_engine
 from pacenote.cli.track_options import (
     add_challenge_option,
     add_filter_options,
@@ -23,22 +23,22 @@ from pacenote.errors import Interrupted, UsageError
 from pacenote.model.race_request import RaceRequest
 from pacenote.store.home import default_home
 
-LATER = {
+UNAVAILABLE_OPTIONS = {
     "--team-path": "",
     "--team-repository": "",
     "--team-revision": "",
     "--distribution-repository": "",
-    "--car": "every car runs on the same engine",
-    "--car-params": "every car runs on the same engine",
-    "--target-os": "what is downloaded runs on this machine",
-    "--target-arch": "what is downloaded runs on this machine",
+    "--car": "all cars use the same engine",
+    "--car-params": "all cars use the same engine",
+    "--target-os": "the download is always for this machine",
+    "--target-arch": "the download is always for this machine",
 }
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's options of `download`, and those that name a track."""
+    """Adds Rally's options of `download`, and those that name a track."""
     parser.add_argument(
-        "--distribution", help="engine: opensearch or elasticsearch (default: by its version)"
+        "--distribution", help="engine: opensearch or elasticsearch (default: implied by the version)"
     )
     parser.add_argument("--distribution-version", help="version of the engine, such as 7.17.28")
     parser.add_argument(
@@ -47,24 +47,24 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--maven-mirror",
         metavar="URL",
-        help="download artifacts from here in place of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+        help="download artifacts from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
     )
     add_source_options(parser)
     add_param_options(parser)
     add_challenge_option(parser)
     add_filter_options(parser)
-    parser.add_flag("--test-mode", help="the little data that a race with --test-mode needs")
+    parser.add_flag("--test-mode", help="download only the small files that a race with --test-mode uses")
     add_corpus_options(parser)
     parser.add_flag("--quiet", help="show no progress")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Downloads what is asked for and prints where it is, as JSON. Raises PacenoteError."""
-    engine = chosen_engine(options.distribution, options.distribution_version)
+    """Downloads what the options name and prints the paths as JSON. Raises PacenoteError."""
+    engine = selected_engine(options.distribution, options.distribution_version)
     wants_track = options.track is not None or options.track_path is not None
     if not engine and not wants_track:
         raise UsageError(
-            "say what to download", hint="--distribution-version=7.17.28, --track=NAME, or both of them"
+            "nothing to download", hint="give --distribution-version=7.17.28, --track=NAME, or both"
         )
     request = RaceRequest(
         race_id="download",
@@ -80,15 +80,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
         **engine,
     )
     prefetch = importlib.import_module("pacenote.race.prefetch")
-    found: dict[str, object] = {}
+    paths: dict[str, object] = {}
     try:
-        with watch(console) as listener:
+        with progress_listener(console) as listener:
             if engine:
-                found[request.distribution] = str(prefetch.prefetch_engine(request, listener.preparing))
+                paths[request.distribution] = str(prefetch.prefetch_engine(request, listener.preparing))
             if wants_track:
                 files: dict[str, list[Path]] = prefetch.prefetch_corpora(request, listener.preparing)
-                found["corpora"] = {name: [str(path) for path in paths] for name, paths in files.items()}
+                paths["corpora"] = {
+                    name: [str(path) for path in file_paths] for name, file_paths in files.items()
+                }
     except KeyboardInterrupt as cause:
-        raise Interrupted("interrupted", hint="the same command goes on where it stood") from cause
-    console.result(json.dumps(found, indent=2) + "\n")
+        raise Interrupted("interrupted", hint="run the same command again to continue") from cause
+    console.result(json.dumps(paths, indent=2) + "\n")
     return 0

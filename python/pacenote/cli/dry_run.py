@@ -1,4 +1,4 @@
-"""The allocation matrix as text: what `race --dry-run` shows."""
+"""The steps of a race as text: the output of `race --dry-run`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pacenote.model.printable import printable
 from pacenote.plan.explain import ClientDescription, StepDescription, TaskDescription
 
 
-def matrix_text(steps: Sequence[StepDescription]) -> str:
-    """Every step with its tasks, their requests and the clients that run them."""
+def dry_run_text(steps: Sequence[StepDescription]) -> str:
+    """Every step with its tasks, their requests, and the clients that run them."""
     lines = (line for number, step in enumerate(steps, 1) for line in _step(number, step))
     return "".join(f"{printable(line)}\n" for line in lines)
 
@@ -36,7 +36,7 @@ def _task(task: TaskDescription) -> Iterator[str]:
 
 
 def _grouped(clients: Iterable[ClientDescription]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Clients in a row that run shares of the same tasks are one line."""
+    """Joins consecutive clients that run the same tasks into one line."""
     group: list[ClientDescription] = []
     for line in clients:
         if group and _tasks(line) != _tasks(group[0]):

@@ -1,4 +1,4 @@
-"""`pacenote generate NAME`: writes a generated corpus without racing."""
+"""`pacenote generate`: writes a generated corpus without running a race."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pacenote.cli.parser import Parser
 from pacenote.cli.plain_progress import PlainListener
 from pacenote.units import format_count
 
-LATER: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """What to generate, how much of it, and where to."""
+    """Adds the options: what to generate, how much, and where."""
     parser.add_argument(
         "name",
         metavar="NAME",
-        help="what to generate, named like its corpus, for example http_logs; a wrong name lists them all",
+        help="name of the corpus, for example http_logs; an unknown name lists all",
     )
     parser.add_argument(
         "--documents",
@@ -28,13 +28,19 @@ def add_options(parser: Parser) -> None:
         dest="documents",
         type=values.positive,
         required=True,
-        help="how many documents, in all files together",
+        help="number of documents in all files together",
     )
     parser.add_argument(
-        "--seed", type=values.seed, default=42, help="same seed, same documents (default: 42)"
+        "--seed",
+        type=values.seed,
+        default=42,
+        help="seed of the random numbers; equal seeds give equal documents (default: 42)",
     )
     parser.add_argument(
-        "--output-path", type=values.path, default=Path(), help="folder to write to (default: here)"
+        "--output-path",
+        type=values.path,
+        default=Path(),
+        help="folder to write to (default: the current one)",
     )
     parser.add_flag("--quiet", help="show no progress")
 

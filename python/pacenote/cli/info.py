@@ -1,4 +1,4 @@
-"""`pacenote info`: what a track holds and what its challenges do."""
+"""`pacenote info`: the data, challenges and tasks of a track."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from pacenote.model.printable import printable
 from pacenote.model.track import Challenge, Documents, Parallel, Task, Track
 from pacenote.units import format_bytes, format_count, format_seconds
 
-LATER: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's options of `info`."""
+    """Adds Rally's options of `info`."""
     add_source_options(parser)
     add_param_options(parser)
     add_challenge_option(parser)
     add_filter_options(parser)
-    parser.add_flag("--quiet", help="say nothing about where the track comes from")
+    parser.add_flag("--quiet", help="do not report where the track comes from")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints what the track says of itself. Raises TrackError and UsageError."""
+    """Prints a description of the track. Raises TrackError and UsageError."""
     from pacenote.track.prepare import load_selected_track
 
     wanted = load_selected_track(track_request(options), console.progress)
@@ -65,7 +65,7 @@ def _head(track: Track) -> Iterator[str]:
     if names := [*names, *(one.name for one in track.component_templates)]:
         yield f"Templates: {', '.join(names)}"
     if track.plugin is not None:
-        yield f"Python code: {track.plugin.name}, which runs as you do"
+        yield f"Python code: {track.plugin.name}, which runs with your permissions"
     if track.dependencies:
         yield f"Python packages: {', '.join(track.dependencies)}"
 

@@ -1,4 +1,4 @@
-"""`pacenote list`: races, tracks, telemetry, pipelines, cars, plugins of the engine."""
+"""`pacenote list`: races, tracks, telemetry devices, pipelines, cars and engine plugins."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 
 from pacenote.cli import values
 from pacenote.cli.console import Console
-from pacenote.cli.parser import Parser, one_of
+from pacenote.cli.parser import Parser, validate_choice
 from pacenote.cli.tables import json_text, table
 from pacenote.model.codec import encode
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
 
-LATER = {
+UNAVAILABLE_OPTIONS = {
     "--team-path": "",
     "--team-repository": "",
     "--team-revision": "",
@@ -26,36 +26,42 @@ _RACE_COLUMNS = (
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's filters."""
+    """Adds Rally's options of `list`."""
     parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(_LISTS)}")
-    parser.add_argument("--limit", type=values.count, default=10, help="at most so many races (default: 10)")
-    parser.add_argument("--track", help="only races of this track")
-    parser.add_argument("--challenge", help="only races of this challenge")
-    parser.add_argument("--benchmark-name", help="only races with this user tag 'name' or 'benchmark-name'")
-    parser.add_argument("--from-date", type=values.day, help="only races since this day (yyyyMMdd)")
-    parser.add_argument("--to-date", type=values.day, help="only races up to this day (yyyyMMdd)")
     parser.add_argument(
-        "--user-tags", type=values.tags, default={}, help="only races with these tags (k:v,k2:v2)"
+        "--limit", type=values.count, default=10, help="number of races at most (default: 10)"
+    )
+    parser.add_argument("--track", help="list only races of this track")
+    parser.add_argument("--challenge", help="list only races of this challenge")
+    parser.add_argument(
+        "--benchmark-name", help="list only races with this user tag 'name' or 'benchmark-name'"
+    )
+    parser.add_argument("--from-date", type=values.day, help="list only races from this day on (yyyyMMdd)")
+    parser.add_argument("--to-date", type=values.day, help="list only races up to this day (yyyyMMdd)")
+    parser.add_argument(
+        "--user-tags", type=values.tags, default={}, help="list only races with these tags (k:v,k2:v2)"
     )
     parser.add_argument(
-        "--track-path", type=values.path, help="list the tracks in this folder, not those that come along"
+        "--track-path", type=values.path, help="list the tracks in this folder in place of the bundled ones"
     )
     parser.add_argument("--track-repository", metavar="NAME", help="list the tracks of this git repository")
-    parser.add_argument("--track-revision", help="at this revision: a commit, branch or tag")
+    parser.add_argument("--track-revision", help="list tracks at this revision: a commit, branch or tag")
     parser.add_argument("--distribution-version", help="list tracks for this version of Elasticsearch")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_flag("--quiet", help="say nothing but the list")
-    parser.add_flag("--offline", help="fetch nothing")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the list (default: text)"
+    )
+    parser.add_flag("--quiet", help="print nothing but the list")
+    parser.add_flag("--offline", help="download nothing")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints the list. Raises UsageError, StoreError and TrackError."""
-    what = one_of(options.what, "list", tuple(_LISTS), ("annotations",))
+    what = validate_choice(options.what, "list", tuple(_LISTS), ("annotations",))
     console.result(_LISTS[what](options, console))
     return 0
 
 
-def _races(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists are alike
+def _races(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists have one signature
     wanted = RaceFilter(
         limit=options.limit,
         track=options.track,
@@ -88,7 +94,7 @@ def _tracks(options: argparse.Namespace, console: Console) -> str:
     return list_tracks(options, console)
 
 
-def _telemetry(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists are alike
+def _telemetry(options: argparse.Namespace, console: Console) -> str:  # noqa: ARG001  # all lists have one signature
     from pacenote.telemetry.devices import DEVICES
 
     rows = [(device.name, f"{device.description} Always on.") for device in DEVICES]

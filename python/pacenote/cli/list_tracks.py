@@ -1,4 +1,4 @@
-"""`pacenote list tracks`: those that come along, those of a repository, or those in a folder."""
+"""`pacenote list tracks`: bundled tracks, those of a repository, or those in a folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challeng
 
 
 def list_tracks(options: argparse.Namespace, console: Console) -> str:
-    """The list. Fetches only where a repository is named. Raises UsageError and TrackError."""
+    """The list as text or JSON; updates only a repository that is named. Raises UsageError, TrackError."""
     home = default_home()
     by_name: dict[str, TrackSummary] = {}
     for repository in _repositories(options, console):
         for summary in summarize_tracks(repository, home / "cache"):
-            # A race takes the first of several that are called alike.
+            # Of several tracks of one name, a race uses the first.
             by_name.setdefault(summary.name, summary)
     found = list(by_name.values())
     if options.format == "json":
@@ -47,9 +47,9 @@ def _repositories(options: argparse.Namespace, console: Console) -> list[FolderR
     check_source(vars(options), ("track_repository", "track_revision"))
     if options.track_path is not None:
         if not options.track_path.is_dir():
-            what = "is no folder" if options.track_path.exists() else "does not exist"
+            what = "is not a folder" if options.track_path.exists() else "does not exist"
             raise UsageError(
-                f"--track-path {options.track_path} {what}", hint="name the folder that holds tracks"
+                f"--track-path {options.track_path} {what}", hint="give the folder that contains the tracks"
             )
         return [FolderRepository(options.track_path.absolute())]
     if options.track_repository is not None or options.track_revision is not None:

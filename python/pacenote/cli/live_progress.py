@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pacenote.cli.console import Console
-from pacenote.cli.progress_text import Pace, race_line, result_line
+from pacenote.cli.progress_text import ProgressEstimator, race_line, result_line
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import RaceProgress, TaskProgress, TaskResult
@@ -17,49 +17,49 @@ _BAR = 20
 
 
 class LiveListener:
-    """One row per running task, redrawn in place; what has ended stays above it as a line."""
+    """One row per running task, redrawn in place, below the lines about finished tasks."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._pace = Pace()
+        self._estimator = ProgressEstimator()
         self._live = Live(console=console.rich_progress(), auto_refresh=False, transient=True)
         self._live.start()
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        """See `RaceListener`."""
-        words = self._pace.words(label, done, total)
+        """Shows how far a job before the race is."""
+        words = self._estimator.describe(label, done, total)
         self._live.update(Text(f"{single_line(label)}: {words}"), refresh=True)
 
     def started(self, record: RaceRecord) -> None:
-        """See `RaceListener`."""
-        self._say(race_line(record))
+        """Announces the race."""
+        self._print(race_line(record))
 
     def progress(self, progress: RaceProgress) -> None:
-        """See `RaceListener`."""
+        """Shows the running tasks."""
         self._live.update(progress_table(progress), refresh=True)
 
     def task_finished(self, result: TaskResult) -> None:
-        """See `RaceListener`."""
-        self._say(result_line(result))
+        """Shows the result of a task."""
+        self._print(result_line(result))
 
     def info(self, text: str) -> None:
-        """See `RaceListener`."""
-        self._say(single_line(text))
+        """Shows a line of information."""
+        self._print(single_line(text))
 
     def warning(self, text: str) -> None:
-        """See `RaceListener`."""
-        self._say(f"warning: {single_line(text)}", style="yellow")
+        """Shows a warning."""
+        self._print(f"warning: {single_line(text)}", style="yellow")
 
-    def finished(self, record: RaceRecord) -> None:  # noqa: ARG002  # told to every listener
-        """See `RaceListener`."""
+    def finished(self, record: RaceRecord) -> None:  # noqa: ARG002  # part of the protocol
+        """Ends the display."""
         self.close()
 
     def close(self) -> None:
-        """Gives the terminal back; may be called twice."""
+        """Restores the terminal; may be called twice."""
         self._live.update(Text(""))
         self._live.stop()
 
-    def _say(self, line: str, style: str = "") -> None:
+    def _print(self, line: str, style: str = "") -> None:
         self._live.console.print(Text(line, style=style))
 
 

@@ -1,7 +1,7 @@
-"""The entry point: finds the command, runs it, and turns whatever goes wrong into a message and an exit code.
+"""The entry point: finds the command, runs it, and turns errors into a message and an exit code.
 
-Exit codes: 0 fine, 2 usage, 3 the race finished but is void, 64 could not run, 130 interrupted.
-Only argparse is imported before the command is known, so that the command line answers at once.
+Exit codes: 0 success, 2 usage error, 3 the race finished but is void, 64 could not run, 130 interrupted.
+Until the command is known only argparse is imported, so that the command line starts quickly.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pacenote.cli.parser import Parser, similar
 from pacenote.errors import Interrupted, PacenoteError, UsageError
 
 COMMANDS = {
-    "race": "run a race: provision or find a cluster, put load on it, report",
+    "race": "run a race: start an engine or use a cluster, put load on it, report",
     "list": "list races, tracks, cars and more",
     "info": "show a track: its data, challenges and tasks",
     "validate-track": "check a track without running it",
-    "render-track": "print the JSON that a track's templates make",
-    "download": "fetch an engine or the data of a track, to race later without a network",
-    "create-track": "make a track from the indices or data streams of a cluster",
+    "render-track": "print the JSON that the templates of a track render to",
+    "download": "download an engine or the data of a track before a race",
+    "create-track": "create a track from indices or data streams of a cluster",
     "saturate": "find the highest rate at which a task meets an objective",
-    "report": "print the report of a race again",
+    "report": "print the report of a stored race",
     "generate": "generate the documents of a track's corpus",
 }
-"""Every command with what it is for; its module has the same name and offers `LATER`, `add_options` and
-`run`.
+"""Commands with their purpose. The module of a command has its name, and defines `UNAVAILABLE_OPTIONS`,
+`add_options` and `run`.
 """
 
-_LATER = (
+_UNAVAILABLE_COMMANDS = (
     *(
         "add",
         "build",
@@ -46,7 +46,7 @@ _LATER = (
     *("host", "install", "jfr", "serve", "start", "stop", "trend"),
 )
 
-_DEFECT = 64
+_DEFECT_EXIT_CODE = 64
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,21 +54,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     console = Console()
     try:
-        code = _guarded(arguments, console)
-        return code if console.close() else code or _DEFECT
-    except KeyboardInterrupt:  # While the last words were printed.
+        code = _run_guarded(arguments, console)
+        return code if console.close() else code or _DEFECT_EXIT_CODE
+    except KeyboardInterrupt:  # While the last output was written.
         return Interrupted.exit_code
     except BaseException:
-        return _DEFECT
+        return _DEFECT_EXIT_CODE
 
 
-def _guarded(arguments: list[str], console: Console) -> int:
+def _run_guarded(arguments: list[str], console: Console) -> int:
     try:
         return _run(arguments, console)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except BaseException as error:
-        return _explain(error, console, debug="--debug" in arguments)
+        return _report_error(error, console, debug="--debug" in arguments)
 
 
 def _run(arguments: list[str], console: Console) -> int:
@@ -82,13 +82,13 @@ def _run(arguments: list[str], console: Console) -> int:
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0
     command = importlib.import_module(f"pacenote.cli.{_known_command(name).replace('-', '_')}")
-    parser = Parser(name, COMMANDS[name], console, command.LATER)
+    parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
     command.add_options(parser)
     parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
-    for flag in ("--quiet", "--offline"):  # Rally has them everywhere.
+    for flag in ("--quiet", "--offline"):  # Rally has them for every command.
         if not parser.has_option(flag):
             parser.add_flag(flag, help=argparse.SUPPRESS)
-    parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini in place of rally.ini")
+    parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")
     _configure(parser, name, rest, console)
     options = parser.parse(rest)
     console.quiet = bool(getattr(options, "quiet", False))
@@ -97,19 +97,19 @@ def _run(arguments: list[str], console: Console) -> int:
 
 
 def _configure(parser: Parser, command: str, arguments: Sequence[str], console: Console) -> None:
-    """Lets the configuration speak before the arguments do."""
-    from pacenote.cli.configuration import apply, read_configuration
+    """Makes configured values the defaults of the options."""
+    from pacenote.cli.configuration import apply_configuration, read_configuration
     from pacenote.store.home import default_home
 
     rally_name = _value_of("--configuration-name", arguments)
     configuration = read_configuration(command, COMMANDS, default_home(), rally_name)
-    apply(configuration, parser, arguments)
+    apply_configuration(configuration, parser, arguments)
     for text in configuration.ignored if "--debug" in arguments else ():
         console.warning(text)
 
 
 def _value_of(option: str, arguments: Sequence[str]) -> str | None:
-    """The value of an option that is needed before the others can be read."""
+    """The value of an option that is needed before all options are parsed."""
     for number, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name == option:
@@ -121,10 +121,10 @@ def _known_command(name: str) -> str:
     if name in COMMANDS:
         return name
     if name.startswith("-"):
-        raise UsageError(f"'{name}' stands where a command is expected", hint="pacenote COMMAND [options]")
-    if name in _LATER:
-        raise UsageError(f"`pacenote {name}` is not available yet", hint=f"there is {', '.join(COMMANDS)}")
-    raise UsageError(f"there is no command '{name}'", hint=similar(name, COMMANDS) or "see `pacenote --help`")
+        raise UsageError(f"expected a command, not '{name}'", hint="pacenote COMMAND [options]")
+    if name in _UNAVAILABLE_COMMANDS:
+        raise UsageError(f"`pacenote {name}` is not available yet", hint=f"commands: {', '.join(COMMANDS)}")
+    raise UsageError(f"unknown command '{name}'", hint=similar(name, COMMANDS) or "see `pacenote --help`")
 
 
 def _help() -> str:
@@ -142,7 +142,7 @@ def _help() -> str:
     ])
 
 
-def _explain(error: BaseException, console: Console, *, debug: bool) -> int:
+def _report_error(error: BaseException, console: Console, *, debug: bool) -> int:
     if debug:
         console.trace(error)
     if isinstance(error, KeyboardInterrupt):
@@ -152,21 +152,21 @@ def _explain(error: BaseException, console: Console, *, debug: bool) -> int:
         return error.exit_code
     console.error(
         PacenoteError(
-            f"{type(error).__name__} in {_place(error)}: {' '.join(str(error).split()) or 'no message'}",
+            f"{type(error).__name__} in {_location(error)}: {' '.join(str(error).split()) or 'no message'}",
             hint="this is a defect of Pacenote; run again with --debug",
         )
     )
-    return _DEFECT
+    return _DEFECT_EXIT_CODE
 
 
-def _place(error: BaseException) -> str:
-    """File and line of our code where the error came up, without the path of the installation."""
-    ours = Path(__file__).parents[1]
-    place = "an unknown place"
+def _location(error: BaseException) -> str:
+    """File and line of Pacenote's code that raised the error, relative to the installation."""
+    package = Path(__file__).parents[1]
+    location = "an unknown location"
     trace = error.__traceback__
     while trace is not None:
         file = Path(trace.tb_frame.f_code.co_filename)
-        if file.is_relative_to(ours):
-            place = f"{file.relative_to(ours.parent).as_posix()}:{trace.tb_lineno}"
+        if file.is_relative_to(package):
+            location = f"{file.relative_to(package.parent).as_posix()}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return location

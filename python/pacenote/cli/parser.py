@@ -1,4 +1,4 @@
-"""Argument parsing that fails in our words: one line, with the option's name and the next step."""
+"""Argument parsing with one-line errors that name the option and the next step."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from pacenote.errors import UsageError
 class Parser(argparse.ArgumentParser):
     """The parser of one command.
 
-    `later` are options that Rally has and Pacenote does not have yet, each with what to do instead (or ""):
-    they are refused by name, because a Rally user deserves another answer than to a spelling mistake.
+    `unavailable` are options that Rally has and Pacenote does not, each with what to do instead (or "").
+    Their error differs from that for a misspelled option, because Rally users know them.
     """
 
-    def __init__(self, command: str, description: str, console: Console, later: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: str, description: str, console: Console, unavailable: Mapping[str, str]
+    ) -> None:
         super().__init__(
             prog=f"pacenote {command}", description=description, allow_abbrev=False, formatter_class=_Help
         )
         self._console = console
-        self._later = later
+        self._unavailable = unavailable
 
-    def add_flag(self, name: str, help: str) -> None:  # noqa: A002  # argparse calls it so
-        """Adds `--name`, false unless given; `--no-name` takes back what the configuration says."""
+    def add_flag(self, name: str, help: str) -> None:  # noqa: A002  # argparse's name
+        """Adds `--name`, which is false by default, and `--no-name`, which overrides the configuration."""
         self.add_argument(name, action=_Flag, help=help)
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
-        """Parses the arguments after the command. Raises UsageError; SystemExit(0) after `--help`."""
+        """Parses the arguments after the command. Raises UsageError, and SystemExit(0) after `--help`."""
         self._refuse_unknown(arguments)
         return self.parse_args(arguments)
 
@@ -62,11 +64,11 @@ class Parser(argparse.ArgumentParser):
         self.set_defaults(**{action.dest: typed})
 
     def error(self, message: str) -> NoReturn:
-        """Raises UsageError in place of printing the usage."""
+        """Raises UsageError instead of printing the usage."""
         raise UsageError(message.removeprefix("argument "), hint=f"see `{self.prog} --help`")
 
     def print_help(self, file: object = None) -> None:  # noqa: ARG002  # argparse passes it
-        """Prints the help where results go."""
+        """Prints the help as a result."""
         self._console.result(self.format_help())
 
     def _refuse_unknown(self, arguments: Sequence[str]) -> None:
@@ -77,8 +79,8 @@ class Parser(argparse.ArgumentParser):
             name = argument.partition("=")[0]
             if not name.startswith("--") or name in known:
                 continue
-            if name in self._later:
-                raise UsageError(f"{name} is not available in Pacenote yet", hint=self._later[name])
+            if name in self._unavailable:
+                raise UsageError(f"{name} is not available in Pacenote yet", hint=self._unavailable[name])
             raise UsageError(
                 f"`{self.prog}` has no option {name}",
                 hint=similar(name, known) or f"see `{self.prog} --help`",
@@ -86,7 +88,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.HelpFormatter):
-    """argparse's help, which says `--name` of a flag and leaves `--no-name` to be guessed."""
+    """argparse's help, but of a flag only `--name` is shown, not `--no-name`."""
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if isinstance(action, _Flag):
@@ -95,7 +97,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Flag(argparse.Action):
-    """`--name` and `--no-name`."""
+    """The action of `--name` and `--no-name`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002
         (name,) = option_strings
@@ -112,22 +114,22 @@ class _Flag(argparse.Action):
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """`did you mean …?` with the names most like `name`, or an empty text."""
+    """`did you mean …?` with the most similar names; empty if none is similar."""
     import difflib
 
-    found = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(found)}?" if found else ""
+    matches = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
-def one_of(value: str, option: str, known: Collection[str], later: Collection[str] = ()) -> str:
-    """The value if it is known. Raises UsageError, with another message for what Rally has and we do not
-    yet.
-    """
+def validate_choice(
+    value: str, option: str, known: Collection[str], unavailable: Collection[str] = ()
+) -> str:
+    """The value if it is known. Raises UsageError, with another message for values that only Rally has."""
     if value in known:
         return value
-    if value in later:
+    if value in unavailable:
         raise UsageError(
-            f"{option} {value} is not available in Pacenote yet", hint=f"there is {', '.join(known)}"
+            f"{option} {value} is not available in Pacenote yet", hint=f"available: {', '.join(known)}"
         )
     raise UsageError(
         f"{option} cannot be '{value}'", hint=similar(value, known) or f"one of {', '.join(known)}"

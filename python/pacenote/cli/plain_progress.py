@@ -1,7 +1,7 @@
 """Progress as plain lines, for output that is not a terminal.
 
-The clock of running tasks is the driver's (`RaceProgress.elapsed_s`), so that what is printed when depends on
-nothing else.
+The clock of running tasks is the driver's (`RaceProgress.elapsed_s`), so that the times at which lines are
+printed depend on nothing else.
 """
 
 from __future__ import annotations
@@ -10,67 +10,67 @@ import time
 from collections.abc import Callable
 
 from pacenote.cli.console import Console
-from pacenote.cli.progress_text import Pace, progress_line, race_line, result_line
+from pacenote.cli.progress_text import ProgressEstimator, progress_line, race_line, result_line
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import RaceProgress, TaskResult
 
-EVERY_S = 10.0
-"""How often a plain line says how it goes."""
+INTERVAL_S = 10.0
+"""Seconds between two lines about the same work."""
 
 
 class PlainListener:
-    """Prints a line when something begins or ends, and every ten seconds in between."""
+    """Prints a line when work starts or ends, and every ten seconds in between."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._clock = clock
-        self._said: dict[str, float] = {}
-        self._pace = Pace(clock)
+        self._printed_at: dict[str, float] = {}
+        self._estimator = ProgressEstimator(clock)
         self._running: set[str] = set()
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        """See `RaceListener`."""
+        """Shows how far a job before the race is."""
         now = self._clock()
         ended = total > 0 and done >= total
-        words = self._pace.words(label, done, total)
-        if label not in self._said:
+        words = self._estimator.describe(label, done, total)
+        if label not in self._printed_at:
             self._console.progress(f"{single_line(label)} …")
-        elif not ended and now - self._said[label] < EVERY_S:
+        elif not ended and now - self._printed_at[label] < INTERVAL_S:
             return
-        elif self._said[label] < float("inf"):
+        elif self._printed_at[label] < float("inf"):
             self._console.progress(f"{single_line(label)}: {words}")
-        # What has ended is not said to end once more.
-        self._said[label] = float("inf") if ended else now
+        # The end of a job is printed once.
+        self._printed_at[label] = float("inf") if ended else now
 
     def started(self, record: RaceRecord) -> None:
-        """See `RaceListener`."""
+        """Announces the race."""
         self._console.progress(race_line(record))
 
     def progress(self, progress: RaceProgress) -> None:
-        """See `RaceListener`."""
+        """Shows the running tasks."""
         for task in progress.tasks:
             if task.task not in self._running:
                 self._running.add(task.task)
-                self._said[task.task] = progress.elapsed_s
+                self._printed_at[task.task] = progress.elapsed_s
                 self._console.progress(f"[{progress.step}/{progress.steps}] {single_line(task.task)} started")
-            elif progress.elapsed_s - self._said[task.task] >= EVERY_S:
-                self._said[task.task] = progress.elapsed_s
+            elif progress.elapsed_s - self._printed_at[task.task] >= INTERVAL_S:
+                self._printed_at[task.task] = progress.elapsed_s
                 self._console.progress(f"[{progress.step}/{progress.steps}] {progress_line(task)}")
 
     def task_finished(self, result: TaskResult) -> None:
-        """See `RaceListener`."""
+        """Shows the result of a task."""
         self._running.discard(result.task)
         self._console.progress(result_line(result))
 
     def info(self, text: str) -> None:
-        """See `RaceListener`."""
+        """Shows a line of information."""
         self._console.progress(single_line(text))
 
     def warning(self, text: str) -> None:
-        """See `RaceListener`."""
+        """Shows a warning."""
         self._console.warning(single_line(text))
 
     def finished(self, record: RaceRecord) -> None:
-        """See `RaceListener`."""
+        """Shows the verdict."""
         self._console.progress(f"race {record.race_id} is {record.verdict.state}")

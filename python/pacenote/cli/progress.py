@@ -11,8 +11,8 @@ from pacenote.model.race_listener import RaceListener
 
 
 @contextmanager
-def watch(console: Console) -> Generator[RaceListener, None, None]:
-    """The listener that suits the console; the terminal is left tidy whatever happens."""
+def progress_listener(console: Console) -> Generator[RaceListener, None, None]:
+    """The listener for the kind of console; the terminal is restored at the end of the block."""
     if console.quiet or not console.shows_progress_on_terminal:
         yield PlainListener(console)
         return

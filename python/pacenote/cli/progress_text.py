@@ -11,34 +11,34 @@ from pacenote.model.result import TaskProgress, TaskResult
 from pacenote.units import format_bytes, format_number, format_seconds
 
 _MEASURED_S = 1.0
-"""How long work must have gone on before its rate says something."""
+"""Seconds of work before its rate is shown."""
 
 _IN_BYTES = ("downloading", "verifying", "unpacking", "packing")
 _IN_DOCUMENTS = ("generating", "reading")
-"""First words of labels, by what they count."""
+"""First words of labels whose work is counted in bytes or in documents."""
 
 
-class Pace:
-    """How far each piece of work before the race is, how fast it goes and how long it will take."""
+class ProgressEstimator:
+    """Estimates rate and remaining time of each job before a race, such as a download."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._begun: dict[str, tuple[float, int]] = {}
+        self._started: dict[str, tuple[float, int]] = {}
 
-    def words(self, label: str, done: int, total: int) -> str:
-        """How it goes, in words; what was done before the first call counts as had, not as work."""
+    def describe(self, label: str, done: int, total: int) -> str:
+        """Share, rate and remaining time of a job; work before the first call is not part of the rate."""
         now = self._clock()
-        since, before = self._begun.setdefault(label, (now, done))
-        if now - since < _MEASURED_S or done <= before:
+        started_at, initial = self._started.setdefault(label, (now, done))
+        if now - started_at < _MEASURED_S or done <= initial:
             return share_done(done, total)
-        rate = (done - before) / (now - since)
-        said = [share_done(done, total), _rate_words(label, rate)]
+        rate = (done - initial) / (now - started_at)
+        parts = [share_done(done, total), _rate_text(label, rate)]
         if done < total:
-            said.append(f"{format_seconds(max(1, round((total - done) / rate)))} left")
-        return ", ".join(filter(None, said))
+            parts.append(f"{format_seconds(max(1, round((total - done) / rate)))} left")
+        return ", ".join(filter(None, parts))
 
 
-def _rate_words(label: str, rate: float) -> str:
+def _rate_text(label: str, rate: float) -> str:
     kind = label.partition(" ")[0]
     if kind in _IN_BYTES:
         return f"{format_bytes(rate)}/s"
@@ -46,16 +46,14 @@ def _rate_words(label: str, rate: float) -> str:
 
 
 def share_done(done: int, total: int) -> str:
-    """How far something is; a total of 0 is not known. Large numbers are bytes or documents: shown as they
-    are.
-    """
+    """How much of the work is done: a percentage, or the number itself if the total is not known (0)."""
     if total <= 0:
         return f"{done:,}" if done else "…"
     return "done" if done >= total else f"{done * 100 // total} %"
 
 
 def race_line(record: RaceRecord) -> str:
-    """What is about to be raced."""
+    """The line that announces a race."""
     engine = " ".join(part for part in (record.cluster.distribution, record.cluster.version) if part)
     challenge = f", challenge '{record.challenge}'" if record.challenge else ""
     on = f" on {engine}" if engine else ""
@@ -63,7 +61,7 @@ def race_line(record: RaceRecord) -> str:
 
 
 def progress_line(task: TaskProgress) -> str:
-    """How a task is doing right now."""
+    """The line about a running task."""
     parts = [f"{task.rate:,.0f} {task.unit}/s"]
     if task.p50_ms is not None:
         parts.append(f"p50 {format_seconds(task.p50_ms / 1e3)}")
@@ -81,7 +79,7 @@ def progress_line(task: TaskProgress) -> str:
 
 
 def result_line(result: TaskResult) -> str:
-    """What a finished task did, in one line."""
+    """The line about a finished task."""
     parts = [f"{format_seconds(result.duration_s)}"]
     if result.throughput:
         parts.append(f"{format_number(result.throughput.mean)} {result.unit}/s")
@@ -91,7 +89,7 @@ def result_line(result: TaskResult) -> str:
     if result.bytes_out:
         parts.append(f"{format_bytes(result.bytes_out)} sent")
     if result.error_rate:
-        # What comes next may wait for what has failed: the reason must not wait for the report.
+        # Later tasks may depend on this one, so the reason is shown now and not only in the report.
         reason = f" ({single_line(result.errors[0].reason)[:200]})" if result.errors else ""
         parts.append(f"error rate {result.error_rate * 100:.3g} %{reason}")
     return f"{single_line(result.task)} done: {', '.join(parts)}"

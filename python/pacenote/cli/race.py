@@ -1,4 +1,4 @@
-"""`pacenote race`: from arguments to a request, a race, a report and an exit code."""
+"""`pacenote race`: turns arguments into a request, runs the race, prints its report."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pacenote.cli import values
 from pacenote.cli.client_options import HELP as CLIENT_OPTIONS_HELP
 from pacenote.cli.client_options import client_options
 from pacenote.cli.console import Console
-from pacenote.cli.parser import Parser, one_of
-from pacenote.cli.progress import watch
+from pacenote.cli.parser import Parser, validate_choice
+from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import add_report_options, check_report_file, show_report
 from pacenote.cli.track_options import (
     add_challenge_option,
@@ -34,18 +34,18 @@ from pacenote.model.track import BUILT_IN_SCHEDULES
 from pacenote.store.home import default_home
 from pacenote.track.params import parse_dict, parse_list
 
-LATER = {
+UNAVAILABLE_OPTIONS = {
     "--team-path": "",
     "--team-repository": "",
     "--team-revision": "",
-    "--revision": "Pacenote does not build engines from sources; use --distribution-version",
+    "--revision": "Pacenote does not build engines from source; use --distribution-version",
     "--distribution-repository": "",
     "--elasticsearch-plugins": "",
     "--plugin-params": "",
-    "--source-build-method": "Pacenote does not build engines from sources",
+    "--source-build-method": "Pacenote does not build engines from source",
     "--cluster-name": "",
-    "--load-driver-hosts": "the load comes from this host",
-    "--telemetry": "index and JVM statistics are always read",
+    "--load-driver-hosts": "the load is always generated on this host",
+    "--telemetry": "index and JVM statistics are always collected",
     "--telemetry-params": "",
     "--enable-driver-profiling": "",
     "--multi-cluster": "",
@@ -53,9 +53,9 @@ LATER = {
 
 PIPELINES = {
     "from-distribution": "assemble and start an engine on this host, race, stop it",
-    "benchmark-only": "race against a cluster that runs already",
+    "benchmark-only": "race against an existing cluster",
 }
-"""Every pipeline with what it does."""
+"""Pipelines with what they do."""
 
 _PROVISIONING = (
     "distribution",
@@ -65,11 +65,11 @@ _PROVISIONING = (
     "runtime_jdk",
     "preserve_install",
 )
-"""Options that do nothing when somebody else runs the cluster; Rally ignores them silently."""
+"""Options that have no effect on an existing cluster; Rally ignores them silently."""
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's options of `race`, and ours."""
+    """Adds Rally's options of `race`, and those that only Pacenote has."""
     _add_track_options(parser)
     _add_cluster_options(parser)
     _add_race_options(parser)
@@ -78,19 +78,19 @@ def add_options(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Runs the race, prints its report, and says by the exit code what became of it. Raises PacenoteError."""
+    """Runs the race, prints its report, and returns the exit code. Raises PacenoteError."""
     request = build_request(options)
     check_report_file(options)
-    for text in without_effect(options, request):
+    for text in options_without_effect(options, request):
         console.warning(text)
-    running = importlib.import_module("pacenote.race.run")
+    race_module = importlib.import_module("pacenote.race.run")
     if request.dry_run:
-        from pacenote.cli.dry_run import matrix_text
+        from pacenote.cli.dry_run import dry_run_text
 
-        console.result(matrix_text(running.dry_run(request)))
+        console.result(dry_run_text(race_module.dry_run(request)))
         return 0
-    race: Callable[[RaceRequest, RaceListener], RaceRecord] = running.race
-    with watch(console) as listener:
+    race: Callable[[RaceRequest, RaceListener], RaceRecord] = race_module.race
+    with progress_listener(console) as listener:
         try:
             record = race(request, listener)
         except KeyboardInterrupt as cause:
@@ -102,17 +102,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _interrupted(request: RaceRequest) -> Interrupted:
-    """What to say when a race was stopped outside its measured part."""
+    """The error for a race that was stopped outside its measured part."""
     from pacenote.store.race_store import RaceStore
 
-    kept = (RaceStore(request.home).races / request.race_id).exists()
-    hint = "what was measured before is kept: see `pacenote list races`" if kept else ""
+    stored = (RaceStore(request.home).races / request.race_id).exists()
+    hint = "results so far are kept: see `pacenote list races`" if stored else ""
     return Interrupted("interrupted", hint=hint)
 
 
 def build_request(options: argparse.Namespace) -> RaceRequest:
-    """The race that the options ask for. Raises UsageError where they contradict each other."""
-    # It needs SQLite, which takes longer to load than --help should.
+    """The race that the options describe. Raises UsageError for options that contradict each other."""
+    # Imports SQLite, which --help should not wait for.
     from pacenote.store.race_store import LATEST, RaceStore, is_race_id
 
     track = track_fields(options)
@@ -120,11 +120,11 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
     if not is_race_id(race_id):
         raise UsageError(
             f"--race-id cannot be '{race_id}'",
-            hint=f"use letters, digits, '.', '_' and '-', at most 128; '{LATEST}' is taken",
+            hint=f"use at most 128 letters, digits, '.', '_' and '-'; '{LATEST}' is reserved",
         )
     home = default_home()
     if (RaceStore(home).races / race_id).exists():
-        raise UsageError(f"there is a race '{race_id}' already", hint="choose another --race-id")
+        raise UsageError(f"race '{race_id}' already exists", hint="choose another --race-id")
     pipeline = _pipeline(options)
     return RaceRequest(
         race_id=race_id,
@@ -148,19 +148,19 @@ def build_request(options: argparse.Namespace) -> RaceRequest:
         preserve_install=options.preserve_install,
         maven_mirror=options.maven_mirror or os.environ.get("PACENOTE_MAVEN_MIRROR") or None,
         **track,
-        **_engine(options),
-        **_clusters(options, pipeline),
+        **_engine_fields(options),
+        **_cluster_fields(options, pipeline),
     )
 
 
-def _clusters(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]:
-    """The clusters that run already, each with the options of its client. Raises UsageError."""
+def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]:
+    """The existing clusters, each with its client options, by field of the request. Raises UsageError."""
     hosts = options.target_hosts
-    clients = options.client_options.of(hosts or (values.DEFAULT_CLUSTER,))
+    clients = options.client_options.for_clusters(hosts or (values.DEFAULT_CLUSTER,))
     if pipeline != "benchmark-only" and clients[values.DEFAULT_CLUSTER].use_ssl:
         raise UsageError(
-            "--client-options: use_ssl needs a cluster that runs already: engines of ours speak plain HTTP",
-            hint="name it with --target-hosts",
+            "--client-options: use_ssl needs an existing cluster: engines that a race starts use plain HTTP",
+            hint="give its hosts with --target-hosts",
         )
     return {
         "target_hosts": hosts.get(values.DEFAULT_CLUSTER, ()),
@@ -173,13 +173,13 @@ def _clusters(options: argparse.Namespace, pipeline: Pipeline) -> dict[str, Any]
     }
 
 
-def without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
-    """What was asked for and has no effect, a sentence each."""
+def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
+    """A sentence for each option that was given and has no effect."""
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
         if getattr(options, name):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
     if options.kill_running_processes:
-        yield "--kill-running-processes has no effect: races do not disturb each other's processes"
+        yield "--kill-running-processes has no effect: a race does not touch processes of other races"
     yield from dict.fromkeys(
         text
         for client in (request.client, *(each.client for each in request.additional_clusters))
@@ -187,32 +187,34 @@ def without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterato
     )
     client = request.client
     if request.pipeline != "benchmark-only" and (client.tls != TlsOptions() or client.authorization):
-        yield "--client-options: an engine that the race starts speaks plain HTTP and asks for no credentials"
+        yield "--client-options: an engine that the race starts uses plain HTTP and needs no credentials"
 
 
 def _pipeline(options: argparse.Namespace) -> Pipeline:
-    """Rally guesses from the version; here hosts alone, with nothing to install, mean a cluster that runs
-    already.
+    """The pipeline. By default, hosts without anything to install mean an existing cluster.
+
+    Rally guesses it from the version. Raises UsageError.
     """
     installs = options.distribution or options.distribution_version or options.car or options.runtime_jdk
     guess = "benchmark-only" if options.target_hosts and not installs else "from-distribution"
     pipeline = cast(
-        Pipeline, one_of(options.pipeline or guess, "--pipeline", PIPELINES, ("from-sources", "docker"))
+        Pipeline,
+        validate_choice(options.pipeline or guess, "--pipeline", PIPELINES, ("from-sources", "docker")),
     )
     if pipeline == "from-distribution" and options.target_hosts:
         raise UsageError(
-            "installing nodes on --target-hosts comes later; Pacenote installs on this host",
-            hint="add --pipeline=benchmark-only to race against a cluster that runs already",
+            "engines cannot be installed on --target-hosts, only on this host",
+            hint="add --pipeline=benchmark-only to race against an existing cluster",
         )
     return pipeline
 
 
 def _pacing(options: argparse.Namespace) -> PacingOptions:
-    """How tasks with a target rate are driven. Raises UsageError."""
+    """How tasks with a target rate are paced. Raises UsageError."""
     if options.max_connections is not None and not options.open_loop:
         raise UsageError(
-            "--max-connections has a meaning only with --open-loop",
-            hint="without it every client has a connection and a schedule of its own",
+            "--max-connections needs --open-loop",
+            hint="without it, each client has a connection and a schedule of its own",
         )
     return PacingOptions(
         open_loop=options.open_loop,
@@ -222,10 +224,10 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
     )
 
 
-def _engine(options: argparse.Namespace) -> dict[str, Any]:
-    """What to install; options that were not given keep the defaults of the request."""
+def _engine_fields(options: argparse.Namespace) -> dict[str, Any]:
+    """The engine to install, by field of the request; options that were not given are left out."""
     given = {
-        **chosen_engine(options.distribution, options.distribution_version),
+        **selected_engine(options.distribution, options.distribution_version),
         "car": tuple(str(name) for name in parse_list(options.car or "", "--car")),
         "car_params": parse_dict(options.car_params, "--car-params"),
         "runtime_jdk": options.runtime_jdk,
@@ -233,8 +235,8 @@ def _engine(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
-def chosen_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
-    """The engine that the two options mean: each is filled in from the other; none if neither is given.
+def selected_engine(distribution: str | None, version: str | None) -> dict[str, Any]:
+    """The engine by field of the request: a missing option follows from the other; empty without both.
 
     Raises UsageError for an unknown distribution.
     """
@@ -262,51 +264,51 @@ def _add_track_options(parser: Parser) -> None:
     add_challenge_option(parser)
     add_filter_options(parser)
     add_flavor_options(parser)
-    parser.add_flag("--test-mode", help="run everything briefly and with little data, to see that it works")
-    parser.add_flag("--enable-assertions", help="check what operations assert about their replies")
+    parser.add_flag("--test-mode", help="run all tasks briefly and with little data, to see that they work")
+    parser.add_flag("--enable-assertions", help="check the assertions of operations")
     add_corpus_options(parser)
     parser.add_argument(
         "--maven-mirror",
         metavar="URL",
-        help="download artifacts from here in place of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
+        help="download artifacts from here instead of Maven Central (default: $PACENOTE_MAVEN_MIRROR)",
     )
 
 
 def add_corpus_options(parser: Parser) -> None:
-    """Where data comes from, and where it goes."""
+    """Adds the options for the source and the folder of the data."""
     parser.add_argument(
         "--corpus",
         choices=("declared", "as-is", "generated"),
-        help="where the data comes from: what the track declares, files as they are, or our seeded generator",
+        help="source of the data: the files that the track declares, existing files as they are, or the "
+        "seeded generator",
     )
     parser.add_argument(
         "--corpus-documents",
         type=values.positive,
         metavar="N",
-        help="how many documents of a corpus are generated at most (default: 1000000)",
+        help="documents generated for a corpus at most (default: 1000000)",
     )
     parser.add_argument(
         "--corpus-mirror",
         type=values.mirrors,
         default=os.environ.get("PACENOTE_CORPUS_MIRROR", ""),
         metavar="URL,…",
-        help="where to download corpora from first: URL for scheme and host, or PREFIX=URL for "
-        "that beginning of their addresses (default: $PACENOTE_CORPUS_MIRROR)",
+        help="mirror to download corpora from first: URL replaces scheme and host, PREFIX=URL replaces that "
+        "prefix of their URLs (default: $PACENOTE_CORPUS_MIRROR)",
     )
-    parser.add_argument(
-        "--dataset-cache", type=values.path, metavar="FOLDER", help="where data files are and go"
-    )
+    parser.add_argument("--dataset-cache", type=values.path, metavar="FOLDER", help="folder of data files")
 
 
 def _add_cluster_options(parser: Parser) -> None:
     parser.add_argument(
         "--pipeline",
-        help="from-distribution or benchmark-only (default: the latter if --target-hosts is given without "
-        "--distribution, --distribution-version, --car and --runtime-jdk, else the former)",
+        help="from-distribution or benchmark-only (default: benchmark-only if --target-hosts is given "
+        "without --distribution, --distribution-version, --car and --runtime-jdk, otherwise "
+        "from-distribution)",
     )
     parser.add_argument(
         "--distribution",
-        help="engine to install: opensearch or elasticsearch (default: what its version says)",
+        help="engine to install: opensearch or elasticsearch (default: implied by the version)",
     )
     parser.add_argument(
         "--distribution-version",
@@ -319,7 +321,7 @@ def _add_cluster_options(parser: Parser) -> None:
     )
     parser.add_flag(
         "--preserve-install",
-        help="keep the folder of the engine and its data afterwards; it is stopped all the same",
+        help="keep the folder of the engine and its data; the engine is stopped anyway",
     )
     parser.add_argument(
         "--target-hosts",
@@ -342,7 +344,7 @@ def _add_race_options(parser: Parser) -> None:
         "--on-error",
         choices=("continue", "continue-on-network", "abort"),
         default="continue",
-        help="what a failed request does to the race (default: continue)",
+        help="what happens after a failed request (default: continue)",
     )
     parser.add_argument(
         "--user-tags",
@@ -350,15 +352,17 @@ def _add_race_options(parser: Parser) -> None:
         dest="user_tags",
         type=values.tags,
         default={},
-        help="k:v,k2:v2, kept with the race",
+        help="tags stored with the race: k:v,k2:v2",
     )
     parser.add_argument(
         "--max-error-rate",
         type=values.share,
         default=0.01,
-        help="percent of errors that voids the race (default: 1)",
+        help="error rate in percent above which the race is void (default: 1)",
     )
-    parser.add_argument("--seed", type=values.seed, default=42, help="fixes data and schedule (default: 42)")
+    parser.add_argument(
+        "--seed", type=values.seed, default=42, help="seed of data and schedule (default: 42)"
+    )
     parser.add_argument(
         "--driver-threads",
         type=values.count,
@@ -369,12 +373,14 @@ def _add_race_options(parser: Parser) -> None:
         "--samples",
         choices=("all", "none", "auto"),
         default="auto",
-        help="operations to keep one by one in samples.parquet: auto is the first 20 million of every task "
+        help="samples to store in samples.parquet: auto stores the first 20 million of each task "
         "(default: auto)",
     )
     parser.add_argument("--effective-start-date", type=values.moment, help=argparse.SUPPRESS)
-    parser.add_flag("--kill-running-processes", help="no effect: races do not disturb each other's processes")
-    parser.add_flag("--dry-run", help="show the steps of the race, send nothing")
+    parser.add_flag(
+        "--kill-running-processes", help="no effect: a race does not touch processes of other races"
+    )
+    parser.add_flag("--dry-run", help="print the steps of the race without sending a request")
     parser.add_flag("--quiet", help="show no progress; the report is still printed")
 
 
@@ -382,23 +388,23 @@ def _add_pacing_options(parser: Parser) -> None:
     parser.add_argument(
         "--arrivals",
         choices=BUILT_IN_SCHEDULES,
-        help="when operations of tasks with a target rate are due, in place of what the track says",
+        help="arrivals of operations of tasks with a target rate, instead of the track's schedule",
     )
     parser.add_flag(
         "--open-loop",
-        help="clients of a task with a target rate share its schedule: a slow one holds back no other",
+        help="clients of a task with a target rate share its schedule, so that a slow one delays no other",
     )
     parser.add_argument(
         "--max-connections",
         type=values.positive,
         metavar="N",
-        help="with --open-loop: connections that such a task may use at most (default: its clients)",
+        help="connections of each open-loop task at most (default: its number of clients)",
     )
     parser.add_argument(
         "--spin",
         type=values.microseconds,
         default=DEFAULT_SPIN_US,
         metavar="MICROSECONDS",
-        help="watch the clock so long before an operation is due, for less lateness; much of it burns the "
-        f"cores of the driver (default: {DEFAULT_SPIN_US})",
+        help="spin for this time before an operation is due, to reduce lateness; long times use much CPU of "
+        f"the driver (default: {DEFAULT_SPIN_US})",
     )

@@ -1,4 +1,4 @@
-"""`pacenote render-track`: the JSON that a track's templates make of its parameters."""
+"""`pacenote render-track`: the JSON that the templates of a track render to."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from pacenote.cli.track_options import (
 )
 from pacenote.errors import TrackError, UsageError
 
-LATER: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's options of `render-track`."""
+    """Adds Rally's options of `render-track`."""
     add_source_options(parser)
     add_param_options(parser)
     add_flavor_options(parser)
-    parser.add_argument("--output-path", type=values.path, help="write to this file, not to standard output")
-    parser.add_flag("--quiet", help="say nothing about where the track comes from and goes")
+    parser.add_argument(
+        "--output-path", type=values.path, help="write to this file in place of standard output"
+    )
+    parser.add_flag("--quiet", help="do not report where the track comes from and is written to")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Renders the track as JSON, or as it is where it is none, which the exit code tells too. Raises
-    TrackError and UsageError.
+    """Prints the rendered track: formatted if it is JSON, otherwise unchanged, with a warning and code 64.
+
+    Raises TrackError and UsageError.
     """
     from pacenote.track.load import render_track
     from pacenote.track.prepare import locate_track, render_options
@@ -44,10 +47,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     text = render_track(found.source, request.track_params, render_options(request))
     code = 0
     try:
-        text = json_text(json.loads(text, parse_constant=_no_number))
+        text = json_text(json.loads(text, parse_constant=_reject_constant))
     except (ValueError, RecursionError) as error:
         code = TrackError.exit_code
-        console.warning(f"this is no valid JSON: {error}; `pacenote validate-track` says where it comes from")
+        console.warning(f"not valid JSON: {error}; `pacenote validate-track` shows where it comes from")
     if options.output_path is None:
         console.result(text)
         return code
@@ -61,5 +64,5 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return code
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number in JSON")

@@ -1,4 +1,4 @@
-"""`pacenote report RACE`: the report of a stored race."""
+"""`pacenote report`: prints the report of a stored race."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pacenote.cli.parser import Parser
 from pacenote.cli.report_output import add_report_options, show_report
 from pacenote.store.race_store import RaceStore
 
-LATER: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """The race and Rally's report options."""
-    parser.add_argument("race", metavar="RACE", help="id of the race, a unique beginning of it, or 'latest'")
+    """Adds the race and Rally's report options."""
+    parser.add_argument("race", metavar="RACE", help="id of the race, a unique prefix of it, or 'latest'")
     add_report_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Prints the report; 0 also for a void race, since the question was what it says. Raises StoreError."""
+    """Prints the report and returns 0, even if the race is void. Raises StoreError."""
     folder = RaceStore().folder(options.race)
     record = folder.read()
     if not record.complete:

@@ -1,4 +1,4 @@
-"""How a report reaches the user: the options, and printing it where they say."""
+"""Report options, and printing a report as they say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
 from pacenote.errors import StoreError, UsageError
 
-if TYPE_CHECKING:  # The options alone, as for --help, need nothing of this.
+if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
     from pacenote.report.model import Report
 
@@ -18,11 +18,11 @@ FORMATS = ("markdown", "csv", "json")
 
 
 def add_report_options(parser: Parser) -> None:
-    """Rally's report options."""
+    """Adds Rally's report options."""
     parser.add_argument(
         "--report-format",
         choices=FORMATS,
-        help="format of the report (default: a table on a terminal, else markdown)",
+        help="format of the report (default: a table on a terminal, otherwise markdown)",
     )
     parser.add_argument(
         "--report-numbers-align",
@@ -30,17 +30,17 @@ def add_report_options(parser: Parser) -> None:
         default="decimal",
         help="how values are aligned (default: decimal)",
     )
-    parser.add_argument("--report-file", type=values.path, help="append the report to this file as well")
+    parser.add_argument("--report-file", type=values.path, help="also append the report to this file")
     parser.add_argument(
         "--show-in-report",
         choices=("available", "all-percentiles", "all"),
         default="available",
-        help="which rows without a value are shown (default: available, none)",
+        help="which rows without a value are shown (default: available, which shows none)",
     )
 
 
 def check_report_file(options: argparse.Namespace) -> None:
-    """Makes sure, before a race takes hours, that its report can be written. Raises UsageError."""
+    """Raises UsageError before a race if its report could not be written after it."""
     if options.report_file is None:
         return
     try:
@@ -53,9 +53,7 @@ def check_report_file(options: argparse.Namespace) -> None:
 
 
 def show_report(record: RaceRecord, options: argparse.Namespace, console: Console) -> None:
-    """Prints the report, whether or not there is a terminal, and appends it to `--report-file`. Raises
-    StoreError.
-    """
+    """Prints the report and appends it to `--report-file`. Raises StoreError."""
     from pacenote.report.summary import build_report
 
     report = build_report(record, options.show_in_report)

@@ -1,4 +1,4 @@
-"""`pacenote saturate`: the highest rate at which a task meets an objective."""
+"""`pacenote saturate`: finds the highest rate at which a task meets an objective."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli import race, values
 from pacenote.cli.console import Console
 from pacenote.cli.parser import Parser
-from pacenote.cli.progress import watch
+from pacenote.cli.progress import progress_listener
 from pacenote.cli.report_output import check_report_file
 from pacenote.errors import Interrupted, StoreError, UsageError, VoidRace
 
@@ -17,77 +17,97 @@ if TYPE_CHECKING:
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import SaturationResult
 
-LATER = race.LATER
+UNAVAILABLE_OPTIONS = race.UNAVAILABLE_OPTIONS
 
 _FORMATS = ("markdown", "json")
 
 
 def add_options(parser: Parser) -> None:
-    """What to look for, and how to race."""
-    parser.add_argument("--task", help="the task to saturate (default: the last one of the challenge)")
+    """Adds the options of the search, and those of `race`."""
+    parser.add_argument("--task", help="name of the task (default: the last task of the challenge)")
     parser.add_argument(
         "--objective",
         default="",
         metavar="LIMITS",
-        help="limits of latency: p99:100ms,p50:20ms (default: none; that the rate is kept, always)",
+        help="latency limits: p99:100ms,p50:20ms (default: none, only that the engine keeps up)",
     )
     parser.add_argument(
-        "--start-rate", type=values.above_zero, default=10.0, metavar="OPS", help="ops/s to begin with (10)"
+        "--start-rate", type=values.above_zero, default=10.0, metavar="OPS", help="first rate in ops/s (10)"
     )
     parser.add_argument(
-        "--min-rate", type=values.above_zero, default=0.1, metavar="OPS", help="do not go below (0.1)"
+        "--min-rate", type=values.above_zero, default=0.1, metavar="OPS", help="lowest rate in ops/s (0.1)"
     )
     parser.add_argument(
-        "--max-rate", type=values.above_zero, default=1e6, metavar="OPS", help="do not go above (1000000)"
+        "--max-rate",
+        type=values.above_zero,
+        default=1e6,
+        metavar="OPS",
+        help="highest rate in ops/s (1000000)",
     )
     parser.add_argument(
-        "--precision", type=values.above_zero, default=3.0, metavar="PERCENT", help="width of the answer (3)"
+        "--precision",
+        type=values.above_zero,
+        default=3.0,
+        metavar="PERCENT",
+        help="width of the answer in percent (3)",
     )
     parser.add_argument(
-        "--probe-time", type=values.above_zero, default=20.0, metavar="S", help="seconds measured (20)"
+        "--probe-time",
+        type=values.above_zero,
+        default=20.0,
+        metavar="S",
+        help="measured seconds of a probe (20)",
     )
     parser.add_argument(
-        "--probe-warmup", type=values.above_zero, default=5.0, metavar="S", help="seconds before that (5)"
+        "--probe-warmup",
+        type=values.above_zero,
+        default=5.0,
+        metavar="S",
+        help="warm-up seconds of a probe (5)",
     )
     parser.add_argument(
         "--sweep-clients",
         type=values.count,
         default=32,
         metavar="N",
-        help="clients of the closed loop's sweep, 1, 2, 4, … up to this; 0 leaves it out (default: 32)",
+        help="clients of the closed-loop sweep: 1, 2, 4, … up to this number; 0 for no sweep (default: 32)",
     )
     parser.add_argument(
-        "--sweep-time", type=values.above_zero, default=5.0, metavar="S", help="seconds of each level (5)"
+        "--sweep-time",
+        type=values.above_zero,
+        default=5.0,
+        metavar="S",
+        help="measured seconds of each level (5)",
     )
     race.add_options(parser)
-    # Probes run open loop by themselves.
+    # Probes always run open loop.
     parser.set_defaults(open_loop=True, max_connections=64)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Searches, prints what was found, and says by the exit code what became of it. Raises PacenoteError."""
+    """Searches, prints the result, and returns the exit code. Raises PacenoteError."""
     from pacenote.lab.saturate import saturate
 
     if options.report_format not in (None, *_FORMATS):
-        raise UsageError(f"--report-format is {' or '.join(_FORMATS)} here")
+        raise UsageError(f"--report-format must be {' or '.join(_FORMATS)} for saturate")
     request = build_request(options)
     check_report_file(options)
-    for text in race.without_effect(options, request.race):
+    for text in race.options_without_effect(options, request.race):
         console.warning(text)
-    with watch(console) as listener:
+    with progress_listener(console) as listener:
         saturation = saturate(request, listener)
-    record, found = saturation.record, saturation.result
-    text = _text(found, options)
+    record, result = saturation.record, saturation.result
+    text = _text(result, options)
     console.result(text)
     if options.report_file is not None:
         _append(options, text)
     if record.interrupted:
         return Interrupted.exit_code
-    return VoidRace.exit_code if record.verdict.state == "void" or found.stable is None else 0
+    return VoidRace.exit_code if record.verdict.state == "void" or result.stable is None else 0
 
 
 def build_request(options: argparse.Namespace) -> SaturationRequest:
-    """The search that the options ask for. Raises UsageError where they contradict each other."""
+    """The search that the options describe. Raises UsageError for options that contradict each other."""
     from pacenote.lab.rate_search import RateRange
     from pacenote.lab.saturate import SaturationRequest
     from pacenote.model.saturation import Objective, parse_latency_limits
@@ -98,11 +118,11 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
         )
     if not options.min_rate <= options.start_rate <= options.max_rate:
         raise UsageError("--min-rate, --start-rate and --max-rate must ascend")
-    asked = race.build_request(options)
-    # What comes before the task is done as the track has it.
-    pacing = dataclasses.replace(asked.pacing, open_loop=False, max_connections=None)
+    race_request = race.build_request(options)
+    # Tasks before the saturated one run as the track declares them.
+    pacing = dataclasses.replace(race_request.pacing, open_loop=False, max_connections=None)
     return SaturationRequest(
-        race=dataclasses.replace(asked, pacing=pacing),
+        race=dataclasses.replace(race_request, pacing=pacing),
         task=options.task,
         objective=Objective(parse_latency_limits(options.objective), options.max_error_rate),
         within=RateRange(options.start_rate, options.min_rate, options.max_rate, options.precision / 100),
@@ -114,14 +134,14 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     )
 
 
-def _text(found: SaturationResult, options: argparse.Namespace) -> str:
+def _text(result: SaturationResult, options: argparse.Namespace) -> str:
     if options.report_format == "json":
         from pacenote.cli.tables import json_text
 
-        return json_text(found.to_document())
+        return json_text(result.to_document())
     from pacenote.report.saturation import render_saturation
 
-    return render_saturation(found)
+    return render_saturation(result)
 
 
 def _append(options: argparse.Namespace, text: str) -> None:

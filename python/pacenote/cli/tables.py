@@ -1,4 +1,4 @@
-"""Tables of plain text, for what is listed."""
+"""Plain-text tables and JSON for lists."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pacenote.model.printable import single_line
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns under their headers; texts may come from anybody's files, so they are cleaned."""
+    """A table with a header line; control characters, which may come from files of others, are removed."""
     cells = [list(headers), *([single_line(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(headers))]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(headers))]
     cells.insert(1, ["-" * width for width in widths])
     return "".join("  ".join(map(str.ljust, line, widths)).rstrip() + "\n" for line in cells)
 
 
 def json_text(value: object) -> str:
-    """JSON for people and programs."""
+    """Indented JSON that ends in a newline."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

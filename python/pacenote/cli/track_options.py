@@ -1,4 +1,4 @@
-"""Options that name a track, its parameters and a part of it: the same for every command that loads one."""
+"""Options that select a track, its parameters and its tasks, shared by all commands that load one."""
 
 from __future__ import annotations
 
@@ -17,58 +17,61 @@ BUILD_FLAVORS = ("default", "serverless")
 
 
 def add_source_options(parser: Parser) -> None:
-    """Which track: by name, from a repository, or a path."""
+    """Adds the options that select the track: by name, from a repository, or by path."""
     parser.add_argument("--track", help="name of the track")
-    parser.add_argument("--track-path", type=values.path, help="folder or file of a track of your own")
+    parser.add_argument("--track-path", type=values.path, help="folder or file of a local track")
     parser.add_argument(
         "--track-repository",
         metavar="NAME",
-        help="git repository of the track: a name of the configuration, or a URL (without this option: the "
-        "tracks that come along, then the repository 'default')",
+        help="git repository of the track: a configured name, or a URL (default: the bundled tracks, then "
+        "the repository 'default')",
     )
     parser.add_argument("--track-revision", help="revision of the repository: a commit, branch or tag")
     parser.add_flag("--offline", help="download nothing")
 
 
 def add_param_options(parser: Parser) -> None:
-    """What the track's templates are given."""
+    """Adds the options for the parameters of the track's templates."""
     parser.add_argument(
         "--track-params", default="", help="parameters of the track: k:v,k2:v2, inline JSON or a .json file"
     )
-    parser.add_flag("--ignore-unused-track-params", help="accept parameters the track does not know")
+    parser.add_flag("--ignore-unused-track-params", help="accept parameters that the track does not use")
 
 
 def add_challenge_option(parser: Parser) -> None:
-    """Which challenge."""
-    parser.add_argument("--challenge", help="challenge of the track (default: the one the track says)")
+    """Adds the option that selects the challenge."""
+    parser.add_argument("--challenge", help="challenge of the track (default: the track's default)")
 
 
 def add_filter_options(parser: Parser) -> None:
-    """Which tasks."""
+    """Adds the options that select the tasks."""
     parser.add_argument(
         "--include-tasks", metavar="TASKS", help="run only these tasks: name, type:OPERATION-TYPE, tag:TAG, …"
     )
-    parser.add_argument("--exclude-tasks", metavar="TASKS", help="run all tasks but these")
+    parser.add_argument("--exclude-tasks", metavar="TASKS", help="run all tasks except these")
 
 
 def add_flavor_options(parser: Parser) -> None:
-    """For which kind of cluster the track is rendered."""
+    """Adds the options for the kind of cluster that the track is rendered for."""
     parser.add_argument(
         "--build-flavor",
         choices=BUILD_FLAVORS,
         default="default",
         help="flavor of the cluster (default: default)",
     )
-    parser.add_flag("--serverless-operator", help="on serverless, may do what only its operator may")
+    parser.add_flag(
+        "--serverless-operator", help="on serverless, use operations that only its operator may use"
+    )
 
 
 def track_fields(options: argparse.Namespace) -> dict[str, Any]:
-    """What the options above say, by the fields of a race or track request; options that the command does not
-    have are left out. Raises UsageError where they contradict each other.
+    """The values of the options above by field of a race or track request.
+
+    Leaves out options that the command does not have. Raises UsageError for options that exclude each other.
     """
     given = vars(options)
     _check(given)
-    fields = {name: given[name] for name in _AS_THEY_ARE if name in given}
+    fields = {name: given[name] for name in _COPIED_FIELDS if name in given}
     if "track_params" in given:
         fields["track_params"] = parse_dict(options.track_params, "--track-params")
     for name in ("include_tasks", "exclude_tasks"):
@@ -79,11 +82,11 @@ def track_fields(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def track_request(options: argparse.Namespace) -> TrackRequest:
-    """The track that the options ask for. Raises UsageError where they contradict each other."""
+    """The track that the options select. Raises UsageError for options that exclude each other."""
     return TrackRequest(home=default_home(), **track_fields(options))
 
 
-_AS_THEY_ARE = (
+_COPIED_FIELDS = (
     "repository_urls",
     "track",
     "track_path",
@@ -98,20 +101,18 @@ _AS_THEY_ARE = (
 
 
 def check_source(given: Mapping[str, Any], others: Iterable[str]) -> None:
-    """Raises UsageError for a path of tracks beside other options that say where they are."""
+    """Raises UsageError if `--track-path` is given together with one of the `others`."""
     for name in others if given["track_path"] is not None else ():
         if given[name] is not None:
             raise UsageError(
                 f"give either --{name.replace('_', '-')} or --track-path, not both",
-                hint="--track-path says where the track is, all of it",
+                hint="--track-path alone says where the track is",
             )
 
 
 def _check(given: Mapping[str, Any]) -> None:
     if given["track_path"] is None and given["track"] is None:
-        raise UsageError(
-            "give either --track or --track-path", hint="`pacenote list tracks` shows what there is"
-        )
+        raise UsageError("give either --track or --track-path", hint="`pacenote list tracks` lists tracks")
     check_source(given, ("track", "track_repository", "track_revision"))
     if given.get("include_tasks") and given.get("exclude_tasks"):
         raise UsageError("give either --include-tasks or --exclude-tasks, not both")

@@ -1,4 +1,4 @@
-"""`pacenote validate-track`: everything that can be known of a track without a cluster."""
+"""`pacenote validate-track`: checks a track as far as possible without a cluster."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from pacenote.model.track import Track
 from pacenote.model.track_request import TrackRequest
 from pacenote.units import format_count
 
-LATER: dict[str, str] = {}
+UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """Rally's options of `validate-track`."""
+    """Adds Rally's options of `validate-track`."""
     add_source_options(parser)
     add_param_options(parser)
     add_challenge_option(parser)
     add_flavor_options(parser)
-    parser.add_flag("--quiet", help="print nothing when all is well")
+    parser.add_flag("--quiet", help="print nothing if the track is valid")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Loads the track and plans its challenges, or the one that is named. Raises TrackError."""
+    """Loads the track and plans all its challenges, or the one of `--challenge`. Raises TrackError."""
     from pacenote.track.prepare import for_build_flavor, load_selected_track
 
     request = track_request(options)
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _plan_with_plugins(
     track: Track, challenges: Sequence[str], request: TrackRequest, console: Console
 ) -> None:
-    # Only tracks with Python code need what this imports.
+    # Imported only for tracks with Python code.
     from pacenote.race.plugins import load_plugins
 
     with load_plugins(track, request.home, offline=request.offline, warn=console.warning) as plugins:
@@ -74,7 +74,7 @@ def _plan_with_plugins(
 def _plan(
     track: Track, challenges: Sequence[str], changed: Callable[[str], Track], plugins: PluginNames
 ) -> None:
-    """Plans challenges of what plug-ins make of the track. Raises TrackError with all problems of all."""
+    """Plans challenges of the track as `changed` returns it. Raises TrackError with the problems of all."""
     from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 
     settings = PlanSettings(race_id="validation", seed=0, hosts=())

@@ -1,4 +1,4 @@
-"""Option values that need more than a type: hosts, tags, shares, dates."""
+"""Parsers of option values: hosts, tags, percentages, dates, numbers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pacenote.errors import UsageError
 from pacenote.track.params import parse_dict, parse_list
 
 DEFAULT_CLUSTER = "default"
-"""Rally's name for the cluster that is raced against."""
+"""Rally's name for the cluster under test."""
 
 _LARGEST_SEED = 2**64 - 1
 _SECOND_US = 1_000_000
 
 
 def hosts(text: str) -> dict[str, tuple[str, ...]]:
-    """`--target-hosts` by cluster: `host:port,…` or a JSON list for the one called `default`, or an object.
+    """`--target-hosts` by cluster: `host:port,…` or a JSON list for the cluster `default`, or a JSON object.
 
-    Raises UsageError. Messages never show a host: it may hold a password.
+    Raises UsageError. Messages never show a host, which may contain a password.
     """
     text = text.strip()
     is_json = text.startswith(("[", "{")) or text.endswith(".json")
-    found = _json_hosts(text) if is_json else [host.strip() for host in text.split(",") if host.strip()]
-    clusters = found if isinstance(found, dict) else {DEFAULT_CLUSTER: found}
+    hosts = _json_hosts(text) if is_json else [host.strip() for host in text.split(",") if host.strip()]
+    clusters = hosts if isinstance(hosts, dict) else {DEFAULT_CLUSTER: hosts}
     if DEFAULT_CLUSTER not in clusters:
         raise UsageError(
             f"--target-hosts names no cluster '{DEFAULT_CLUSTER}'",
-            hint=f"the cluster that is raced against has that name: {', '.join(clusters)} do not",
+            hint=f"the cluster under test must have that name, not {', '.join(clusters)}",
         )
     return {name: tuple(_host(host) for host in _host_list(listed)) for name, listed in clusters.items()}
 
@@ -44,7 +44,7 @@ def _host_list(listed: object) -> list[object]:
 
 
 def _host(given: object) -> str:
-    """A host as text; Rally's JSON files have objects."""
+    """A host as text, also from an object as in Rally's JSON files."""
     if isinstance(given, str):
         return given
     if not isinstance(given, dict) or not isinstance(given.get("host"), str):
@@ -63,13 +63,13 @@ def _host(given: object) -> str:
 
 
 def tags(text: str) -> dict[str, str]:
-    """`--user-tags`: names and texts. Raises UsageError."""
+    """`--user-tags`: texts by name. Raises UsageError."""
     given = parse_dict(text, "--user-tags")
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
 
 
 def share(text: str) -> float:
-    """A percentage, with or without its sign, as a share of 1. Raises UsageError."""
+    """A percentage, with or without `%`, as a share of 1. Raises UsageError."""
     try:
         percent = float(text.strip().removesuffix("%"))
     except ValueError:
@@ -80,22 +80,22 @@ def share(text: str) -> float:
 
 
 def day(text: str) -> date:
-    """A date as Rally writes it, `yyyyMMdd`. Raises UsageError."""
+    """A date in Rally's form, `yyyyMMdd`. Raises UsageError."""
     try:
         return datetime.strptime(text, "%Y%m%d").date()
     except ValueError:
         raise UsageError(
-            f"'{text}' is no date", hint="dates are written yyyyMMdd, for example 20250131"
+            f"'{text}' is not a date", hint="dates are written yyyyMMdd, for example 20250131"
         ) from None
 
 
 def moment(text: str) -> datetime:
-    """A time as Rally writes it, `yyyy-MM-dd HH:mm:ss`, in UTC. Raises UsageError."""
+    """A time in Rally's form, `yyyy-MM-dd HH:mm:ss`, in UTC. Raises UsageError."""
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError:
         raise UsageError(
-            f"'{text}' is no time", hint="times are written like '2025-01-31 23:59:59', in UTC"
+            f"'{text}' is not a time", hint="times are written like '2025-01-31 23:59:59', in UTC"
         ) from None
 
 
@@ -114,14 +114,14 @@ def mirrors(text: str) -> tuple[str, ...]:
 
 
 def seed(text: str) -> int:
-    """A seed: a whole number of 64 bits, not negative. Raises UsageError."""
+    """A seed: a 64-bit whole number, not negative. Raises UsageError."""
     if not text.isascii() or not text.isdigit() or int(text) > _LARGEST_SEED:
         raise UsageError(f"--seed must be a whole number from 0 to 2^64 - 1, not '{text}'")
     return int(text)
 
 
 def count(text: str) -> int:
-    """A whole number that is not negative. Raises ValueError, which argparse words."""
+    """A whole number that is not negative. Raises ValueError, for which argparse has a message."""
     number = int(text)
     if number < 0:
         raise ValueError(text)
@@ -129,7 +129,7 @@ def count(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number above 0. Raises ValueError, which argparse words."""
+    """A whole number above 0. Raises ValueError, for which argparse has a message."""
     number = int(text)
     if number < 1:
         raise ValueError(text)
@@ -137,7 +137,7 @@ def positive(text: str) -> int:
 
 
 def microseconds(text: str) -> int:
-    """A time of at most a second, in microseconds. Raises ValueError, which argparse words."""
+    """Microseconds, at most a second. Raises ValueError, for which argparse has a message."""
     number = count(text)
     if number > _SECOND_US:
         raise ValueError(text)
@@ -156,8 +156,8 @@ def above_zero(text: str) -> float:
 
 
 def path(text: str) -> Path:
-    """A path, with `~` for the home of its user, as no shell reads it behind `=` or in a configuration."""
-    return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for users there are none of
+    """A path with `~` expanded, which shells do not do behind `=` and in configuration files."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for unknown users
 
 
 def _json_hosts(text: str) -> object:
@@ -166,5 +166,5 @@ def _json_hosts(text: str) -> object:
     except OSError as error:
         raise UsageError(f"--target-hosts: {text} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError("--target-hosts is no valid JSON") from error
+        raise UsageError("--target-hosts is not valid JSON") from error
     return found
