@@ -163,7 +163,7 @@ def test_options_are_for_the_clusters_of_the_hosts():
     assert client_options("").for_clusters(["default", "other"]) == dict.fromkeys(
         ("default", "other"), ClientOptions()
     )
-    for wrong in (given.for_clusters, client_options("api_key:abc").of):
+    for wrong in (given.for_clusters, client_options("api_key:abc").for_clusters):
         with pytest.raises(
             UsageError, match=r"--client-options are for .*, --target-hosts for default, third"
         ):
