@@ -1,4 +1,4 @@
-"""Which file of ours imports which, in both languages, wherever in the file the import stands."""
+"""Which file imports which, in both languages, also inside functions."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shape.sources import RUST_TEXT, blank, end_of_body, parse
+from shape.sources import RUST_TEXT, blank, end_of_body, parse, product_sources
 
 Graph = dict[Path, set[Path]]
 """File → the files that it imports."""
@@ -46,7 +46,7 @@ def _python_name(path: Path, package: Path) -> str:
 
 
 def _python_file(name: str, modules: Mapping[str, Path]) -> Path | None:
-    """The file of the longest part of a full name that is a module of ours."""
+    """The file of the longest part of a full name that is a module of the package."""
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return modules.get(name)
@@ -76,7 +76,7 @@ def rust_imports(crate: Path) -> Graph:
     A name that a `mod.rs` re-exports counts as an import of the file that defines it. The re-export
     itself, `mod` declarations and test modules do not count.
     """
-    files = {(one := _rust_file(path, crate)).module: one for path in sorted((crate / "src").rglob("*.rs"))}
+    files = {(one := _rust_file(path, crate)).module: one for path in product_sources(crate)}
     graph: Graph = {}
     for one in files.values():
         paths = [path for name, path in one.uses.items() if name not in one.reexports]

@@ -19,6 +19,7 @@ RUST_TEXT = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(?P<hashes>\#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^']+|[^\\'\n])'""",
     re.DOTALL,
 )
+_TEST_MODULE_FILE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
 _RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
 _RUST_BRACKET = re.compile(r"[()\[\]{};]")
 
@@ -49,6 +50,17 @@ def files(ending: str) -> list[Path]:
 def label(path: Path) -> str:
     """The path of a file below the root."""
     return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def product_sources(crate: Path) -> tuple[Path, ...]:
+    """The Rust files of a crate that are part of the product: no modules that are built for tests only."""
+    paths = sorted((crate / "src").rglob("*.rs"))
+    tests = set()
+    for path in paths:
+        folder = path.parent if path.name in {"mod.rs", "lib.rs", "main.rs"} else path.with_suffix("")
+        tests |= {folder / name for name in _TEST_MODULE_FILE.findall(path.read_text("utf-8"))}
+    return tuple(path for path in paths if not tests & {path.with_suffix(""), *path.parents})
 
 
 @cache

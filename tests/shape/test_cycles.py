@@ -24,7 +24,7 @@ def cycle(graph: Graph) -> list[Path]:
 
 @cache
 def graph_of(crate: str) -> Graph:
-    """The imports between the files of a crate of ours."""
+    """The imports between the files of a crate."""
     return rust_imports(CRATES / crate)
 
 
@@ -102,3 +102,14 @@ def test_a_reexport_leads_to_the_file_that_defines_the_name(tmp_path):
     assert names["inner.rs"] == {"other.rs"}
     assert names["other.rs"] == set()
     assert cycle(graph) == []
+
+
+def test_modules_for_tests_are_not_part_of_the_graph(tmp_path):
+    files = {
+        "lib.rs": "mod a;\n#[cfg(test)]\nmod fake;",
+        "a.rs": "#[cfg(test)]\nmod cases;",
+        "a/cases.rs": "use crate::fake::Fake;",
+        "fake/mod.rs": "use crate::a::cases::Case;",
+    }
+    graph = rust_imports(write(tmp_path, {f"src/{name}": text for name, text in files.items()}))
+    assert {path.name for path in graph} == {"lib.rs", "a.rs"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shape.imports import without_tests
-from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, label, parse
+from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, label, parse, product_sources
 
 RALLY_API = PACKAGE / "plugins" / "rally_api"
 """Rally dictates the names in this package: plug-ins import them."""
@@ -76,9 +76,15 @@ def rust_code(path: Path) -> str:
     return without_tests(RUST_TEXT.sub(blank, path.read_text("utf-8")))
 
 
+def rust_files() -> Iterator[Path]:
+    """The Rust files of all crates, without modules that are built for tests only."""
+    for manifest in CRATES.glob("*/Cargo.toml"):
+        yield from product_sources(manifest.parent)
+
+
 def rust_types() -> Iterator[tuple[str, Path]]:
     """Public types of the crates."""
-    for path in CRATES.glob("*/src/**/*.rs"):
+    for path in rust_files():
         yield from ((name, path) for name in _RUST_TYPE.findall(rust_code(path)))
 
 
@@ -93,7 +99,7 @@ def python_types() -> Iterator[tuple[str, Path]]:
 
 def items() -> Iterator[tuple[str, Path]]:
     """Types, functions and modules of both languages, private ones too."""
-    for path in CRATES.glob("*/src/**/*.rs"):
+    for path in rust_files():
         yield path.stem, path
         yield from ((name, path) for name in _RUST_ITEM.findall(rust_code(path)))
     for path in PACKAGE.rglob("*.py"):
