@@ -1,4 +1,4 @@
-//! A proxy that opens tunnels, over TCP or TLS.
+//! A proxy that opens tunnels, itself reached over TCP or TLS.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::sync::{Arc, Mutex};
@@ -9,55 +9,58 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirec
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A proxy that runs until the test's process ends.
+/// A proxy that runs until the test process ends.
 pub struct Proxy {
     pub port: u16,
-    asked: Log,
+    log: Log,
 }
 
 impl Proxy {
-    /// Answers CONNECT with `answer`; if that opens a tunnel, it leads to `port` of this machine, whatever was asked for.
+    /// Answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` of this machine, whatever host is requested.
     pub fn start(answer: &'static str, port: u16, tls: Option<ServerConfig>) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let own_port = listener.local_addr().unwrap().port();
-        let asked: Log = Arc::default();
-        let log = Arc::clone(&asked);
+        let log: Log = Arc::default();
+        let requests = Arc::clone(&log);
         let acceptor = tls.map(|tls| TlsAcceptor::from(Arc::new(tls)));
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(serve(listener, acceptor, (answer, port), log));
+            runtime.block_on(serve(listener, acceptor, Answer { head: answer, host_port: port }, requests));
         });
-        Self { port: own_port, asked }
+        Self { port: own_port, log }
     }
 
-    /// The heads of all requests for tunnels.
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    /// The heads of all CONNECT requests.
+    pub fn requests(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
     }
 }
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-async fn serve(
-    listener: std::net::TcpListener,
-    acceptor: Option<TlsAcceptor>,
-    to: (&'static str, u16),
-    log: Log,
-) {
+/// How the proxy answers CONNECT.
+#[derive(Clone, Copy)]
+struct Answer {
+    head: &'static str,
+    /// Where tunnels lead.
+    host_port: u16,
+}
+
+async fn serve(listener: std::net::TcpListener, acceptor: Option<TlsAcceptor>, answer: Answer, log: Log) {
     let listener = TcpListener::from_std(listener).unwrap();
     while let Ok((stream, _)) = listener.accept().await {
         let (log, acceptor) = (Arc::clone(&log), acceptor.clone());
         tokio::spawn(async move {
             match acceptor {
-                None => tunnel(stream, to, &log).await,
-                Some(acceptor) => tunnel(acceptor.accept(stream).await.ok()?, to, &log).await,
+                None => tunnel(stream, answer, &log).await,
+                Some(acceptor) => tunnel(acceptor.accept(stream).await.ok()?, answer, &log).await,
             }
         });
     }
 }
 
-async fn tunnel<S>(mut stream: S, to: (&'static str, u16), log: &Mutex<Vec<String>>) -> Option<()>
+async fn tunnel<S>(mut stream: S, answer: Answer, log: &Mutex<Vec<String>>) -> Option<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -66,11 +69,10 @@ where
         head.push(stream.read_u8().await.ok()?);
     }
     log.lock().unwrap().push(String::from_utf8(head).unwrap());
-    let (answer, port) = to;
-    stream.write_all(answer.as_bytes()).await.ok()?;
+    stream.write_all(answer.head.as_bytes()).await.ok()?;
     stream.flush().await.ok()?;
-    if answer.contains(" 200 ") {
-        let mut host = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
+    if answer.head.contains(" 200 ") {
+        let mut host = TcpStream::connect(("127.0.0.1", answer.host_port)).await.ok()?;
         copy_bidirectional(&mut stream, &mut host).await.ok()?;
     }
     Some(())

@@ -1,11 +1,12 @@
-//! A scripted HTTP server on real sockets. A test says what it answers, when, in which pieces, and what becomes of the
-//! connection; what it saw and when is written down, and is the truth that recordings are compared with.
+//! A scripted HTTP server on real sockets, with or without TLS. A script decides how it answers each request: with which
+//! bytes, when, in which pieces, and how the connection ends. The server logs all requests and their times, which
+//! tests compare with what the driver records.
 //!
-//! Every connection has a thread of its own, which may sleep and wait as it likes. Times are nanoseconds since the
-//! server was started, on the clock that the driver reads too.
+//! Each connection has its own thread, which may block. Times are nanoseconds since the server was started, on the same
+//! clock that the driver reads.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +16,11 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// A request as the server saw it, and its reply.
+/// A request as the server received it, and its response.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub line: String,
@@ -27,33 +29,33 @@ pub struct Seen {
     pub connection: usize,
     /// Bytes of the whole request.
     pub bytes: usize,
-    /// When its last byte had been read.
+    /// When its last byte was read.
     pub arrived: u64,
-    /// When the last byte of its reply was about to be handed to the kernel; `None`: it never was.
+    /// When the server was about to write the last byte of the response; `None` if it never did.
     pub replied: Option<u64>,
-    /// Bytes of the reply that were handed to the kernel.
+    /// Bytes of the response that were written.
     pub bytes_back: usize,
 }
 
-/// What becomes of the connection after an answer.
+/// How the connection continues after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The next request is waited for.
+    /// The server waits for the next request.
     Keep,
-    /// It is closed.
+    /// The server closes it.
     Close,
-    /// It is torn down: the other end reads an error, not an end.
+    /// The server resets it: the client reads an error instead of the end.
     Reset,
-    /// Nothing more is written, what comes is still read.
+    /// The server closes its sending side and continues to read.
     HalfClose,
-    /// It is closed, and no new one is set up before the server is opened. The server was bound with a backlog of 0.
+    /// The server closes it and accepts no other before [`Server::open`]. Requires a backlog of 0.
     Shut,
 }
 
-/// What the server does with a request.
+/// How the server answers a request.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// `None`: nothing is ever written.
+    /// `None` writes nothing.
     reply: Option<Vec<u8>>,
     after: Duration,
     pieces: usize,
@@ -62,22 +64,22 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// No reply; the connection stays open until the other end closes it, unless it is ended.
+    /// No response; the connection stays open until the client closes it, unless [`Answer::then`] ends it.
     pub fn silence() -> Self {
         Self { reply: None, after: Duration::ZERO, pieces: 1, over: Duration::ZERO, end: End::Keep }
     }
 
-    /// Leaves so long after the request has arrived.
+    /// Sends the response after this delay.
     pub fn after(self, after: Duration) -> Self {
         Self { after, ..self }
     }
 
-    /// Leaves in so many pieces, the last of them so long after the first.
+    /// Sends the response in this number of pieces, the last one `over` after the first.
     pub fn trickled(self, pieces: usize, over: Duration) -> Self {
         Self { pieces, over, ..self }
     }
 
-    /// What becomes of the connection then.
+    /// How the connection continues.
     pub fn then(self, end: End) -> Self {
         Self { end, ..self }
     }
@@ -97,29 +99,29 @@ impl From<Option<Vec<u8>>> for Answer {
     }
 }
 
-/// A reply with a JSON body.
+/// A response with a JSON body.
 pub fn reply(status: u16, body: &Value) -> Vec<u8> {
     framed(status, "", body.to_string().as_bytes())
 }
 
-/// A good reply to anything.
+/// A successful response to any request.
 pub fn good() -> Vec<u8> {
     numbered(3)
 }
 
-/// A good reply to anything that says it took so many milliseconds: a sample carries that number, so that it can be
-/// told which request it is about.
+/// A successful response to any request that reports a duration of `took` milliseconds: the sample of the request records
+/// it, which identifies the request.
 pub fn numbered(took: usize) -> Vec<u8> {
     reply(200, &json!({"took": took, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
 }
 
-/// A reply with further header lines, each with its line end, around a body of any kind.
+/// A response with further header lines, each with its line end, and any body.
 pub fn framed(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// The same in chunks of so many bytes, with an extension and a trailer.
+/// A response in chunks of `size` bytes, with an extension and a trailer.
 pub fn chunked(status: u16, headers: &str, body: &[u8], size: usize) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 {status} X\r\n{headers}transfer-encoding: chunked\r\n\r\n").into_bytes();
@@ -132,7 +134,7 @@ pub fn chunked(status: u16, headers: &str, body: &[u8], size: usize) -> Vec<u8> 
     bytes
 }
 
-/// A body compressed with gzip; its header is `content-encoding: gzip`.
+/// A body compressed with gzip, for the header `content-encoding: gzip`.
 pub fn gzipped(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(body).unwrap();
@@ -141,106 +143,177 @@ pub fn gzipped(body: &[u8]) -> Vec<u8> {
 
 type Script = dyn Fn(&Seen, usize) -> Answer + Send + Sync;
 
-/// A server that runs until the test's process ends, or it is killed.
-pub struct Server {
-    pub port: u16,
-    stage: Arc<Stage>,
+/// How a server listens.
+pub struct Options {
+    /// Address to listen at.
+    pub address: IpAddr,
+    /// Backlog of the listening socket. One connection more than that is established before the next has to wait until
+    /// the kernel of the client tries again, after a second.
+    pub backlog: i32,
+    /// Periods since the first request in which no response is sent; responses are sent at their end.
+    pub stalls: Vec<Range<Duration>>,
+    /// Serves TLS.
+    pub tls: Option<ServerConfig>,
 }
 
-/// What all connections share.
-struct Stage {
+impl Default for Options {
+    fn default() -> Self {
+        Self { address: Ipv4Addr::LOCALHOST.into(), backlog: 1024, stalls: Vec::new(), tls: None }
+    }
+}
+
+/// A completed handshake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handshake {
+    /// The server name that the client asked for.
+    pub server_name: Option<String>,
+    /// Whether the client presented a certificate.
+    pub has_client_certificate: bool,
+}
+
+/// Bytes on the wire, without handshakes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WireBytes {
+    /// Bytes that the server received.
+    pub received: u64,
+    /// Bytes that the server sent.
+    pub sent: u64,
+}
+
+/// A server that runs until the test process ends or [`Server::kill`].
+pub struct Server {
+    pub port: u16,
+    state: Arc<State>,
+}
+
+/// State that all connections share.
+struct State {
     script: Box<Script>,
-    /// No reply leaves within these times since the first request arrived; what was held leaves at their end.
+    /// See [`Options::stalls`].
     stalls: Vec<Range<Duration>>,
-    born: Instant,
+    tls: Option<Arc<ServerConfig>>,
+    started: Instant,
     first: OnceLock<Instant>,
     log: Mutex<Vec<Seen>>,
-    /// Every connection, as long as it is served, with the time at which it was accepted.
+    handshakes: Mutex<Vec<Handshake>>,
+    /// Bytes of TLS records after the handshakes.
+    tls_bytes: Mutex<WireBytes>,
+    /// Every connection that is open, with the time at which it was accepted.
     connections: Mutex<Vec<(u64, Weak<TcpStream>)>>,
     listener: TcpListener,
     open: AtomicBool,
-    /// Connections that keep others out.
+    /// Connections that fill the backlog.
     plugs: Mutex<Vec<TcpStream>>,
 }
 
 impl Server {
-    /// Answers every request with what `script` makes of it and of the number of requests before it.
+    /// A server whose `script` answers each request, given the number of requests before it.
     pub fn start<A: Into<Answer>>(script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static) -> Self {
         Self::stalling(&[], script)
     }
 
-    /// The same, but no reply leaves within some times since the first request.
+    /// A server that sends no response in some periods since the first request.
     pub fn stalling<A: Into<Answer>>(
         stalls: &[Range<Duration>],
         script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static,
     ) -> Self {
-        let server = Self::bind(stalls, 1024, script);
+        let server = Self::bind(Options { stalls: stalls.to_vec(), ..Options::default() }, script);
         server.open();
         server
     }
 
-    /// Listens without accepting anyone; so many connections and one more are set up before the next has to wait until the
-    /// kernel of the other end tries again, after a second.
+    /// A TLS server that answers each request with [`good`].
+    pub fn start_tls(config: ServerConfig) -> Self {
+        let server = Self::bind(Options { tls: Some(config), ..Options::default() }, |_, _| good());
+        server.open();
+        server
+    }
+
+    /// Binds a listening socket. Accepts no connection before [`Server::open`].
     pub fn bind<A: Into<Answer>>(
-        stalls: &[Range<Duration>],
-        backlog: i32,
+        options: Options,
         script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static,
     ) -> Self {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
-        socket.listen(backlog).unwrap();
+        let address = SocketAddr::from((options.address, 0));
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+        socket.bind(&address.into()).unwrap();
+        socket.listen(options.backlog).unwrap();
         let listener = TcpListener::from(socket);
         let port = listener.local_addr().unwrap().port();
-        let stage = Stage {
+        let state = State {
             script: Box::new(move |seen, before| script(seen, before).into()),
-            stalls: stalls.to_vec(),
-            born: Instant::now(),
+            stalls: options.stalls,
+            tls: options.tls.map(Arc::new),
+            started: Instant::now(),
             first: OnceLock::new(),
             log: Mutex::default(),
+            handshakes: Mutex::default(),
+            tls_bytes: Mutex::default(),
             connections: Mutex::default(),
             listener,
             open: AtomicBool::new(false),
             plugs: Mutex::default(),
         };
-        let stage = Arc::new(stage);
-        let door = Arc::clone(&stage);
-        thread::spawn(move || door.accept());
-        Self { port, stage }
+        let state = Arc::new(state);
+        let acceptor = Arc::clone(&state);
+        thread::spawn(move || acceptor.accept());
+        Self { port, state }
     }
 
-    /// Begins to accept connections.
+    /// Starts to accept connections.
     pub fn open(&self) {
-        self.stage.open.store(true, Ordering::Relaxed);
+        self.state.open.store(true, Ordering::Relaxed);
     }
 
-    /// Ends all connections and refuses new ones, as the kernel does for a process that was killed.
+    /// Closes all connections and refuses new ones, as the kernel does for a process that was killed.
     pub fn kill(&self) {
-        let _ = SockRef::from(&self.stage.listener).shutdown(Shutdown::Both);
-        for stream in self.stage.connections.lock().unwrap().iter().filter_map(|(_, stream)| stream.upgrade())
-        {
-            let _ = stream.shutdown(Shutdown::Both);
+        let _ = SockRef::from(&self.state.listener).shutdown(Shutdown::Both);
+        for tcp in self.state.connections.lock().unwrap().iter().filter_map(|(_, tcp)| tcp.upgrade()) {
+            let _ = tcp.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// The socket of an open connection, to write to it between two requests.
+    pub fn socket(&self, connection: usize) -> Arc<TcpStream> {
+        self.state.connections.lock().unwrap()[connection].1.upgrade().expect("the connection is closed")
+    }
+
+    /// The handshakes of all TLS connections.
+    pub fn handshakes(&self) -> Vec<Handshake> {
+        self.state.handshakes.lock().unwrap().clone()
+    }
+
+    /// Bytes that the requests and responses so far took on the wire, TLS included.
+    pub fn wire_bytes(&self) -> WireBytes {
+        if self.state.tls.is_some() {
+            return *self.state.tls_bytes.lock().unwrap();
+        }
+        let seen = self.seen();
+        WireBytes {
+            received: seen.iter().map(|one| one.bytes as u64).sum(),
+            sent: seen.iter().map(|one| one.bytes_back as u64).sum(),
         }
     }
 
     /// All requests so far, in the order in which they arrived.
     pub fn seen(&self) -> Vec<Seen> {
-        self.stage.log.lock().unwrap().clone()
+        self.state.log.lock().unwrap().clone()
     }
 
     /// When every connection was accepted.
     pub fn accepted(&self) -> Vec<u64> {
-        self.stage.connections.lock().unwrap().iter().map(|(accepted, _)| *accepted).collect()
+        self.state.connections.lock().unwrap().iter().map(|(accepted, _)| *accepted).collect()
     }
 
     /// Nanoseconds since the server was started.
     pub fn now(&self) -> u64 {
-        self.stage.now()
+        self.state.now()
     }
 }
 
-impl Stage {
+impl State {
     fn now(&self) -> u64 {
-        u64::try_from(self.born.elapsed().as_nanos()).unwrap()
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap()
     }
 
     /// Accepts connections while the server is open, until it is killed, which shuts the listener down.
@@ -251,25 +324,27 @@ impl Stage {
                 continue;
             }
             let Ok((stream, _)) = self.listener.accept() else { return };
-            let (stage, stream) = (Arc::clone(self), Arc::new(stream));
+            let (state, tcp) = (Arc::clone(self), Arc::new(stream));
             let connection = {
-                let mut connections = stage.connections.lock().unwrap();
-                connections.push((stage.now(), Arc::downgrade(&stream)));
+                let mut connections = state.connections.lock().unwrap();
+                connections.push((state.now(), Arc::downgrade(&tcp)));
                 connections.len() - 1
             };
-            thread::spawn(move || stage.serve(&stream, connection));
+            thread::spawn(move || state.serve(&tcp, connection));
         }
     }
 
-    fn serve(&self, stream: &TcpStream, connection: usize) {
-        // Replies are to leave when the script says so, not when it suits the kernel.
+    /// Serves a connection until it ends.
+    fn serve(&self, tcp: &Arc<TcpStream>, connection: usize) {
+        // Without this, the kernel delays responses by up to 50 µs.
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
-        stream.set_nodelay(true).unwrap();
+        tcp.set_nodelay(true).unwrap();
+        let Some(stream) = self.handshake(tcp) else { return };
         let mut reader = BufReader::new(stream);
         while let Some(mut seen) = read_request(&mut reader, connection) {
             let arrived = Instant::now();
             self.first.get_or_init(|| arrived);
-            seen.arrived = u64::try_from((arrived - self.born).as_nanos()).unwrap();
+            seen.arrived = u64::try_from((arrived - self.started).as_nanos()).unwrap();
             let number = {
                 let mut log = self.log.lock().unwrap();
                 log.push(seen.clone());
@@ -279,21 +354,35 @@ impl Stage {
             if answer.end == End::Shut {
                 self.shut();
             }
-            let sent = self.reply(stream, &answer, arrived, number);
+            let sent = self.reply(reader.get_mut(), &answer, arrived, number);
             match answer.end {
                 _ if !sent => return,
                 End::Keep => {}
-                End::HalfClose => stream.shutdown(Shutdown::Write).unwrap_or_default(),
+                End::HalfClose => tcp.shutdown(Shutdown::Write).unwrap_or_default(),
                 End::Close | End::Shut => return,
-                // What is closed without lingering is reset.
+                // Closing a socket with a linger time of zero resets it.
                 End::Reset => {
-                    return SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap_or_default();
+                    return SockRef::from(&**tcp).set_linger(Some(Duration::ZERO)).unwrap_or_default();
                 }
             }
         }
     }
 
-    /// Lets the queue of connections fill up: one is accepted yet, one waits in the queue, and for others there is no room.
+    /// The connection's stream, after the handshake if it is one of TLS; `None` if the handshake fails.
+    fn handshake(&self, tcp: &Arc<TcpStream>) -> Option<Stream> {
+        let Some(config) = &self.tls else { return Some(Stream::Plain(Arc::clone(tcp))) };
+        let mut socket = RecordSocket::new(Arc::clone(tcp));
+        let mut tls = ServerConnection::new(Arc::clone(config)).unwrap();
+        tls.complete_io(&mut socket).ok()?;
+        self.handshakes.lock().unwrap().push(Handshake {
+            server_name: tls.server_name().map(str::to_owned),
+            has_client_certificate: tls.peer_certificates().is_some(),
+        });
+        socket.bytes = WireBytes::default();
+        Some(Stream::Tls(Box::new(StreamOwned::new(tls, socket))))
+    }
+
+    /// Fills the backlog: one connection is still accepted, one waits in the queue, and there is no room for others.
     fn shut(&self) {
         self.open.store(false, Ordering::Relaxed);
         let here = self.listener.local_addr().unwrap();
@@ -310,8 +399,8 @@ impl Stage {
         self.plugs.lock().unwrap().extend(std::iter::once(first).chain(second));
     }
 
-    /// Sends an answer in its time; `false` when the other end has gone.
-    fn reply(&self, mut stream: &TcpStream, answer: &Answer, arrived: Instant, number: usize) -> bool {
+    /// Sends an answer at its time; returns `false` if the client has closed the connection.
+    fn reply(&self, stream: &mut Stream, answer: &Answer, arrived: Instant, number: usize) -> bool {
         let Some(reply) = &answer.reply else { return true };
         let size = reply.len().div_ceil(answer.pieces).max(1);
         let last = reply.chunks(size).count() - 1;
@@ -319,19 +408,35 @@ impl Stage {
             let gap = answer.over * u32::try_from(index).unwrap() / u32::try_from(last.max(1)).unwrap();
             self.wait_until(arrived + answer.after + gap);
             {
-                // Written down first: who has read the reply may look into the log at once.
+                // Logged first: a test may read the log as soon as the client has the response.
                 let seen = &mut self.log.lock().unwrap()[number];
                 seen.bytes_back += piece.len();
                 seen.replied = (index == last).then(|| self.now());
             }
-            if stream.write_all(piece).is_err() {
+            if self.write(stream, piece).is_err() {
                 return false;
             }
         }
         true
     }
 
-    /// Waits for an instant, and for the end of a stall that it falls into.
+    fn write(&self, stream: &mut Stream, piece: &[u8]) -> io::Result<()> {
+        match stream {
+            Stream::Plain(tcp) => (&**tcp).write_all(piece),
+            Stream::Tls(tls) => {
+                // Locked until the bytes are counted: a client that has the response sees its bytes.
+                let mut total = self.tls_bytes.lock().unwrap();
+                tls.write_all(piece)?;
+                tls.flush()?;
+                let bytes = std::mem::take(&mut tls.sock.bytes);
+                total.received += bytes.received;
+                total.sent += bytes.sent;
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits for an instant, and for the end of a stall that contains it.
     fn wait_until(&self, instant: Instant) {
         let mut until = instant;
         loop {
@@ -343,7 +448,77 @@ impl Stage {
     }
 }
 
-pub fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
+/// The server's side of a connection.
+enum Stream {
+    Plain(Arc<TcpStream>),
+    Tls(Box<StreamOwned<ServerConnection, RecordSocket>>),
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(tcp) => (&**tcp).read(buffer),
+            Self::Tls(tls) => tls.read(buffer),
+        }
+    }
+}
+
+/// A socket that counts its bytes and reads no further than to the end of a TLS record, so that bytes after the handshake
+/// are not counted as part of it.
+struct RecordSocket {
+    tcp: Arc<TcpStream>,
+    header: Vec<u8>,
+    left: usize,
+    bytes: WireBytes,
+}
+
+impl RecordSocket {
+    fn new(tcp: Arc<TcpStream>) -> Self {
+        Self { tcp, header: Vec::new(), left: 0, bytes: WireBytes::default() }
+    }
+}
+
+impl Read for RecordSocket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wanted = if self.left > 0 { self.left } else { 5 - self.header.len() };
+        let most = wanted.min(buffer.len());
+        let read = (&*self.tcp).read(&mut buffer[..most])?;
+        self.bytes.received += read as u64;
+        if self.left > 0 {
+            self.left -= read;
+        } else {
+            self.header.extend_from_slice(&buffer[..read]);
+            if let [_, _, _, high, low] = self.header[..] {
+                self.left = usize::from(high) << 8 | usize::from(low);
+                self.header.clear();
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl Write for RecordSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = (&*self.tcp).write(bytes)?;
+        self.bytes.sent += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (&*self.tcp).flush()
+    }
+}
+
+/// Accepts one connection and leaves it to `serve`: for servers that do not behave as HTTP servers do. Returns the port.
+pub fn accept_one<T: Send + 'static>(
+    serve: impl FnOnce(TcpStream) -> T + Send + 'static,
+) -> (u16, thread::JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (port, thread::spawn(move || serve(listener.accept().unwrap().0)))
+}
+
+fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
     let mut lines = Vec::new();
     let mut bytes = 0;
     loop {

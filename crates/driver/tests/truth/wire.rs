@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::MS;
 use crate::support::samples::beginning;
-use crate::support::server::{Answer, End, chunked, framed, gzipped, numbered};
+use crate::support::server::{Answer, End, Options, chunked, framed, gzipped, numbered};
 use crate::support::{Finished, Seen, Server, plan, reply, request_task, run, step};
 
 /// Bytes of all requests and replies of a path as the server counted them.
@@ -110,7 +110,7 @@ fn every_ms(iterations: u64) -> Value {
 /// wait until it asks again after a second. All of that lies before the task begins.
 #[test]
 fn setting_up_a_connection_is_in_no_sample() {
-    let server = Server::bind(&[], 0, |_, before| numbered(before));
+    let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| numbered(before));
     let plug = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let (race, opened) = opened_late(&server, &every_ms(5), || ());
     drop(plug);
@@ -124,7 +124,7 @@ fn setting_up_a_connection_is_in_no_sample() {
 /// when there was a connection.
 #[test]
 fn connecting_again_is_in_the_latency_and_not_in_the_service_time() {
-    let server = Server::bind(&[], 0, |_, before| {
+    let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
         if before != 1 {
             return Answer::from(numbered(before));
         }

@@ -1,5 +1,5 @@
-//! Replies of real engines, recorded with head and framing by `fuzz/record.py`: each comes out the same whole, byte by
-//! byte and cut anywhere.
+//! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each gives the same result in one piece,
+//! byte by byte and cut anywhere.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use pacenote_driver::transport::http::ResponseReader;
 use serde_json::{Value, json};
 
-/// What a reply came to.
+/// A response that was read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     status: u16,
@@ -15,21 +15,21 @@ struct Seen {
     body: Vec<u8>,
 }
 
-/// Feeds the pieces; nothing may come out before the last of them, and everything then.
+/// Feeds the pieces; the response must be complete with the last of them and not before.
 fn receive<'a>(bodiless: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
     let mut reader = ResponseReader::default();
     reader.reset(bodiless);
-    let mut reply = None;
+    let mut response = None;
     for piece in pieces {
-        assert_eq!(reply, None, "bytes are left over");
+        assert_eq!(response, None, "the response is complete before the last piece");
         reader.read_buffer().extend_from_slice(piece);
-        reply = reader.advance().unwrap();
+        response = reader.advance().unwrap();
     }
-    let reply = reader.decompress(reply.expect("all bytes make a reply")).unwrap();
-    Seen { status: reply.status, close: reply.close, body: reader.body(&reply).to_vec() }
+    let response = reader.decompress(response.expect("the response is incomplete")).unwrap();
+    Seen { status: response.status, close: response.close, body: reader.body(&response).to_vec() }
 }
 
-/// Every recorded reply by its name.
+/// The recorded responses of an engine by name.
 fn recorded(engine: &str) -> BTreeMap<String, Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(engine);
     let files = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
@@ -37,13 +37,13 @@ fn recorded(engine: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn replies_of_real_engines_are_read_whole_wherever_they_are_cut() {
+fn responses_of_real_engines_are_read_however_they_are_cut() {
     for engine in ["opensearch", "elasticsearch"] {
-        let mut replies = recorded(engine);
-        let expected: Value = serde_json::from_slice(&replies.remove("expected.json").unwrap()).unwrap();
-        assert_eq!(replies.len(), expected.as_object().unwrap().len());
-        assert!(replies.len() >= 20, "{engine}: {}", replies.len());
-        for (name, bytes) in &replies {
+        let mut responses = recorded(engine);
+        let expected: Value = serde_json::from_slice(&responses.remove("expected.json").unwrap()).unwrap();
+        assert_eq!(responses.len(), expected.as_object().unwrap().len());
+        assert!(responses.len() >= 20, "{engine}: {}", responses.len());
+        for (name, bytes) in &responses {
             let bodiless = name.starts_with("head-");
             let whole = receive(bodiless, [bytes.as_slice()]);
             let mut crc = flate2::Crc::new();

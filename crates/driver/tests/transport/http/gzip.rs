@@ -1,4 +1,4 @@
-//! Compressed replies in races and for runners in Python.
+//! Compressed responses in races and for runners in Python.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,14 +11,14 @@ use crate::support::{plan, request, request_task, run};
 
 const GZIP: &str = "content-encoding: gzip\r\n";
 
-/// A failed search that says so only behind its compression.
-fn failed() -> Vec<u8> {
+/// The body of a failed search.
+fn failed_search() -> Vec<u8> {
     json!({"took": 7, "timed_out": false, "_shards": {"failed": 1, "failures": [{"reason": {"type": "t", "reason": "why"}}]}})
         .to_string()
         .into_bytes()
 }
 
-fn asking(path: &str) -> Value {
+fn task_accepting_gzip(path: &str) -> Value {
     let mut search = request("GET", path);
     search["headers"] = json!([["Accept-Encoding", "gzip, deflate"]]);
     let mut task = request_task("search", 1, 1);
@@ -27,31 +27,31 @@ fn asking(path: &str) -> Value {
 }
 
 #[test]
-fn replies_are_judged_by_what_is_behind_their_compression() {
+fn responses_are_checked_after_decompression() {
     let server = Server::start(|seen, number| {
         assert!(seen.headers.contains(&"accept-encoding: gzip".to_owned()), "{:?}", seen.headers);
-        let body = if number % 2 == 0 { failed() } else { good()[good().len() - 69..].to_vec() };
+        let body = if number % 2 == 0 { failed_search() } else { good()[good().len() - 69..].to_vec() };
         Answer::from(if number < 2 {
             framed(200, GZIP, &gzipped(&body))
         } else {
             chunked(200, GZIP, &gzipped(&body), 7)
         })
     });
-    let mut task = asking("/_search");
+    let mut task = task_accepting_gzip("/_search");
     task["bound"]["measured"] = 4.into();
     let finished = run(&plan(server.port, &[task]));
     let result = finished.task("search");
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
     assert_eq!((result.errors[0].error_class.as_str(), result.errors[0].count), ("shard-failure", 2));
-    // What was on the wire is told apart from what it said.
-    assert_eq!(result.content_in, 2 * (failed().len() + 69) as u64);
+    // Compressed and decompressed bytes are counted separately.
+    assert_eq!(result.content_in, 2 * (failed_search().len() + 69) as u64);
     let written: usize = server.seen().iter().map(|seen| seen.bytes_back).sum();
     assert_eq!(result.bytes_in, written as u64);
 }
 
 #[test]
-fn what_cannot_be_decompressed_is_an_error_of_its_own() {
-    let mut damaged = gzipped(&failed());
+fn a_body_that_cannot_be_decompressed_is_a_protocol_error() {
+    let mut damaged = gzipped(&failed_search());
     damaged.truncate(40);
     let replies = [
         framed(200, GZIP, &damaged),
@@ -60,7 +60,7 @@ fn what_cannot_be_decompressed_is_an_error_of_its_own() {
         framed(200, GZIP, &gzipped(&good()[good().len() - 69..])),
     ];
     let server = Server::start(move |_, number| Answer::from(replies[number].clone()));
-    let mut task = asking("/_search");
+    let mut task = task_accepting_gzip("/_search");
     task["bound"]["measured"] = 4.into();
     task["work"]["calls"][0]["check"] = json!({"kind": "status"});
     let finished = run(&plan(server.port, &[task]));
@@ -68,30 +68,30 @@ fn what_cannot_be_decompressed_is_an_error_of_its_own() {
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
     assert!(result.errors.iter().all(|error| error.error_class == "protocol"), "{:?}", result.errors);
     let written: usize = server.seen().iter().map(|seen| seen.bytes_back).sum();
-    assert_eq!(result.bytes_in, written as u64, "whole replies came");
+    assert_eq!(result.bytes_in, written as u64, "all responses are received completely");
     assert!(server.seen().iter().map(|seen| seen.connection).is_sorted());
 }
 
 #[test]
-fn decompressing_is_no_part_of_the_service() {
+fn decompression_is_not_part_of_the_service_time() {
     let body = gzipped(&vec![b' '; 4 << 20]);
     let server = Server::start(move |_, _| Answer::from(framed(200, GZIP, &body)));
-    let mut task = asking("/");
+    let mut task = task_accepting_gzip("/");
     task["work"]["calls"][0]["check"] = json!({"kind": "status"});
     let finished = run(&plan(server.port, &[task]));
     let result = finished.task("search");
     assert_eq!(result.content_in, 4 << 20);
     let [service, processing] =
         [&result.service_time, &result.processing_time].map(|times| times.as_ref().unwrap().min_ms);
-    // Nobody writes 4 MiB faster, and nothing else is done with them.
+    // Decompressing 4 MiB takes longer than this, and nothing else is done with them.
     assert!(processing > service + 0.2, "{service} {processing}");
 }
 
 #[test]
-fn a_runner_in_python_is_given_the_body_decompressed() {
+fn a_runner_in_python_receives_the_decompressed_body() {
     let server = Server::start(|seen, _| {
         assert!(seen.headers.contains(&"accept-encoding: gzip".to_owned()), "{:?}", seen.headers);
-        Answer::from(framed(200, GZIP, &gzipped(&failed())))
+        Answer::from(framed(200, GZIP, &gzipped(&failed_search())))
     });
     let mut running = 0;
     let heard = Arc::new(Mutex::new(None));
@@ -109,5 +109,5 @@ fn a_runner_in_python_is_given_the_body_decompressed() {
         }
         other => prepared(lane, other),
     });
-    assert_eq!(heard.lock().unwrap().take().unwrap(), failed());
+    assert_eq!(heard.lock().unwrap().take().unwrap(), failed_search());
 }

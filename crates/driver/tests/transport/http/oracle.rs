@@ -1,5 +1,7 @@
-//! The same replies, over real sockets, for this client and for hyper's: where both accept one they agree on what it
-//! says, and every other difference has its reason in a table.
+//! Compares this client with hyper over real sockets: on responses that both accept they agree, and every difference has
+//! its reason in a table.
+//!
+//! The server runs on the thread of the clients, so that pieces of a response arrive one at a time.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,61 +14,56 @@ use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{connect, edges, head, runtime};
+use super::{connect, edge_cases, head};
+use crate::runtime;
 
-/// What this client refuses and hyper does not: part of the message, and why.
+/// Responses that this client refuses and hyper accepts: part of this client's message, and the reason.
 const STRICTER: [(&str, &str); 8] = [
-    (
-        "unexpected data",
-        "RFC 9112 section 9.2: what nobody asked for answers nothing; hyper keeps it for later",
-    ),
-    (
-        "does not start",
-        "RFC 9112 section 4: a reply begins with its status line; hyper passes over empty lines",
-    ),
+    ("unexpected data", "RFC 9112 section 9.2: unsolicited data is not a response; hyper keeps it for later"),
+    ("does not start", "RFC 9112 section 4: a response starts with its status line; hyper skips empty lines"),
     (
         "transfer-encoding is",
-        "RFC 9112 section 6.1: a coding that was not asked for; hyper leaves the body coded",
+        "RFC 9112 section 6.1: an encoding that was not requested; hyper leaves the body encoded",
     ),
-    ("switches protocols", "RFC 9110 section 15.2.2: only after an Upgrade; hyper hands the connection over"),
-    ("interim responses", "RFC 9110 section 15.2 sets no bound, so a server could send them for ever"),
-    ("head is longer than", "RFC 9112 section 3 leaves the bound to the reader"),
-    ("more than 64 trailers", "RFC 9112 section 7.1.2 leaves the bound to the reader; hyper's is 100"),
+    ("switches protocols", "RFC 9110 section 15.2.2: only after an Upgrade; hyper returns the connection"),
+    ("interim responses", "RFC 9110 section 15.2 sets no limit, so a server could send them for ever"),
+    ("head is longer than", "RFC 9112 section 3 leaves the limit to the reader"),
+    ("more than 64 trailers", "RFC 9112 section 7.1.2 leaves the limit to the reader; hyper's is 100"),
     (
         "a chunk's size is longer",
-        "RFC 9112 section 7.1.1: extensions are to be bounded; hyper's bound is larger",
+        "RFC 9112 section 7.1.1: extensions have to be limited; hyper's limit is larger",
     ),
 ];
 
-/// What hyper refuses and this client does not: part of its message, and why.
+/// Responses that hyper refuses and this client accepts: part of hyper's message, and the reason.
 const LOOSER: [(&str, &str); 1] = [(
     "head is too large",
-    "engines warn of every deprecated thing in a line of its own; hyper takes 100 lines",
+    "engines send one warning line for each deprecated feature; hyper accepts 100 lines",
 )];
 
-/// Whether a connection that hyper keeps is rightly given up, and why.
-fn not_kept(reply: &[u8]) -> Option<&'static str> {
-    let head = String::from_utf8_lossy(reply).to_ascii_lowercase();
+/// Why this client does not keep a connection that hyper keeps, if there is a reason.
+fn not_kept(response: &[u8]) -> Option<&'static str> {
+    let head = String::from_utf8_lossy(response).to_ascii_lowercase();
     let has = |name: &str| head.contains(name);
     (has("content-length") && has("transfer-encoding"))
-        .then_some("RFC 9112 section 6.3: a reply with both may be an attempt to smuggle another")
+        .then_some("RFC 9112 section 6.3: a response with both may be an attempt at smuggling another")
 }
 
-/// What a client made of a reply.
+/// What a client made of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Accepted { status: u16, body: Vec<u8>, kept: bool },
     Refused(String),
 }
 
-/// A reply, and the method of the request it answers.
+/// A response, and the method of its request.
 #[derive(Debug, Clone)]
 struct Case {
     method: &'static str,
-    reply: Vec<u8>,
+    response: Vec<u8>,
 }
 
-/// What the server answers to a second request.
+/// The response to a second request.
 const SECOND: &[u8] = b"HTTP/1.1 203 Second\r\ncontent-length: 6\r\n\r\nsecond";
 
 /// `SplitMix64`.
@@ -86,19 +83,23 @@ impl Random {
     }
 }
 
-/// What was written by hand.
-fn written() -> Vec<Case> {
-    let to_get = edges::replies().into_iter().map(|reply| Case { method: "GET", reply: latin(&reply) });
-    to_get.chain(edges::TO_HEAD.map(|reply| Case { method: "HEAD", reply: reply.into() })).collect()
+/// The hand-written cases.
+fn hand_written() -> Vec<Case> {
+    let to_get = edge_cases::responses()
+        .into_iter()
+        .map(|response| Case { method: "GET", response: latin1(&response) });
+    to_get
+        .chain(edge_cases::TO_HEAD.map(|response| Case { method: "HEAD", response: response.into() }))
+        .collect()
 }
 
-/// Characters as single bytes, so that not every text is UTF-8.
-fn latin(text: &str) -> Vec<u8> {
+/// Encodes characters as single bytes, so that not every text is UTF-8.
+fn latin1(text: &str) -> Vec<u8> {
     text.chars().map(|character| u8::try_from(u32::from(character)).unwrap()).collect()
 }
 
-/// Variations of what was written: bytes and phrases put in, taken out, replaced; ends cut off; two in one.
-fn varied(written: &[Case], number: usize) -> Vec<Case> {
+/// Mutations of the hand-written cases: bytes and phrases inserted, removed, replaced; truncated; two concatenated.
+fn mutated(originals: &[Case], number: usize) -> Vec<Case> {
     const BYTES: &[u8] = b"\r\n\t \0:;,059afAFx\x80\xff";
     let phrases: [&[u8]; 14] = [
         b"\r\n",
@@ -119,21 +120,21 @@ fn varied(written: &[Case], number: usize) -> Vec<Case> {
     let mut random = Random(20_250_101);
     let mut cases = Vec::new();
     while cases.len() < number {
-        let mut case = written[random.below(written.len())].clone();
-        if case.reply.is_empty() || case.reply.len() > 2000 {
+        let mut case = originals[random.below(originals.len())].clone();
+        if case.response.is_empty() || case.response.len() > 2000 {
             continue;
         }
         for _ in 0..=random.below(3) {
-            let at = random.below(case.reply.len().max(1)).min(case.reply.len());
+            let at = random.below(case.response.len().max(1)).min(case.response.len());
             match random.below(6) {
-                0 if at < case.reply.len() => case.reply[at] = BYTES[random.below(BYTES.len())],
-                1 => case.reply.insert(at, BYTES[random.below(BYTES.len())]),
-                2 if at < case.reply.len() => drop(case.reply.remove(at)),
-                3 => drop(case.reply.splice(at..at, random.pick(&phrases).iter().copied())),
-                4 if random.below(3) == 0 => case.reply.truncate(at),
+                0 if at < case.response.len() => case.response[at] = BYTES[random.below(BYTES.len())],
+                1 => case.response.insert(at, BYTES[random.below(BYTES.len())]),
+                2 if at < case.response.len() => drop(case.response.remove(at)),
+                3 => drop(case.response.splice(at..at, random.pick(&phrases).iter().copied())),
+                4 if random.below(3) == 0 => case.response.truncate(at),
                 5 if random.below(3) == 0 => {
-                    let other = &written[random.below(written.len())].reply;
-                    case.reply.extend_from_slice(&other[..other.len().min(500)]);
+                    let other = &originals[random.below(originals.len())].response;
+                    case.response.extend_from_slice(&other[..other.len().min(500)]);
                 }
                 _ => {}
             }
@@ -143,7 +144,7 @@ fn varied(written: &[Case], number: usize) -> Vec<Case> {
     cases
 }
 
-/// Serves one connection: the request names the case, and whether the connection is kept after the reply.
+/// Serves one connection: the path of the request says which case, and whether the connection is kept afterwards.
 async fn serve(mut stream: TcpStream, cases: Rc<Vec<Case>>) {
     stream.set_nodelay(true).unwrap();
     let Some(request) = read_request(&mut stream).await else { return };
@@ -151,9 +152,9 @@ async fn serve(mut stream: TcpStream, cases: Rc<Vec<Case>>) {
     let (index, keep) = path[1..].split_once('/').unwrap();
     let index: usize = index.parse().unwrap();
     let mut random = Random(index as u64);
-    let mut rest = cases[index].reply.as_slice();
+    let mut rest = cases[index].response.as_slice();
     while !rest.is_empty() {
-        // The last piece is often all of it.
+        // Half of all pieces are the whole rest.
         let (piece, after) = rest.split_at((1 + random.below(2 * rest.len())).min(rest.len()));
         if stream.write_all(piece).await.is_err() {
             return;
@@ -176,21 +177,21 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(request).ok()
 }
 
-/// This client on one reply. What comes after a reply is refused with it or keeps the connection from being used again,
-/// depending on when it comes: both are told as refused.
+/// The outcome of this client. Trailing data is an error, or prevents the reuse of the connection, depending on when it
+/// arrives: both count as refused.
 async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     let refused = |error: ExchangeError| Outcome::Refused(error.to_string());
     let mut connection = connect(port).await;
-    let reply = match connection.exchange(&mut head(port, case.method, &format!("/{index}/close")), b"").await
-    {
-        Ok(reply) if reply.bytes_in < case.reply.len() as u64 => {
-            return refused(ExchangeError::Malformed("unexpected data"));
-        }
-        Ok(reply) => reply,
-        Err(error) => return refused(error),
-    };
-    let (status, body) = (reply.status, connection.body(&reply).to_vec());
-    if reply.close {
+    let response =
+        match connection.exchange(&mut head(port, case.method, &format!("/{index}/close")), b"").await {
+            Ok(response) if response.bytes_in < case.response.len() as u64 => {
+                return refused(ExchangeError::Malformed("unexpected data"));
+            }
+            Ok(response) => response,
+            Err(error) => return refused(error),
+        };
+    let (status, body) = (response.status, connection.body(&response).to_vec());
+    if response.close {
         return Outcome::Accepted { status, body, kept: false };
     }
     let mut connection = connect(port).await;
@@ -204,14 +205,14 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     Outcome::Accepted { status, body, kept }
 }
 
-/// Hyper on one reply; whether the connection can be used again is only asked where `framed` says that the reply has an
-/// end of its own.
+/// The outcome of hyper. Whether the connection can be used again is only tested if the response is `framed`: does not end
+/// with the connection.
 async fn theirs(port: u16, index: usize, case: &Case, framed: bool) -> Outcome {
-    let seen = hypers(port, &format!("/{index}/close"), case.method, false).await;
+    let seen = hyper_exchange(port, &format!("/{index}/close"), case.method, false).await;
     match seen {
         Ok((status, body, _)) if framed => {
             let (again, same, kept) =
-                hypers(port, &format!("/{index}/keep"), case.method, true).await.unwrap();
+                hyper_exchange(port, &format!("/{index}/keep"), case.method, true).await.unwrap();
             assert_eq!((again, &same), (status, &body));
             Outcome::Accepted { status, body, kept }
         }
@@ -228,7 +229,7 @@ async fn theirs(port: u16, index: usize, case: &Case, framed: bool) -> Outcome {
     }
 }
 
-async fn hypers(
+async fn hyper_exchange(
     port: u16,
     path: &str,
     method: &str,
@@ -236,7 +237,7 @@ async fn hypers(
 ) -> Result<(u16, Vec<u8>, bool), hyper::Error> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let mut builder = hyper::client::conn::http1::Builder::new();
-    // RFC 9112 section 5.2: a user agent has to.
+    // RFC 9112 section 5.2 requires it of a user agent.
     builder.allow_obsolete_multiline_headers_in_responses(true);
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
     tokio::task::spawn_local(connection);
@@ -248,9 +249,9 @@ async fn hypers(
             .body(Empty::<Bytes>::new())
             .unwrap()
     };
-    let reply = sender.send_request(request(method, path)).await?;
-    let status = reply.status().as_u16();
-    let body = reply.into_body().collect().await?.to_bytes().to_vec();
+    let response = sender.send_request(request(method, path)).await?;
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await?.to_bytes().to_vec();
     let kept = twice && sender.ready().await.is_ok() && {
         match sender.send_request(request("GET", "/")).await {
             Ok(second) => second.status() == 203,
@@ -260,15 +261,15 @@ async fn hypers(
     Ok((status, body, kept))
 }
 
-/// Whether it is the end of the connection that ends a reply.
+/// Whether the response ends where the connection does.
 fn ends_with_connection(case: &Case) -> bool {
     let mut reader = ResponseReader::default();
     reader.reset(case.method == "HEAD");
-    reader.read_buffer().extend_from_slice(&case.reply);
+    reader.read_buffer().extend_from_slice(&case.response);
     matches!(reader.advance(), Ok(None)) && reader.finish().is_ok()
 }
 
-/// The reason why two outcomes differ; `None` when there is none, `Some("")` when they do not differ.
+/// The reason for which two outcomes differ: `Some("")` if they agree, `None` if there is no reason.
 fn reason(case: &Case, ours: &Outcome, theirs: &Outcome) -> Option<&'static str> {
     let row = |table: &[(&str, &'static str)], text: &str| {
         table.iter().find(|(part, _)| text.contains(part)).map(|(_, why)| *why)
@@ -281,16 +282,16 @@ fn reason(case: &Case, ours: &Outcome, theirs: &Outcome) -> Option<&'static str>
         (
             Outcome::Accepted { status, body, kept: false },
             Outcome::Accepted { status: other_status, body: other_body, kept: true },
-        ) if (status, body) == (other_status, other_body) => not_kept(&case.reply),
+        ) if (status, body) == (other_status, other_body) => not_kept(&case.response),
         _ => None,
     }
 }
 
 #[test]
-fn this_client_and_hyper_agree_or_differ_for_a_reason() {
-    let mut cases = written();
-    let by_hand = cases.len();
-    cases.extend(varied(&cases, 600));
+fn this_client_and_hyper_agree_or_differ_for_a_known_reason() {
+    let mut cases = hand_written();
+    let hand_written = cases.len();
+    cases.extend(mutated(&cases, 600));
     let cases = Rc::new(cases);
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut accepted, mut unexplained) = (0, Vec::new());
@@ -315,14 +316,14 @@ fn this_client_and_hyper_agree_or_differ_for_a_reason() {
                 None => unexplained.push(format!(
                     "{index} {} {:?}\n  ours {ours:?}\n  hyper {theirs:?}",
                     case.method,
-                    String::from_utf8_lossy(&case.reply)
+                    String::from_utf8_lossy(&case.response)
                 )),
             }
         }
     });
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
     for (part, why) in STRICTER.iter().chain(&LOOSER) {
-        assert!(reasons.contains_key(why), "nothing differs because of {part:?} any more");
+        assert!(reasons.contains_key(why), "no case differs because of {part:?}");
     }
-    assert!(by_hand > 300 && accepted > 200, "{by_hand} {accepted}");
+    assert!(hand_written > 300 && accepted > 200, "{hand_written} {accepted}");
 }

@@ -1,6 +1,6 @@
-//! Heads and bodies at the edges of the standard, one thing at a time.
+//! Heads and bodies at the edges of the standard, one deviation at a time.
 
-/// First lines of a reply.
+/// Status lines.
 const LINES: &[&str] = &[
     "HTTP/1.1 200 OK",
     "HTTP/1.1 200 ",
@@ -119,7 +119,7 @@ const TRANSFER_CODINGS: &[&str] = &[
     "chunked\r\nconnection: keep-alive",
 ];
 
-/// Bodies that are said to be in chunks.
+/// Chunked bodies, valid and invalid.
 const CHUNKED_BODIES: &[&str] = &[
     "0\r\n\r\n",
     "000\r\n\r\n",
@@ -180,52 +180,53 @@ const CHUNKED_BODIES: &[&str] = &[
     "00000000000000000005\r\nhello\r\n0\r\n\r\n",
 ];
 
-const LENGTH: &str = "content-length: 5\r\n\r\nhello";
+const WITH_LENGTH: &str = "content-length: 5\r\n\r\nhello";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 const INTERIM: &str = "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\ncontent-length: 3\r\n\r\n";
 
-/// Replies to GET; characters stand for single bytes.
-pub fn replies() -> Vec<String> {
-    let mut replies: Vec<String> = Vec::new();
+/// Responses to GET; each character stands for one byte.
+pub fn responses() -> Vec<String> {
+    let mut responses: Vec<String> = Vec::new();
     for line in LINES {
-        replies.push(format!("{line}\r\n{LENGTH}"));
-        replies.push(format!("{line}\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"));
-        replies.push(format!("{line}\r\n\r\n"));
+        responses.push(format!("{line}\r\n{WITH_LENGTH}"));
+        responses.push(format!("{line}\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"));
+        responses.push(format!("{line}\r\n\r\n"));
     }
     for version in ["1.1", "1.0"] {
         for headers in HEADERS {
-            replies.push(format!("HTTP/{version} 200 OK\r\n{headers}\r\n\r\nhello"));
+            responses.push(format!("HTTP/{version} 200 OK\r\n{headers}\r\n\r\nhello"));
         }
         for coding in TRANSFER_CODINGS {
             let body = "5\r\nhello\r\n0\r\n\r\n";
-            replies.push(format!("HTTP/{version} 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n{body}"));
+            responses.push(format!("HTTP/{version} 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n{body}"));
         }
     }
-    replies.extend(CHUNKED_BODIES.iter().map(|body| format!("{CHUNKED}{body}")));
-    replies.extend(numerous());
-    let whole = format!("HTTP/1.1 200 OK\r\n{LENGTH}");
-    replies.extend(["\r\n", "x", "\0", &whole, INTERIM].map(|tail| format!("{whole}{tail}")));
-    replies.extend((0..whole.len()).map(|end| whole[..end].to_owned()));
-    replies
+    responses.extend(CHUNKED_BODIES.iter().map(|body| format!("{CHUNKED}{body}")));
+    responses.extend(at_the_limits());
+    let whole = format!("HTTP/1.1 200 OK\r\n{WITH_LENGTH}");
+    responses.extend(["\r\n", "x", "\0", &whole, INTERIM].map(|tail| format!("{whole}{tail}")));
+    responses.extend((0..whole.len()).map(|end| whole[..end].to_owned()));
+    responses
 }
 
-/// Much of one thing.
-fn numerous() -> Vec<String> {
-    let mut replies = Vec::new();
+/// Responses with many or long elements.
+fn at_the_limits() -> Vec<String> {
+    let mut responses = Vec::new();
     for many in [1, 2, 5, 32, 33, 40] {
-        replies.push(format!("{}HTTP/1.1 200 OK\r\n{LENGTH}", INTERIM.repeat(many)));
+        responses.push(format!("{}HTTP/1.1 200 OK\r\n{WITH_LENGTH}", INTERIM.repeat(many)));
     }
     for many in [63, 64, 65, 99, 100, 101, 500] {
-        replies.push(format!("HTTP/1.1 200 OK\r\n{}{LENGTH}", "warning: 299 - \"old\"\r\n".repeat(many)));
-        replies.push(format!("{CHUNKED}0\r\n{}\r\n", "x: y\r\n".repeat(many)));
+        responses
+            .push(format!("HTTP/1.1 200 OK\r\n{}{WITH_LENGTH}", "warning: 299 - \"old\"\r\n".repeat(many)));
+        responses.push(format!("{CHUNKED}0\r\n{}\r\n", "x: y\r\n".repeat(many)));
     }
-    replies.push(format!("HTTP/1.1 200 OK\r\nx: {}\r\n{LENGTH}", "y".repeat(70_000)));
-    replies.push(format!("{CHUNKED}5;{}\r\nhello\r\n0\r\n\r\n", "x".repeat(5000)));
-    replies.push(format!("{CHUNKED}0\r\nx: {}\r\n\r\n", "y".repeat(17_000)));
-    replies
+    responses.push(format!("HTTP/1.1 200 OK\r\nx: {}\r\n{WITH_LENGTH}", "y".repeat(70_000)));
+    responses.push(format!("{CHUNKED}5;{}\r\nhello\r\n0\r\n\r\n", "x".repeat(5000)));
+    responses.push(format!("{CHUNKED}0\r\nx: {}\r\n\r\n", "y".repeat(17_000)));
+    responses
 }
 
-/// Replies to HEAD.
+/// Responses to HEAD.
 pub const TO_HEAD: [&str; 6] = [
     "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
     "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n",

@@ -1,0 +1,26 @@
+//! The transport on real sockets: HTTP/1.1, TLS, proxies and connections, and the bytes that are counted.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `http/` | responses as real servers send them, cut anywhere; comparison with hyper; early responses; gzip |
+//! | `tls.rs` | which certificates are accepted, and how a failed handshake is reported |
+//! | `connect.rs` | addresses, proxies and reconnecting |
+//! | `traffic.rs` | bytes on the wire and compressed bodies |
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+#[path = "../support/certificates.rs"]
+mod certificates;
+#[path = "../support/proxy.rs"]
+mod proxy;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod connect;
+mod http;
+mod tls;
+mod traffic;
+
+/// A runtime like that of the driver's threads.
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
