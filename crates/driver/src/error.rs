@@ -1,18 +1,18 @@
-//! Why a plan could not be run. Failures of requests are no such thing: they are counted and recorded.
+//! Why a plan could not be run to its end. Requests that fail are not errors of this kind: they are counted and recorded.
 
-/// A plan that could not be run, or not to its end.
+/// Why a plan could not be run to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
-    /// The way to a host cannot be prepared.
+    /// A host cannot be resolved, or a certificate or key cannot be read.
     #[error(transparent)]
-    Route(#[from] crate::transport::EndpointError),
-    /// A client could not connect before the step's clock started.
+    Endpoint(#[from] crate::transport::EndpointError),
+    /// A client could not connect before its step began.
     #[error("cannot connect to {host}: {source}")]
     Connect {
         /// Host and port.
         host: String,
-        /// What the system, TLS or a proxy said.
+        /// The error of the system, of TLS or of a proxy.
         source: crate::transport::ConnectError,
     },
     /// A request cannot be written as HTTP.
@@ -20,53 +20,53 @@ pub enum DriveError {
     Request {
         /// Name of the task.
         task: String,
-        /// What is wrong with it.
+        /// Why.
         source: crate::transport::http::RequestHeadError,
     },
-    /// What Python handed over as an operation is none.
+    /// Python has supplied something that is not an operation.
     #[error("task {task}: {reason}")]
-    Supply {
+    InvalidSupply {
         /// Name of the task.
         task: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// Python could not prepare a step, or said something that makes no sense.
+    /// Python could not prepare a step, or has broken the protocol of the bridge.
     #[error("{0}")]
-    Lane(String),
-    /// Calls that cannot be made as the plan has them.
+    Python(String),
+    /// An operation of the plan cannot be executed.
     #[error("task {task}: {problem}")]
-    Calls {
+    InvalidOperation {
         /// Name of the task.
         task: String,
-        /// What is wrong with them.
+        /// Why.
         problem: String,
     },
     /// The data of a bulk cannot be read.
     #[error(transparent)]
     Corpus(#[from] pacenote_corpus::CorpusError),
-    /// The data of a bulk is not what the plan says.
+    /// A data file does not contain the documents that the plan says.
     #[error("{path} holds {found} documents, the plan says {expected}")]
     Documents {
         /// The file.
         path: String,
-        /// What the plan says.
+        /// Documents according to the plan.
         expected: u64,
-        /// What the file holds.
+        /// Documents in the file.
         found: u64,
     },
-    /// What happened cannot be written down.
+    /// The race folder cannot be written.
     #[error(transparent)]
     Record(#[from] pacenote_record::RecordError),
     /// The system refused a thread, a timer or a runtime.
     #[error("the system refused {what}: {source}")]
     System {
-        /// What was asked for.
+        /// What was requested.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A thread of the driver died. This is a defect of the driver.
+    /// A thread of the driver has died, which is a defect of the driver.
     #[error("a driver thread ended unexpectedly: {0}")]
     ThreadDied(String),
 }

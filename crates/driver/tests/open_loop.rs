@@ -1,4 +1,4 @@
-//! Schedules that several clients share, and what is late of them.
+//! Schedules that several clients share.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;
@@ -18,7 +18,7 @@ use support::{Finished, Sample, Server, bulk_task, good, plan, reply, request_ta
 
 const MS: i64 = 1_000_000;
 
-/// So many operations a second by so many clients that share their schedule, each with so many to send.
+/// `rate` operations a second by `clients` clients that share a schedule, `each` per client.
 fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     let mut task = request_task(name, clients, each);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
@@ -26,14 +26,14 @@ fn open(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     task
 }
 
-/// A plan whose clients are all on one thread.
+/// A plan whose clients all run on one worker.
 fn on_one_thread(server: &Server, task: Value) -> Value {
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
     plan
 }
 
-/// How many operations were due before their client's previous one had ended.
+/// Number of operations that were due before the previous operation of their client had ended.
 fn waited(samples: &[Sample]) -> u64 {
     let mut of_client: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     for sample in samples {
@@ -47,7 +47,7 @@ fn waited(samples: &[Sample]) -> u64 {
 }
 
 #[test]
-fn a_slow_client_holds_back_no_other() {
+fn a_slow_client_delays_no_other() {
     let slow: Arc<Mutex<Option<usize>>> = Arc::default();
     let theirs = Arc::clone(&slow);
     let server = Server::start(move |seen, _| {
@@ -57,7 +57,7 @@ fn a_slow_client_holds_back_no_other() {
     let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
     let slow = slow.lock().unwrap().unwrap();
     let by_slow = server.seen().iter().filter(|seen| seen.connection == slow).count();
-    // 0.8 s are room for two; a schedule of its own would have given it 50.
+    // It has time for two in 0.8 s; with a schedule of its own it would send 50.
     assert!((1..=10).contains(&by_slow), "{by_slow}");
     assert_eq!((server.seen().len(), finished.task("search").accounting.succeeded), (200, 200));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
@@ -66,7 +66,7 @@ fn a_slow_client_holds_back_no_other() {
     assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
 }
 
-/// Of 100/s nothing is answered for 0.3 s: each of two clients holds one, the other 28 wait.
+/// 100/s over two clients, and no response for 0.3 s: each client has one operation under way, the other 28 wait.
 fn stalled(open_loop: bool) -> Finished {
     let stall = Duration::ZERO..Duration::from_millis(300);
     let server = Server::stalling(&[stall], |_, _| good());
@@ -76,7 +76,7 @@ fn stalled(open_loop: bool) -> Finished {
 }
 
 #[test]
-fn what_waits_for_a_free_client_is_counted_and_no_fault_of_the_driver() {
+fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
     for open_loop in [true, false] {
         let finished = stalled(open_loop);
         let result = finished.task("search");
@@ -84,20 +84,20 @@ fn what_waits_for_a_free_client_is_counted_and_no_fault_of_the_driver() {
         assert_eq!((accounting.succeeded, accounting.unsent), (40, 0));
         assert_eq!(accounting.waited, waited(&finished.samples), "{open_loop}");
         assert!((28..=40).contains(&accounting.waited), "{open_loop} {accounting:?}");
-        // The ramp of those that waited: due at 20, 30, … ms, sent from 300 ms on.
+        // Those that waited were due at 20, 30, … ms and are sent from 300 ms on.
         assert!(result.latency.as_ref().unwrap().max_ms >= 275.0);
         assert!(result.lateness.as_ref().unwrap().percentiles[0].ms < 100.0, "the driver was blamed");
     }
 }
 
 #[test]
-fn a_task_without_a_schedule_makes_nothing_wait() {
+fn in_a_task_without_a_schedule_no_operation_waits() {
     let server = Server::start(|_, _| good());
     assert_eq!(run(&plan(server.port, &[request_task("search", 2, 20)])).task("search").accounting.waited, 0);
 }
 
 #[test]
-fn what_the_ceiling_leaves_over_at_the_end_is_counted() {
+fn operations_beyond_the_capacity_of_the_clients_are_counted_as_unsent() {
     let server = Server::start(|_, _| Answer::from(good()).after(Duration::from_millis(100)));
     for threads in [1, 2] {
         let mut task = open("search", 4, 100.0, 1);
@@ -132,7 +132,7 @@ fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
 }
 
 #[test]
-fn clients_that_wait_for_their_operations_are_stopped_aborted_and_completed() {
+fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
     let slow = |name| open(name, 3, 0.01, 5);
     let server = Server::start(|_, _| good());
     let race = run_with(&plan(server.port, &[slow("search")]), |race| {
@@ -161,20 +161,20 @@ fn clients_that_wait_for_their_operations_are_stopped_aborted_and_completed() {
 }
 
 #[test]
-fn a_schedule_is_kept_whatever_becomes_of_its_operations() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+fn failures_do_not_change_the_schedule() {
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let failing = Server::start(|_, _| reply(429, &json!({})));
-    for port in [nobody, failing.port] {
+    for port in [unused, failing.port] {
         let mut plan = plan(port, &[open("search", 2, 200.0, 20)]);
         plan["driver"]["on_error"] = "continue-on-network".into();
         let race = run(&plan);
         assert_eq!((race.task("search").accounting.failed, race.samples.len()), (40, 40));
-        assert!(race.samples.iter().all(|sample| sample.sent >= sample.due), "a failure set off a burst");
+        assert!(race.samples.iter().all(|sample| sample.sent >= sample.due), "a failure caused a burst");
     }
 }
 
 #[test]
-fn documents_are_posted_once_also_by_clients_that_share_a_schedule() {
+fn clients_that_share_a_schedule_post_every_document_once() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     let lines: Vec<String> = (0..700).map(|number| format!("{{\"n\": {number}}}")).collect();
@@ -196,7 +196,7 @@ fn documents_are_posted_once_also_by_clients_that_share_a_schedule() {
 }
 
 #[test]
-fn a_client_whose_source_has_nothing_yet_takes_no_operation_from_the_others() {
+fn a_client_that_waits_for_its_source_takes_no_operation_from_the_others() {
     let server = Server::start(|_, _| good());
     let mut task = supplied_task("search", 32);
     task["clients"] = 2.into();
@@ -226,7 +226,7 @@ fn a_client_whose_source_has_nothing_yet_takes_no_operation_from_the_others() {
 }
 
 #[test]
-fn what_runners_that_are_over_leave_is_done_by_another_and_counted_once() {
+fn operations_of_runners_that_have_ended_are_executed_by_another_and_counted_once() {
     let server = Server::start(|_, _| good());
     let mut task = lane_task("own");
     task["clients"] = 3.into();
@@ -236,7 +236,7 @@ fn what_runners_that_are_over_leave_is_done_by_another_and_counted_once() {
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
     let finished = race(&plan, |lane, event| match event {
-        // Two have nothing to do after all.
+        // Two runners have no operation after all.
         LaneEvent::Run { client: 0 | 1, .. } => {
             lane.end((0, 0), None).unwrap();
             lane.end((0, 1), None).unwrap();
@@ -249,13 +249,13 @@ fn what_runners_that_are_over_leave_is_done_by_another_and_counted_once() {
 }
 
 #[test]
-fn clients_that_all_come_to_a_task_late_are_owed_nothing() {
+fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
     let server = Server::start(|_, _| good());
     let mut first = request_task("first", 1, 1);
     first["work"] = json!({"kind": "sleep", "seconds": 0.3});
     let tasks = [first, open("second", 2, 100.0, 10)];
     let mut plan = plan(server.port, &tasks);
-    // Each on a thread of its own: the schedule of the second begins when it comes.
+    // Each client has a worker of its own: the schedule of the second starts when it enters the task.
     plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
@@ -264,12 +264,12 @@ fn clients_that_all_come_to_a_task_late_are_owed_nothing() {
         finished.samples.iter().filter(|sample| sample.task == "second").cloned().collect();
     let late: Vec<&Sample> = second.iter().filter(|sample| sample.client == 1).collect();
     assert_eq!((second.len(), late.len()), (20, 10));
-    assert!(late.iter().all(|sample| sample.due >= 290 * MS), "the late client fired a backlog");
+    assert!(late.iter().all(|sample| sample.due >= 290 * MS), "the late client sent a backlog");
     assert_eq!(finished.task("second").accounting.waited, waited(&second));
 }
 
 #[test]
-fn watching_the_clock_sends_nothing_early_and_serves_the_others() {
+fn a_spin_wait_sends_nothing_early_and_lets_other_clients_run() {
     let server = Server::start(|_, _| Answer::from(good()).after(Duration::from_millis(2)));
     for open_loop in [true, false] {
         let mut task = open("search", 3, 300.0, 20);

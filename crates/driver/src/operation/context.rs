@@ -30,9 +30,9 @@ impl Destination<'_> {
         DriveError::Request { task: self.task.to_owned(), source }
     }
 
-    /// The error of calls that cannot be made as the plan describes them.
+    /// The error of an operation that cannot be executed as the plan describes it.
     pub fn calls_error(&self, problem: String) -> DriveError {
-        DriveError::Calls { task: self.task.to_owned(), problem }
+        DriveError::InvalidOperation { task: self.task.to_owned(), problem }
     }
 }
 

@@ -30,7 +30,7 @@ impl Item {
     /// When it is no such document, or cannot be written as HTTP.
     pub fn new(to: Destination<'_>, supply: (&str, Option<Vec<u8>>)) -> Result<Self, DriveError> {
         let (operation, body) = supply;
-        let refused = |reason: String| DriveError::Supply { task: to.task.to_owned(), reason };
+        let refused = |reason: String| DriveError::InvalidSupply { task: to.task.to_owned(), reason };
         let supply: SuppliedOperation =
             serde_json::from_str(operation).map_err(|error| refused(error.to_string()))?;
         supply.validate().map_err(|error| refused(error.to_string()))?;

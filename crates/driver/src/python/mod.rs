@@ -172,7 +172,7 @@ impl Lane {
     ) -> Result<bool, DriveError> {
         let seat = self.seat(place)?;
         if seat.is_over() {
-            return Err(DriveError::Lane(format!("the source of {} has ended", self.name(place))));
+            return Err(DriveError::Python(format!("the source of {} has ended", self.name(place))));
         }
         if seat.room() == 0 {
             return Ok(false);
@@ -218,7 +218,7 @@ impl Lane {
     pub fn done(&self, token: u64, result: &str) -> Result<(), DriveError> {
         let ended = Instant::now();
         let done = serde_json::from_str(result)
-            .map_err(|error| DriveError::Lane(format!("the result of a runner: {error}")))?;
+            .map_err(|error| DriveError::Python(format!("the result of a runner: {error}")))?;
         self.answer(token, Answer::Done(Box::new(done), ended))
     }
 
@@ -250,7 +250,7 @@ impl Lane {
             timeout: Some(timeout),
         };
         let prepared = PreparedRequest::new(spec, body, Destination { target, host, task: "" })
-            .map_err(|error| DriveError::Lane(error.to_string()))?;
+            .map_err(|error| DriveError::Python(error.to_string()))?;
         let load = Load::Request(Box::new(prepared));
         self.send_off(owner, (cluster, host), load)
     }
@@ -301,7 +301,7 @@ impl Lane {
         };
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let errand = Errand { ticket, owner, cluster, host, load };
-        let over = || DriveError::Lane("the race is over".into());
+        let over = || DriveError::Python("the race is over".into());
         // The thread may not have ended yet, but nobody would hear what became of the request.
         if self.over.load(Ordering::Acquire) {
             return Err(over());
@@ -316,7 +316,7 @@ impl Lane {
         let position = match others.iter().position(|other| other.name == cluster) {
             Some(index) => index + 1,
             None if cluster == "default" => 0,
-            None => return Err(DriveError::Lane(format!("there is no cluster {cluster:?}"))),
+            None => return Err(DriveError::Python(format!("there is no cluster {cluster:?}"))),
         };
         let host = match owner {
             Some(place) => self.host_of(self.seat(place)?, position),
@@ -326,7 +326,7 @@ impl Lane {
     }
 
     fn answer(&self, token: u64, said: Answer) -> Result<(), DriveError> {
-        let unknown = || DriveError::Lane(format!("nobody asked for the answer to {token}"));
+        let unknown = || DriveError::Python(format!("nobody asked for the answer to {token}"));
         let number = usize::try_from(token >> 32).map_err(|_| unknown())?;
         let turn = u32::try_from(token & u64::from(u32::MAX)).map_err(|_| unknown())?;
         self.seats.get(number).ok_or_else(unknown)?.reply(turn, said);
@@ -335,7 +335,7 @@ impl Lane {
 
     /// The seat of a client.
     fn seat(&self, place: (u32, u32)) -> Result<&Arc<Seat>, DriveError> {
-        let unknown = || DriveError::Lane(format!("Python has no hand in {}", self.name(place)));
+        let unknown = || DriveError::Python(format!("Python has no hand in {}", self.name(place)));
         self.places.get(&place).map(|index| &self.seats[*index]).ok_or_else(unknown)
     }
 
@@ -383,7 +383,7 @@ impl Lane {
         let mut handshake = lock(&self.handshake);
         loop {
             match &handshake.prepared {
-                Some(Err(error)) => return Err(DriveError::Lane(error.clone())),
+                Some(Err(error)) => return Err(DriveError::Python(error.clone())),
                 Some(Ok(())) if handshake.connected => return Ok(true),
                 _ if race.stop_level() != StopLevel::Run => return Ok(false),
                 _ => {}

@@ -112,7 +112,7 @@ impl Source {
 
 /// Cannot happen: a plan with such a task has a lane.
 fn nobody(task: &PlannedTask) -> DriveError {
-    DriveError::Lane(format!("nobody in Python takes part in task {}", task.name))
+    DriveError::Python(format!("nobody in Python takes part in task {}", task.name))
 }
 
 /// Where a source is to be used.

@@ -1,5 +1,5 @@
-//! No operation is lost, whatever becomes of connections and races: sent = succeeded + failed + unanswered, and what a
-//! schedule planned is sent or said not to be.
+//! No operation is lost when connections break or races end: sent = succeeded + failed + unanswered, and every planned
+//! operation is sent or counted as unsent.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -18,7 +18,7 @@ fn long() -> Duration {
 }
 
 /// Every operation is a sample or unanswered, every sample a success or a failure.
-fn adds_up(race: &Finished, task: &str) {
+fn check_accounting(race: &Finished, task: &str) {
     let accounting = race.task(task).accounting;
     assert_eq!(accounting.operations, accounting.succeeded + accounting.failed + accounting.unanswered);
     assert_eq!(accounting.warmup + accounting.normal, accounting.succeeded + accounting.failed);
@@ -33,23 +33,23 @@ fn classes(race: &Finished) -> BTreeSet<&str> {
     race.samples.iter().filter(|sample| !sample.success).map(|sample| sample.error_class.as_str()).collect()
 }
 
-/// 300/s for half a second over 3 clients whose replies take 20 ms: 150 are planned, of which each client can send some
-/// 25. What is not sent is said.
+/// 300/s for half a second over 3 clients with responses after 20 ms: 150 are planned, of which each client can send about
+/// 25. The others are counted as unsent.
 #[test]
-fn what_was_planned_was_sent_or_is_called_unsent() {
+fn planned_operations_are_sent_or_counted_as_unsent() {
     let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(20)));
     let race = run(&plan(server.port, &[paced("search", 3, 300.0, (0.1, 0.4))]));
     let accounting = race.task("search").accounting;
     assert_eq!(accounting.operations + accounting.unsent, 150, "{accounting:?}");
     assert_eq!(accounting.operations, server.seen().len() as u64);
-    // A client sends again when it has its reply: no more than 25 in its half second, and the one under way at its end.
+    // A client sends again after its response: at most 25 in half a second, and the one under way at the end.
     assert!(accounting.operations <= 3 * 26, "{accounting:?}");
-    adds_up(&race, "search");
+    check_accounting(&race, "search");
     beginning(&race.samples, &server.seen());
 }
 
-/// Connections with an odd number are torn down with the first request that comes on them: as many failures as
-/// requests arrived there, and nothing is sent a second time.
+/// Connections with an odd number are reset by their first request: there are as many failures as requests on them, and no
+/// request is sent twice.
 #[test]
 fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     let server = Server::start(|seen, before| match seen.connection % 2 {
@@ -63,11 +63,12 @@ fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     assert!(torn >= 2, "half of the first four connections");
     assert_eq!((accounting.failed, accounting.retried), (torn, 0));
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
-    adds_up(&race, "search");
+    check_accounting(&race, "search");
     beginning(&race.samples, &seen);
 }
 
-/// A third of the requests is answered by closing, a third by half a reply, a third well; each is one operation.
+/// A third of the requests is answered by closing the connection, a third by half a response, a third correctly; each is
+/// one operation.
 #[test]
 fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let half = |before| {
@@ -89,33 +90,33 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     for name in ["first", "second"] {
         let accounting = race.task(name).accounting;
         assert_eq!((accounting.operations, accounting.requests, accounting.failed), (60, 60, 40), "{name}");
-        adds_up(&race, name);
+        check_accounting(&race, name);
     }
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
 }
 
-/// A server that closes after a good reply without saying so. Either the client has seen it and connects anew, or what
-/// it sends is lost: what arrived was answered, the others are failures.
+/// A server that closes after a complete response without announcing it. Either the client notices and reconnects, or its
+/// next request is lost: requests that arrived succeeded, the others are failures.
 #[test]
-fn a_connection_that_closes_without_a_word_costs_at_most_what_was_sent_into_it() {
+fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
     let server = Server::start(|_, before| Answer::from(numbered(before)).then(End::Close));
     let race = run(&plan(server.port, &[counted("search", 2, 200.0, 20)]));
     let (accounting, seen) = (race.task("search").accounting, server.seen());
     assert_eq!(accounting.operations, 40);
     assert_eq!(accounting.succeeded, seen.len() as u64);
     assert!(classes(&race).is_subset(&BTreeSet::from(["reset"])));
-    adds_up(&race, "search");
+    check_accounting(&race, "search");
 }
 
-/// The requests that wait for a reply.
+/// Number of requests without a response.
 fn held(seen: &[Seen]) -> usize {
     seen.iter().filter(|seen| seen.replied.is_none()).count()
 }
 
-/// 100/s over 4 clients, and an engine that stands still for ever after 0.2 s. When all 4 wait, the race is stopped: they
-/// are the unanswered ones, everything before them is kept.
+/// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: they are the
+/// unanswered operations, and the results before are kept.
 #[test]
-fn a_race_that_is_stopped_keeps_what_was_measured_and_counts_what_was_under_way() {
+fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_under_way() {
     let server = Server::stalling(&[Duration::from_millis(200)..long()], |_, before| numbered(before));
     let race = run_with(&plan(server.port, &[paced("search", 4, 100.0, (0.0, 60.0))]), |race| {
         while held(&server.seen()) < 4 {
@@ -129,14 +130,14 @@ fn a_race_that_is_stopped_keeps_what_was_measured_and_counts_what_was_under_way(
     assert_eq!((accounting.operations as usize, accounting.unanswered), (seen.len(), 4));
     assert_eq!(accounting.succeeded as usize, seen.len() - 4);
     assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
-    adds_up(&race, "search");
+    check_accounting(&race, "search");
     let whole = result.service_time.as_ref().map_or(0, |service| service.count);
     assert_eq!(whole, accounting.succeeded);
 }
 
-/// The same race, but what is under way may end: 3 requests are held for 0.3 s when the race is stopped, and are answered.
+/// The race is stopped while 3 requests are held for 0.3 s: they are answered.
 #[test]
-fn a_race_that_may_finish_waits_for_what_is_under_way() {
+fn a_race_that_may_finish_waits_for_operations_under_way() {
     let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(300)));
     let race = run_with(&plan(server.port, &[request_task("search", 3, 1000)]), |race| {
         while server.seen().len() < 3 {
@@ -150,11 +151,11 @@ fn a_race_that_may_finish_waits_for_what_is_under_way() {
         (accounting.unanswered, accounting.failed, accounting.succeeded),
         (0, 0, accounting.operations)
     );
-    adds_up(&race, "search");
+    check_accounting(&race, "search");
 }
 
-/// The engine dies under 4 clients: the race ends by itself with a sentence that names the engine, and every request is
-/// either answered or a failure with its reason.
+/// The engine dies under 4 clients: the race ends with a message that names the engine, and every request is answered or is
+/// a failure with its reason.
 #[test]
 fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
     let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(5)));
@@ -171,12 +172,12 @@ fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
     assert_eq!((race.tasks.len(), race.task("search").ended_by), (1, EndedBy::Aborted));
     let accounting = race.task("search").accounting;
     assert!(accounting.succeeded >= 36 && accounting.failed >= 1, "{accounting:?}");
-    adds_up(&race, "search");
+    check_accounting(&race, "search");
 }
 
-/// Operations of several parts, refused ones among them, add up to the requests that the server saw.
+/// The requests of operations with several requests, some of them refused, add up to those that the server received.
 #[test]
-fn requests_of_sequences_are_those_on_the_wire() {
+fn requests_of_a_sequence_are_counted_one_by_one() {
     let server = Server::start(|seen, before| {
         let refused = seen.line.contains("/second") && before % 2 == 1;
         if refused { framed(500, "", b"{}") } else { numbered(before) }
@@ -195,5 +196,5 @@ fn requests_of_sequences_are_those_on_the_wire() {
     let third = seen.iter().filter(|seen| seen.line.contains("/third")).count() as u64;
     assert_eq!(accounting.requests, seen.len() as u64);
     assert_eq!((accounting.operations, accounting.succeeded), (30, third));
-    adds_up(&race, "both");
+    check_accounting(&race, "both");
 }

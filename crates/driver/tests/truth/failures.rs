@@ -1,4 +1,4 @@
-//! What is a failure, and what it must not improve.
+//! What is a failure, and what failures must not improve.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::percentile;
 use crate::support::server::{Answer, framed, numbered};
 use crate::support::{Finished, Server, bulk_task, good, plan, reply, request, request_task, run};
 
-/// The reply to a bulk of 10 documents of which so many found no room.
+/// The response to a bulk of 10 documents of which the first `rejected` are rejected with 429.
 fn rejecting(rejected: u64) -> Vec<u8> {
     let item = |number: u64| match number {
         number if number < rejected => {
@@ -22,8 +22,8 @@ fn rejecting(rejected: u64) -> Vec<u8> {
     reply(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
 }
 
-/// [3, 22] 20 bulks of 10 documents; every second one loses 4: 200 sent, 40 rejected, 160 are throughput. Half of the
-/// requests failed, and their times are in a histogram of their own.
+/// [3, 22] 20 bulks of 10 documents; every second one has 4 rejected: 200 sent, 40 rejected, throughput of 160. Half of the
+/// requests failed, and their times are in a separate histogram.
 #[test]
 fn rejected_documents_are_not_throughput() {
     let folder = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn rejected_documents_are_not_throughput() {
 
 /// [3] All documents of all bulks rejected: 100 documents sent, error rate 1, and a throughput of 0.
 #[test]
-fn an_index_that_takes_nothing_has_no_throughput() {
+fn an_index_that_rejects_every_document_has_no_throughput() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(100)).unwrap();
@@ -61,8 +61,8 @@ fn an_index_that_takes_nothing_has_no_throughput() {
     assert!(result.throughput.unwrap().max.abs() < f64::EPSILON && (result.error_rate - 1.0).abs() < 1e-9);
 }
 
-/// [5] Every second request is refused after 1 ms, the others succeed after 50 ms. The median of what succeeded is 50 ms;
-/// with the failures among them it would be 1 ms.
+/// [5] Every second request is refused after 1 ms, the others succeed after 50 ms. The median of the successes is 50 ms;
+/// with the failures it would be 1 ms.
 #[test]
 fn fast_failures_do_not_improve_percentiles() {
     let server = Server::start(|_, before| {
@@ -77,7 +77,7 @@ fn fast_failures_do_not_improve_percentiles() {
     assert_eq!((good.count, bad.count), (20, 20));
     assert!(good.min_ms >= 50.0 && good.percentiles[0].ms >= 50.0, "{good:?}");
     assert_eq!(result.processing_time.as_ref().unwrap().count, 20);
-    // Each histogram's median is that of the samples of its kind, within its three digits.
+    // The median of each histogram is that of its samples, to three digits.
     for (success, median) in [(true, good.percentiles[0].ms), (false, bad.percentiles[0].ms)] {
         let of = race.samples.iter().filter(|one| one.success == success);
         let exact = percentile(of.map(|one| one.done - one.sent), 50) as f64 / MS as f64;
@@ -85,15 +85,15 @@ fn fast_failures_do_not_improve_percentiles() {
     }
 }
 
-/// [6, 22] Replies with status 200 that are failures all the same, each with its reason.
+/// [6, 22] Responses with status 200 that are failures nevertheless, each with its reason.
 #[test]
-fn a_reply_of_200_can_be_a_failure() {
+fn a_response_with_status_200_can_be_a_failure() {
     let server = Server::start(|seen, _| {
         let shards = json!({"failed": 2, "failures": [{"reason": {"type": "oom", "reason": "no heap"}}]});
         match seen.line.split(' ').nth(1).unwrap() {
             "/shards" => reply(200, &json!({"took": 1, "timed_out": false, "_shards": shards})),
             "/late" => reply(200, &json!({"took": 1, "timed_out": true, "_shards": {"failed": 0}})),
-            // As text, for its order: the engine says so before the columns.
+            // Text keeps the order of keys: the engine writes `is_partial` before the columns.
             "/partial" => framed(200, "", br#"{"took":1,"is_partial":true,"columns":[],"values":[]}"#),
             _ => good(),
         }
@@ -122,7 +122,7 @@ fn a_reply_of_200_can_be_a_failure() {
     assert!(race.task("late").service_time.is_none() && race.task("late").failed_service_time.is_some());
 }
 
-/// A task that asks again every 20 ms until the value at `path` is `expected`.
+/// A task that polls every 20 ms until the value at `path` is `expected`.
 fn until(path: &str, expected: &str) -> Value {
     let mut task = request_task("until", 1, 1);
     task["work"]["calls"][0]["check"] = json!({"kind": "condition", "path": path, "expected": expected});
@@ -135,10 +135,10 @@ fn polled(task: Value, script: impl Fn(usize) -> Value + Send + Sync + 'static) 
     (run(&plan(server.port, &[task])), server)
 }
 
-/// [29] A value that is missing, then 3, then 0, and one that turns from true to false: 0 and false are values. Between a
-/// reply and the next request lie the 20 ms that were asked for.
+/// [29] A value that is missing, then 3, then 0, and one that changes from true to false: 0 and false are values. At least
+/// the configured 20 ms pass between a response and the next request.
 #[test]
-fn a_condition_is_asked_again_in_its_time_and_zero_and_false_are_values() {
+fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
     let zero = |before: usize| match before {
         0 => json!({}),
         1 => json!({"merges": {"current": 3}}),

@@ -1,16 +1,17 @@
-//! Races against a server with a script whose right answer is known on paper.
+//! Races against a scripted server whose correct results are known beforehand.
 //!
-//! What is asserted was worked out beforehand or is the server's own log: counts, clocks that both sides read, bounds
-//! that hold because the server lets nothing out earlier. Nothing depends on how fast the machine is. The numbers in
-//! brackets are those of the findings in `docs/migrating.md`.
+//! Assertions are computed from the script or come from the log of the server: counts, a clock that both sides read, and
+//! bounds that hold because the server sends no response earlier. None depends on the speed of the machine. What the
+//! schedule does to the nanosecond is asserted on a paused clock, in `src/worker/paused_tests`; here the sockets are real.
+//! Numbers in brackets are those of the findings in `docs/migrating.md`.
 //!
-//! | file | holds |
+//! | file | contains |
 //! | --- | --- |
-//! | `stalls.rs` | an engine that stands still: latency, lateness, service time |
+//! | `stalls.rs` | an engine that stalls: latency, lateness, service time |
 //! | `rates.rs` | throughput and schedules |
-//! | `failures.rs` | what is a failure, and what it must not improve |
-//! | `wire.rs` | what is on the wire is what is recorded |
-//! | `accounts.rs` | no operation is lost, whatever becomes of connections and races |
+//! | `failures.rs` | what is a failure, and what failures must not improve |
+//! | `wire.rs` | every request is recorded, with its bytes |
+//! | `accounts.rs` | no operation is lost when connections break or races end |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(
     clippy::cast_possible_wrap,
@@ -34,7 +35,7 @@ use support::request_task;
 /// A millisecond in nanoseconds.
 const MS: i64 = 1_000_000;
 
-/// A task of so many operations a second, over so many clients and so many seconds: warm-up, measured.
+/// A task of `rate` operations a second over `clients` clients; `seconds` are those of warm-up and measurement.
 fn paced(name: &str, clients: u32, rate: f64, seconds: (f64, f64)) -> Value {
     let mut task = request_task(name, clients, 1);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});
@@ -42,14 +43,14 @@ fn paced(name: &str, clients: u32, rate: f64, seconds: (f64, f64)) -> Value {
     task
 }
 
-/// A task of so many operations a second, over so many clients, each of which has so many to send.
+/// A task of `rate` operations a second over `clients` clients that send `each` operations.
 fn counted(name: &str, clients: u32, rate: f64, each: u64) -> Value {
     let mut task = paced(name, clients, rate, (0.0, 1.0));
     task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": each});
     task
 }
 
-/// The value at the p-th percentile, as the definition has it: rank ⌈p·n⌉.
+/// The p-th percentile by its definition: the value at rank ⌈p·n⌉.
 fn percentile(values: impl Iterator<Item = i64>, percent: usize) -> i64 {
     let mut values: Vec<i64> = values.collect();
     values.sort_unstable();

@@ -21,14 +21,14 @@ fn by_second(samples: &[Sample], seconds: std::ops::Range<i64>) -> Vec<i64> {
     seconds.map(work).collect()
 }
 
-/// Operations that were due before a second began and ended after: what a stall, or a hiccup of the machine, pushed over.
+/// Operations that were due before a second began and ended after that, because the engine or the machine stalled.
 fn carried(samples: &[Sample], second: i64) -> i64 {
     let over = |one: &&Sample| one.due < second * SECOND && one.done >= second * SECOND;
     samples.iter().filter(over).count() as i64
 }
 
-/// No operation was sent before it was due, and at no time had more arrived than was due by then, as far as the server can
-/// tell.
+/// Asserts that no operation was sent before it was due, and that at no time had more arrived than were due, by the clock of
+/// the server.
 fn nothing_came_early(samples: &[Sample], seen: &[Seen]) {
     assert!(samples.iter().all(|sample| sample.sent >= sample.due));
     let begin = *beginning(samples, seen).start();
@@ -41,10 +41,10 @@ fn nothing_came_early(samples: &[Sample], seen: &[Seen]) {
     }
 }
 
-/// [1] 133/s for 3 s: 133 are due in every second. In warm-up the engine stands still for 0.4 s, so that its rate there is
-/// first 0 and then a burst; a mean over all that was done since the start would move with it.
+/// [1] 133/s for 3 s: 133 are due in every second. During warm-up the engine stalls for 0.4 s, so that its rate is first 0
+/// and then a burst; a mean since the start of the task would include both.
 #[test]
-fn a_steady_133_per_second_reads_133_whatever_the_warm_up_did() {
+fn a_steady_133_per_second_reads_133_after_any_warm_up() {
     let server = Server::stalling(&[ms(100)..ms(500)], |_, before| numbered(before));
     let race = run(&plan(server.port, &[paced("search", 4, 133.0, (1.0, 2.0))]));
     let (result, samples) = (race.task("search"), &race.samples);
@@ -52,12 +52,12 @@ fn a_steady_133_per_second_reads_133_whatever_the_warm_up_did() {
     let seconds = by_second(samples, 1..3);
     let late = result.accounting.unsent as i64;
     let pushed = [carried(samples, 1), carried(samples, 2), carried(samples, 3) + late];
-    // Every operation is found where it ended, and what was due has ended in its second or been pushed over.
+    // Every operation is counted where it ended: in the second in which it was due, or in a later one.
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
     assert_eq!(seconds, [133 + pushed[0] - pushed[1], 133 + pushed[1] - pushed[2]]);
     let hiccup = *pushed.iter().max().unwrap() as f64;
     for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
-        assert!((value - 133.0).abs() <= 2.0 + hiccup, "{throughput:?}, {pushed:?} were pushed over");
+        assert!((value - 133.0).abs() <= 2.0 + hiccup, "{throughput:?}, {pushed:?} ended later");
     }
     assert!((throughput.mean - (266 + pushed[0] - pushed[2]) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
@@ -66,10 +66,10 @@ fn ends(seconds: &[i64]) -> (f64, f64) {
     (*seconds.iter().min().unwrap() as f64, *seconds.iter().max().unwrap() as f64)
 }
 
-/// [1] The engine stands still from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 of its first 0.4 s,
-/// the next the 80 that were held and its own 133; together they are the 266 that were due.
+/// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 of its first 0.4 s, the next
+/// one the 80 that were held and its own 133; together they are the 266 that were due.
 #[test]
-fn a_dip_is_in_the_minimum_and_the_mean_stays_true() {
+fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
     let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| numbered(before));
     let race = run(&plan(server.port, &[paced("search", 4, 133.0, (0.0, 2.0))]));
     let (result, samples) = (race.task("search"), &race.samples);
@@ -77,17 +77,17 @@ fn a_dip_is_in_the_minimum_and_the_mean_stays_true() {
     let seconds = by_second(samples, 0..2);
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
     let (held, after) = (carried(samples, 1), carried(samples, 2) + result.accounting.unsent as i64);
-    // The stall begins with the first request, which comes a little after the task's beginning.
+    // The clock of the stall starts with the first request, shortly after the task.
     let first = server.seen()[0].arrived.cast_signed() - beginning(samples, &server.seen()).start();
     assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} were held");
     assert_eq!(seconds, [133 - held, 133 + held - after]);
     assert!((throughput.mean - (266 - after) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
 
-/// [2] Unpaced, every reply after 30 ms, for 0.1 s of warm-up and 1.25 s: what ended in the window is its work, also
-/// what began in warm-up, also in the quarter of a second at its end; what ended behind it is not.
+/// [2] Unpaced with responses after 30 ms, for 0.1 s of warm-up and 1.25 s: work that ended in the window counts, even if it
+/// began in warm-up or ended in the last quarter of a second; work that ended after the window does not.
 #[test]
-fn work_counts_when_it_ends_also_in_the_last_part_of_a_second() {
+fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     let server = Server::start(|_, before| Answer::from(numbered(before)).after(ms(30)));
     let mut timed = request_task("timed", 3, 1);
     timed["bound"] = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 1.25});
@@ -106,7 +106,7 @@ fn work_counts_when_it_ends_also_in_the_last_part_of_a_second() {
     assert!((throughput.mean - inside as f64 / 1.25).abs() < 1e-9, "{throughput:?} {inside}");
     assert_eq!(timed.work.done as i64, of("timed").map(|one| one.weight).sum::<i64>());
     assert!(of("timed").any(|one| one.warmup && one.done > 100 * MS), "something was under way");
-    // All measured work over the time from its first request to its last reply: nothing is lost at either end.
+    // All measured work over the time from its first request to its last response.
     let measured: Vec<&Sample> = of("counted").filter(|one| !one.warmup).collect();
     let begin = measured.iter().map(|one| one.sent).min().unwrap();
     let end = measured.iter().map(|one| one.done).max().unwrap();
@@ -114,11 +114,11 @@ fn work_counts_when_it_ends_also_in_the_last_part_of_a_second() {
     assert!((mean - 40.0 * SECOND as f64 / (end - begin) as f64).abs() < 1e-6, "{mean}");
 }
 
-/// [10] 50/s for 0.4 s, and every request is refused at once: 20 requests, none of them early.
+/// [10] 50/s for 0.4 s, and every request is refused immediately: 20 requests, none of them early.
 #[test]
 fn a_task_that_fails_keeps_its_rate() {
     let server = Server::start(|_, before| {
-        // The first and the last say who they are, so that clocks can be compared.
+        // The first and the last response are numbered, so that clocks can be compared.
         if matches!(before, 0 | 19) { numbered(before) } else { reply(503, &json!({})) }
     });
     let race = run(&plan(server.port, &[counted("search", 2, 50.0, 10)]));
@@ -128,7 +128,7 @@ fn a_task_that_fails_keeps_its_rate() {
 }
 
 /// [8] 40/s over 2 clients that start 0.25 s after one another: the first sends 20/s from 0, the second 20/s from 0.25 s
-/// and one interval. Had it to catch up, 5 of its requests would come at once.
+/// and one interval. If it caught up, 5 of its requests would come together.
 #[test]
 fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
     let server = Server::start(|_, before| numbered(before));
@@ -145,9 +145,9 @@ fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
     nothing_came_early(&race.samples, &seen);
 }
 
-/// [9] 500/s over 5 clients: one request every 2 ms, never two at once, and none early.
+/// [9] 500/s over 5 clients: one request every 2 ms, never two at the same time, and none early.
 #[test]
-fn clients_never_fire_in_lockstep() {
+fn clients_never_send_at_the_same_time() {
     let server = Server::start(|_, before| numbered(before));
     let race = run(&plan(server.port, &[counted("search", 5, 500.0, 30)]));
     let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
@@ -161,7 +161,7 @@ fn clients_never_fire_in_lockstep() {
     nothing_came_early(&race.samples, &seen);
 }
 
-/// [18] 10 requests, all of them refused: no work in the time it took, which is a throughput of 0 and not none.
+/// [18] 10 requests, all refused: no work in a measured time is a throughput of 0, not a missing one.
 #[test]
 fn no_work_is_a_throughput_of_zero() {
     let server = Server::start(|_, _| Answer::from(reply(500, &json!({}))).after(ms(1)));
@@ -172,8 +172,8 @@ fn no_work_is_a_throughput_of_zero() {
     assert!((result.error_rate - 1.0).abs() < f64::EPSILON && result.service_time.is_none());
 }
 
-/// [12] A wide task, then one of 2 clients that send all the time for a good second: each of the 2 threads has one of them,
-/// and both use about as much CPU time.
+/// [12] A task of many clients, then one of 2 clients that send without pause for a second: each of the 2 workers runs one
+/// of them, and both use about the same CPU time.
 #[test]
 fn two_clients_of_a_small_task_keep_two_threads_busy() {
     let server = Server::start(|_, before| numbered(before));
@@ -187,7 +187,7 @@ fn two_clients_of_a_small_task_keep_two_threads_busy() {
     assert!(least > most / 10.0, "{busiest:?}");
 }
 
-/// [16] With a server whose replies say how many there are at least: paging goes on to the page that is not full.
+/// [16] A server whose responses contain a lower bound of the total: paging goes on to the page that is not full.
 #[test]
 fn pages_end_with_the_page_that_is_not_full() {
     let page = |hits: u64| -> Value {
@@ -195,7 +195,7 @@ fn pages_end_with_the_page_that_is_not_full() {
         json!({"took": 1, "timed_out": false, "_shards": {"failed": 0},
                "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}})
     };
-    // 13 pages of 10 and one of 4: the total of 30 is passed and is no end.
+    // 13 pages of 10 and one of 4: paging does not end at the total of 30.
     let server = Server::start(move |_, before| reply(200, &page(if before < 13 { 10 } else { 4 })));
     let mut task = request_task("paged", 1, 1);
     let mut first = task["work"]["calls"][0].take();

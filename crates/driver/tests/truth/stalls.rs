@@ -1,4 +1,4 @@
-//! An engine that stands still, seen from a schedule that does not.
+//! An engine that stalls while the schedule goes on.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use crate::support::server::numbered;
 use crate::support::{Sample, Server, plan, run};
 use crate::{MS, counted};
 
-/// A race at `rate` over `clients` that send `each`, whose engine lets no reply out from `from` to `to` ms.
+/// A race at `rate` operations a second over `clients` clients that send `each`, whose engine sends no response from `from`
+/// to `to` ms.
 struct Stall {
     clients: u32,
     rate: i64,
@@ -18,13 +19,12 @@ struct Stall {
 }
 
 impl Stall {
-    /// Runs it and proves what a stall must look like.
+    /// Runs the race and asserts what a stall must look like.
     ///
-    /// On paper: the schedule goes on while the engine stands still, so that rate × length operations are due in the
-    /// stall. Every connection holds one of them, or one that was sent just before; none of the others can be sent before
-    /// the end of the stall. What is due at t has a latency of end - t and what it takes then, a straight line. It is
-    /// the engine's doing, not the driver's, so that it is not lateness; and service time shows it for those alone that
-    /// the engine had in its hands.
+    /// The schedule goes on during the stall, so that rate × length operations are due in it. Every connection has one of
+    /// them under way, or one that was sent just before; the others cannot be sent before the end of the stall. An
+    /// operation that is due at t has a latency of at least end - t, a straight line. The engine causes it, not the driver,
+    /// so that it is not lateness; and service time includes it only for the operations under way.
     fn prove(&self) {
         let Self { clients, rate, from, to, .. } = *self;
         let stall = Duration::from_millis(from.unsigned_abs())..Duration::from_millis(to.unsigned_abs());
@@ -36,7 +36,7 @@ impl Stall {
         let planned = self.each as usize * clients as usize;
         assert_eq!((race.samples.len(), seen.len()), (planned, planned));
         let begin = beginning(&race.samples, &seen);
-        // The stall on the task's clock: its ends are known as well as the task's beginning is.
+        // The stall on the clock of the task, as precisely as the beginning of the task is known.
         let first = seen[0].arrived.cast_signed();
         let (earliest, latest) = (first - begin.end(), first - begin.start());
         let end = earliest + to * MS;
@@ -46,13 +46,13 @@ impl Stall {
         let expected =
             rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
         assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
-        // The line: no latency lies below it. What lies above it is what the server took to answer, since its log bounds
-        // every `done` by the next request on the connection.
+        // No latency lies below the line. What lies above it is the time of the server, whose log bounds every `done` by the
+        // next request on the connection.
         assert!(late.iter().all(|sample| sample.latency() >= end - sample.due), "{late:?}");
-        // Nobody was free to send them, and that is said of each.
+        // No client was free to send them, and each is counted as waiting.
         assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
-        assert!(in_stall.iter().all(|sample| sample.done >= end), "a reply came out of the stall");
-        // Those under way, one on a connection, and no other.
+        assert!(in_stall.iter().all(|sample| sample.done >= end), "a response arrived during the stall");
+        // One operation per connection was under way.
         let held = race.samples.iter().filter(|sample| sample.sent < end && sample.done >= end).count();
         assert!(held <= clients as usize, "{held} requests were under way");
         let lateness = result.lateness.as_ref().unwrap();
@@ -64,7 +64,7 @@ impl Stall {
     }
 }
 
-/// 100/s and 2 s of standing still: 200 are due in it, 4 are in the engine's hands, 196 are sent late.
+/// 100/s and a stall of 2 s: 200 are due in it, 4 are under way, 196 are sent late.
 #[test]
 fn a_stall_of_two_seconds_at_100_per_second_delays_200_requests_along_a_straight_line() {
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: false }.prove();
@@ -76,16 +76,16 @@ fn a_stall_of_400_ms_at_500_per_second_delays_as_many() {
     Stall { clients: 10, rate: 500, each: 30, from: 100, to: 500, open_loop: false }.prove();
 }
 
-/// An open loop of as few connections queues in the same way: the straight line does not depend on who sends.
+/// An open loop with as few connections queues in the same way.
 #[test]
-fn in_an_open_loop_a_stall_beyond_the_ceiling_is_the_same_straight_line() {
+fn in_an_open_loop_with_few_connections_a_stall_delays_requests_along_the_same_line() {
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: true }.prove();
 }
 
-/// 500/s, 0.2 s of standing still, and connections for all of the race's 300, so that 100 can be in the engine's hands:
-/// nobody waits for a connection, they are sent when they are due, and their service time is the line.
+/// 500/s, a stall of 0.2 s, and a connection for each of the 300 operations, so that 100 can be under way: no operation waits
+/// for a connection, all are sent when they are due, and their service time is the line.
 #[test]
-fn in_an_open_loop_with_connections_enough_nobody_waits_for_one() {
+fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {
     let server = Server::stalling(&[Duration::from_millis(100)..Duration::from_millis(300)], |_, before| {
         numbered(before)
     });
@@ -102,7 +102,7 @@ fn in_an_open_loop_with_connections_enough_nobody_waits_for_one() {
     let from = seen[0].arrived.cast_signed() - begin.start() + 100 * MS;
     let held = race.samples.iter().filter(|sample| (from..end).contains(&sample.sent));
     assert!(held.clone().all(|sample| sample.service() >= end - sample.sent));
-    // Those that a hiccup of the machine kept back were late, and are called so.
+    // Operations that the machine delayed are late, and are reported as such.
     let due = race.samples.iter().filter(|sample| (from..end).contains(&sample.due)).count();
     let late = race.samples.iter().filter(|sample| sample.sent - sample.due > 10 * MS).count();
     assert!(held.count() + late + 5 >= due, "{late} of {due} were late");

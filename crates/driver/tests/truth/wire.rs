@@ -1,4 +1,4 @@
-//! What is on the wire is what is recorded: requests, bytes, replies in pieces.
+//! Every request is recorded, with its bytes, and responses may arrive in pieces.
 
 use std::collections::BTreeSet;
 use std::net::TcpStream;
@@ -18,10 +18,10 @@ fn bytes(seen: &[Seen], path: &str) -> (u64, u64) {
     (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.bytes_back as u64).sum())
 }
 
-/// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, the statuses that clients like to
-/// retry: 90 requests, 90 samples, 60 of them failures.
+/// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, which HTTP clients often retry: 90
+/// requests, 90 samples, 60 of them failures.
 #[test]
-fn ninety_requests_on_the_wire_are_ninety_samples() {
+fn ninety_requests_are_ninety_samples() {
     let server = Server::start(|_, before| match before % 6 {
         0 | 3 => numbered(before),
         refused => reply([0, 429, 502, 0, 503, 504][refused], &json!({})),
@@ -39,10 +39,10 @@ fn ninety_requests_on_the_wire_are_ninety_samples() {
     beginning(&race.samples, &seen);
 }
 
-/// [4] Retries that the operation asks for: 4 operations, each refused twice with 408 before it succeeds, are 12 requests.
-/// Service time is of the last attempt alone, and no retry begins before its wait is over.
+/// [4] Retries that the operation configures: 4 operations, each refused twice with 408 before it succeeds, are 12 requests.
+/// Service time is that of the last attempt, and no retry begins before its wait has passed.
 #[test]
-fn retries_that_are_asked_for_are_on_the_wire_and_counted() {
+fn configured_retries_are_sent_and_counted() {
     let server =
         Server::start(|_, before| if before % 3 == 2 { numbered(before) } else { reply(408, &json!({})) });
     let mut task = request_task("search", 1, 4);
@@ -58,10 +58,10 @@ fn retries_that_are_asked_for_are_on_the_wire_and_counted() {
     beginning(&race.samples, &seen);
 }
 
-/// [7] 5 clients send 20 each: all of the 100 requests carry every header, and each of 6 that nobody answers fails after
-/// the 40 ms that its operation allows, not after the 5 s of the race.
+/// [7] 5 clients send 20 each: all 100 requests have every header, and each of 6 without a response fails after the 40 ms of
+/// its operation, not after the 5 s of the race.
 #[test]
-fn headers_and_timeout_are_those_of_every_request() {
+fn every_request_has_the_headers_and_the_time_out_of_its_operation() {
     let server =
         Server::start(
             |seen, before| {
@@ -88,7 +88,7 @@ fn headers_and_timeout_are_those_of_every_request() {
     assert_eq!(race.task("search").accounting.succeeded, 100);
 }
 
-/// Opens a server 300 ms after the race against it has begun; tells when.
+/// Opens a server 300 ms after a race against it has begun; returns when.
 fn opened_late(server: &Server, task: &Value, shut: impl FnOnce()) -> (Finished, i64) {
     thread::scope(|scope| {
         let race = scope.spawn(|| run(&plan(server.port, std::slice::from_ref(task))));
@@ -100,19 +100,19 @@ fn opened_late(server: &Server, task: &Value, shut: impl FnOnce()) -> (Finished,
     })
 }
 
-fn every_ms(iterations: u64) -> Value {
+fn every_millisecond(iterations: u64) -> Value {
     let mut task = request_task("search", 1, iterations);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.001});
     task
 }
 
-/// [13] A server that is busy when the client comes: its queue of connections is full, so that the kernel lets the client
-/// wait until it asks again after a second. All of that lies before the task begins.
+/// [13] A server whose queue of connections is full when the client connects, so that the kernel retries after a second. All
+/// of that happens before the task begins.
 #[test]
-fn setting_up_a_connection_is_in_no_sample() {
+fn opening_a_connection_is_not_part_of_a_sample() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| numbered(before));
     let plug = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    let (race, opened) = opened_late(&server, &every_ms(5), || ());
+    let (race, opened) = opened_late(&server, &every_millisecond(5), || ());
     drop(plug);
     let seen = server.seen();
     assert_eq!((seen.len(), race.task("search").accounting.succeeded), (5, 5));
@@ -123,7 +123,7 @@ fn setting_up_a_connection_is_in_no_sample() {
 /// at least. The third operation was due and is late, which its latency shows; sent, from which service time counts, is
 /// when there was a connection.
 #[test]
-fn connecting_again_is_in_the_latency_and_not_in_the_service_time() {
+fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
         if before != 1 {
             return Answer::from(numbered(before));
@@ -137,7 +137,7 @@ fn connecting_again_is_in_the_latency_and_not_in_the_service_time() {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    let (race, opened) = opened_late(&server, &every_ms(6), answered);
+    let (race, opened) = opened_late(&server, &every_millisecond(6), answered);
     let (seen, accounting) = (server.seen(), race.task("search").accounting);
     assert_eq!((seen.len(), accounting.succeeded, accounting.reconnects), (6, 6, 1));
     let third = race.samples.iter().find(|sample| sample.took == 2).unwrap();
@@ -146,10 +146,10 @@ fn connecting_again_is_in_the_latency_and_not_in_the_service_time() {
     assert!(third.latency() >= third.service() + 250 * MS, "{third:?}");
 }
 
-/// Replies compressed with gzip, whole, in chunks and in pieces: they are understood, what is on the wire is what is
-/// counted, and what is in it is counted beside it.
+/// Responses compressed with gzip, whole, in chunks and in pieces: bytes on the wire and bytes of content are counted
+/// separately.
 #[test]
-fn compressed_replies_count_as_they_are_on_the_wire() {
+fn compressed_responses_are_counted_as_transferred() {
     let body = |before: usize| {
         let hits = "a hit like any other ".repeat(200);
         json!({"hits": hits, "timed_out": false, "took": before, "_shards": {"failed": 0}}).to_string()
@@ -177,7 +177,7 @@ fn compressed_replies_count_as_they_are_on_the_wire() {
 /// and one whose last byte comes 150 ms after the rest. `done` is when the last byte has come, and every byte of the
 /// frame counts.
 #[test]
-fn a_reply_is_done_with_its_last_byte() {
+fn a_response_is_complete_with_its_last_byte() {
     let filler = "x".repeat(2000);
     let server = Server::start(move |seen, before| {
         let body =

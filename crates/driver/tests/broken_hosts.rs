@@ -1,4 +1,4 @@
-//! Hosts that die and connections that break: the race ends in order or goes on, and says what happened.
+//! Hosts that die and connections that break: the race goes on or ends in order, and reports what happened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use support::server::{Answer, End, framed};
 use support::{Finished, Server, bulk_task, good, plan, reply, request_task, run, run_with};
 
-/// What a race would wait for if it did not notice; no machine is so slow.
-const FOR_EVER: f64 = 600.0;
+/// Far longer than any test takes, seconds: how long a race would wait if it did not notice.
+const LONG_S: f64 = 600.0;
 
 fn sleep_task(name: &str, seconds: f64) -> Value {
     let mut task = request_task(name, 1, 1);
@@ -21,8 +21,8 @@ fn sleep_task(name: &str, seconds: f64) -> Value {
     task
 }
 
-/// Kills the server once it has seen so many requests.
-fn kill_after(server: &Server, requests: usize) {
+/// Kills the server once it has received `requests` requests.
+fn kill_after_requests(server: &Server, requests: usize) {
     while server.seen().len() < requests {
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -30,10 +30,10 @@ fn kill_after(server: &Server, requests: usize) {
 }
 
 #[test]
-fn a_host_that_dies_under_load_ends_the_race_and_what_was_measured_is_kept() {
+fn a_host_that_dies_under_load_ends_the_race_and_its_results_are_kept() {
     let server = Server::start(|_, _| good());
     let tasks = [request_task("first", 2, 20), request_task("second", 2, 100_000_000)];
-    let race = run_with(&plan(server.port, &tasks), |_| kill_after(&server, 100));
+    let race = run_with(&plan(server.port, &tasks), |_| kill_after_requests(&server, 100));
     let why = race.summary.aborted.as_ref().unwrap();
     assert!(
         why.starts_with(&format!("127.0.0.1:{} cannot be reached in task second: ", server.port)),
@@ -48,8 +48,9 @@ fn a_host_that_dies_under_load_ends_the_race_and_what_was_measured_is_kept() {
     assert!(second.errors.iter().all(|error| ["reset", "connect"].contains(&error.error_class.as_str())));
 }
 
-/// A race whose host dies while its second task waits for its time or sleeps.
-fn killed_meanwhile(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Duration) {
+/// Runs a race whose host dies while its second task sleeps or waits for a due time; returns how long the race took after
+/// that.
+fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Duration) {
     let server = Server::start(|_, _| good());
     let mut plan = plan(server.port, &[request_task("before", 1, 3), task.clone()]);
     change(&mut plan);
@@ -66,13 +67,13 @@ fn killed_meanwhile(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Dur
 }
 
 #[test]
-fn a_host_that_dies_while_no_request_is_under_way_is_missed() {
+fn a_host_that_dies_while_no_request_is_under_way_is_noticed() {
     let mut seldom = request_task("seldom", 1, 2);
-    seldom["pace"] = json!({"kind": "deterministic", "interval_s": FOR_EVER});
-    seldom["ramp_up_s"] = FOR_EVER.into();
-    for task in [sleep_task("nap", FOR_EVER), seldom] {
-        let (race, took) = killed_meanwhile(&task, |_| ());
-        assert!(took.as_secs_f64() < FOR_EVER / 10.0, "{took:?}");
+    seldom["pace"] = json!({"kind": "deterministic", "interval_s": LONG_S});
+    seldom["ramp_up_s"] = LONG_S.into();
+    for task in [sleep_task("nap", LONG_S), seldom] {
+        let (race, took) = run_and_kill_host(&task, |_| ());
+        assert!(took.as_secs_f64() < LONG_S / 10.0, "{took:?}");
         let why = race.summary.aborted.unwrap();
         assert!(why.starts_with("127.0.0.1:") && why.contains("refused"), "{why}");
         assert_eq!(race.tasks.iter().find(|task| task.task == "before").unwrap().accounting.succeeded, 3);
@@ -80,8 +81,8 @@ fn a_host_that_dies_while_no_request_is_under_way_is_missed() {
 }
 
 #[test]
-fn a_race_that_is_to_survive_its_network_does() {
-    let (race, _) = killed_meanwhile(&sleep_task("nap", 0.8), |plan| {
+fn a_race_that_continues_on_network_errors_survives_the_death_of_its_host() {
+    let (race, _) = run_and_kill_host(&sleep_task("nap", 0.8), |plan| {
         plan["driver"]["on_error"] = "continue-on-network".into();
     });
     assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
@@ -89,7 +90,7 @@ fn a_race_that_is_to_survive_its_network_does() {
 }
 
 #[test]
-fn every_second_request_reset_is_an_error_each_and_the_race_goes_on() {
+fn each_reset_connection_is_one_failure_and_the_race_goes_on() {
     let server = Server::start(|_, before| match before % 2 {
         0 => Answer::from(good()),
         _ => Answer::silence().then(End::Reset),
@@ -97,7 +98,7 @@ fn every_second_request_reset_is_an_error_each_and_the_race_goes_on() {
     let race = run(&plan(server.port, &[request_task("search", 4, 50)]));
     let result = race.task("search");
     assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
-    // Nothing is sent twice, and the next request finds a connection.
+    // No request is sent twice, and the next one has a connection.
     assert_eq!((server.seen().len(), result.accounting.operations), (200, 200));
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (100, 100));
     assert_eq!(result.failed_service_time.as_ref().unwrap().count, 100);
@@ -106,7 +107,7 @@ fn every_second_request_reset_is_an_error_each_and_the_race_goes_on() {
     assert!(server.accepted().len() > 50);
 }
 
-/// A server whose every path fails in a way of its own.
+/// A server that fails in a different way on each path.
 fn failing() -> Server {
     let shards = json!({"took": 1, "timed_out": false, "_shards": {"failed": 2, "failures":
         [{"reason": {"type": "script_exception", "reason": "no such field"}}]}});
@@ -130,7 +131,7 @@ fn failing() -> Server {
 }
 
 #[test]
-fn failures_are_told_by_class_with_when_how_often_and_why() {
+fn failures_are_reported_by_class_with_time_count_and_reason() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(7)).unwrap();
@@ -177,7 +178,7 @@ fn failures_are_told_by_class_with_when_how_often_and_why() {
 }
 
 #[test]
-fn what_the_driver_used_and_the_machine_did_is_told() {
+fn the_summary_reports_threads_cpu_time_and_clocks() {
     let server = Server::start(|_, _| good());
     let race = run(&plan(server.port, &[request_task("search", 2, 50)]));
     let summary = race.summary;
@@ -187,13 +188,13 @@ fn what_the_driver_used_and_the_machine_did_is_told() {
     assert!(0.0 < used && used <= summary.process_cpu_s + 1.0, "{used} of {}", summary.process_cpu_s);
     let counted = fs::read_to_string("/proc/thread-self/schedstat").is_ok();
     assert!(summary.threads.iter().all(|thread| thread.run_queue_s.is_some() == counted));
-    // Too short a step to say anything.
+    // The step is too short to report a busiest one.
     assert!(summary.threads.iter().all(|thread| thread.busiest.is_none() && thread.delayed.is_none()));
     assert!(summary.clock.read_ns > 0.0 && summary.clock.backward == 0, "{:?}", summary.clock);
 }
 
 #[test]
-fn a_race_stopped_twice_drops_what_is_under_way_and_counts_it() {
+fn a_race_that_is_stopped_twice_drops_operations_and_counts_them_as_unanswered() {
     let server =
         Server::start(|_, before| if before < 10 { Answer::from(good()) } else { Answer::silence() });
     let stop = |race: &Race| {
