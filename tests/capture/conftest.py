@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
+from support.http_server import HttpRequest, HttpResponse, http_server
 
 NAME = "notes"
 SHARDS = 2
@@ -121,32 +120,13 @@ class FakeCluster:
 
 @pytest.fixture
 def cluster() -> Iterator[FakeCluster]:
-    state = FakeCluster()
+    fake = FakeCluster()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
-        wbufsize = -1
+    def respond(request: HttpRequest) -> HttpResponse:
+        body = json.loads(request.body or b"{}")
+        status, document = fake.answer(request.method, request.path, request.query, body)
+        return HttpResponse(status, json.dumps(document).replace('"RAW"', fake.raw).encode())
 
-        def answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            path, _, query = self.path.partition("?")
-            status, reply = state.answer(self.command, path, query, json.loads(body or b"{}"))
-            content = json.dumps(reply).replace('"RAW"', state.raw).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_GET = do_POST = do_DELETE = answer  # noqa: N815  # http.server looks for these
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        listening.daemon_threads = True
-        state.port = listening.server_address[1]
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        yield state
-        listening.shutdown()
+    with http_server(respond) as server:
+        fake.port = server.port
+        yield fake

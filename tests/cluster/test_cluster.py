@@ -10,7 +10,7 @@ from pacenote.cluster.cluster import Cluster, existing_cluster
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.net.url import basic_auth_header
-from support.http_server import Server
+from support.http_server import ScriptedServer
 from support.secure import CA, engine
 
 TRUSTED = TlsOptions(ca_file=str(CA))
@@ -33,7 +33,7 @@ NODES = {
 }
 
 
-def test_an_existing_cluster_is_described(server: Server) -> None:
+def test_an_existing_cluster_is_described(server: ScriptedServer) -> None:
     server.put("/", ROOT)
     server.put("/_nodes/os,jvm,plugins", NODES)
     cluster: Cluster
@@ -50,14 +50,14 @@ def test_an_existing_cluster_is_described(server: Server) -> None:
         assert (node.plugins, node.modules) == (("p",), ("m1", "m2"))
 
 
-def test_a_cluster_that_hides_its_nodes_is_described(server: Server) -> None:
+def test_a_cluster_that_hides_its_nodes_is_described(server: ScriptedServer) -> None:
     server.put("/", {"cluster_name": "s", "version": {"number": "9.2.0", "build_flavor": "serverless"}})
     server.put("/_nodes/os,jvm,plugins", {"error": "not here"}, 410)
     info = existing_cluster(server.url).info()
     assert (info.distribution, info.flavor, info.nodes) == ("elasticsearch", "serverless", ())
 
 
-def test_another_server_is_not_accepted_as_a_cluster(server: Server) -> None:
+def test_another_server_is_not_accepted_as_a_cluster(server: ScriptedServer) -> None:
     server.put("/", b"<html>")
     with pytest.raises(EngineError, match=f"127.0.0.1:{server.port} is neither"):
         existing_cluster(server.url).info()
@@ -76,7 +76,7 @@ def test_a_silent_host_times_out() -> None:
             existing_cluster(f"127.0.0.1:{port}", timeout_s=0.2).info()
 
 
-def test_https_to_a_plain_port_is_reported(server: Server) -> None:
+def test_https_to_a_plain_port_is_reported(server: ScriptedServer) -> None:
     with pytest.raises(EngineError, match="TLS"):
         existing_cluster(f"https://127.0.0.1:{server.port}").info()
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.http_server import Server, http_server
+from support.http_server import ScriptedServer
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with http_server() as running:
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer().running() as running:
         yield running

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from operations.compiling import context
@@ -22,6 +20,7 @@ from pacenote.operations.runner import (
     RequestTimedOut,
     RunResult,
 )
+from support.http_server import HttpRequest, HttpResponse, http_server
 
 Answer = Callable[[str, str], Any]
 """What the server replies to a request line and its body: JSON, or a status with JSON."""
@@ -69,33 +68,16 @@ class Served:
 def serving(answer: Answer) -> Iterator[Served]:
     """A server that answers so."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def respond(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
-            line = f"{self.command} {self.path}"
-            served.asked.append(f"{line} {body}".strip())
-            said = answer(line, body)
-            status, value = said if isinstance(said, tuple) else (200, said)
-            data = value if isinstance(value, bytes) else json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def respond(request: HttpRequest) -> HttpResponse:
+        body = request.body.decode()
+        served.asked.append(f"{request.line} {body}".strip())
+        said = answer(request.line, body)
+        status, value = said if isinstance(said, tuple) else (200, said)
+        return HttpResponse(status, value if isinstance(value, bytes) else json.dumps(value).encode())
 
-        do_GET = do_POST = do_PUT = do_DELETE = respond  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        served = Served(server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield served
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(respond) as server:
+        served = Served(server.port)
+        yield served
 
 
 def in_turn(*replies: Any) -> Answer:

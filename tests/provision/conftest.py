@@ -18,12 +18,12 @@ from pacenote.provision.java import JavaRange, JavaRuntime
 from pacenote.provision.layout import EngineLayout, create_layout
 from pacenote.provision.maven import MavenArtifact
 from pacenote.provision.node import Installation, NodeSpec
-from support.http_server import Server, http_server
+from support.http_server import ScriptedServer
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with http_server() as running:
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer().running() as running:
         yield running
 
 

@@ -14,7 +14,7 @@ from pacenote.errors import DiskError, EngineError
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.partial_file import PARTIAL_FILES
 from pacenote.provision.maven import MavenArtifact, fetch_artifacts
-from support.http_server import Server
+from support.http_server import ScriptedServer
 
 from .conftest import jar
 
@@ -29,7 +29,7 @@ def leftovers(folder: Path) -> list[str]:
     return [file.name for file in folder.rglob(PARTIAL_FILES)]
 
 
-def test_artifacts_are_downloaded_in_parallel_with_progress(server: Server, tmp_path: Path) -> None:
+def test_artifacts_are_downloaded_in_parallel_with_progress(server: ScriptedServer, tmp_path: Path) -> None:
     contents = {f"a{n}": os.urandom(1000 + n) for n in range(12)}
     artifacts = [jar(name, content) for name, content in contents.items()]
     for artifact in artifacts:
@@ -42,19 +42,19 @@ def test_artifacts_are_downloaded_in_parallel_with_progress(server: Server, tmp_
     assert found == (*artifacts, artifacts[0])
     assert all(each.path_in(cache).read_bytes() == contents[each.name] for each in artifacts)
     assert told[-1][1] == told[-1][2] == sum(map(len, contents.values()))
-    assert len(server.seen) == 12
+    assert len(server.requests) == 12
     assert artifacts[0].path_in(cache).stat().st_mode & 0o777 == 0o644
 
 
-def test_cached_artifacts_are_not_downloaded_again(server: Server, tmp_path: Path) -> None:
+def test_cached_artifacts_are_not_downloaded_again(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
     fetch_artifacts([artifact], tmp_path, mirror=server.url)
     fetch_artifacts([artifact], tmp_path, mirror="http://127.0.0.1:1")
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
-def test_a_cached_file_of_another_size_is_downloaded_again(server: Server, tmp_path: Path) -> None:
+def test_a_cached_file_of_another_size_is_downloaded_again(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
     artifact.path_in(tmp_path).parent.mkdir()
@@ -63,7 +63,7 @@ def test_a_cached_file_of_another_size_is_downloaded_again(server: Server, tmp_p
     assert artifact.path_in(tmp_path).read_bytes() == b"content"
 
 
-def test_a_busy_repository_is_retried(server: Server, tmp_path: Path) -> None:
+def test_a_busy_repository_is_retried(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"busy", 503)
     server.put(path_of(artifact), b"busy", 503)
@@ -73,7 +73,9 @@ def test_a_busy_repository_is_retried(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("announced", ["7", "3"])
-def test_a_truncated_body_is_retried_and_counted_once(server: Server, tmp_path: Path, announced: str) -> None:
+def test_a_truncated_body_is_retried_and_counted_once(
+    server: ScriptedServer, tmp_path: Path, announced: str
+) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"con", 200, **{"content-length": announced})
     server.put(path_of(artifact), b"content")
@@ -85,7 +87,7 @@ def test_a_truncated_body_is_retried_and_counted_once(server: Server, tmp_path: 
     assert told[-1] == 7
 
 
-def test_a_repository_that_stays_busy_is_reported(server: Server, tmp_path: Path) -> None:
+def test_a_repository_that_stays_busy_is_reported(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"busy", 503)
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 cannot be fetched .*status 503") as caught:
@@ -94,7 +96,7 @@ def test_a_repository_that_stays_busy_is_reported(server: Server, tmp_path: Path
     assert server.count(path_of(artifact)) == 4
 
 
-def test_a_wrong_checksum_is_refused_and_leaves_no_file(server: Server, tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_refused_and_leaves_no_file(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"CONTENT")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has the wrong checksum"):
@@ -103,7 +105,9 @@ def test_a_wrong_checksum_is_refused_and_leaves_no_file(server: Server, tmp_path
     assert not leftovers(tmp_path)
 
 
-def test_a_new_artifact_is_verified_against_the_published_sha1(server: Server, tmp_path: Path) -> None:
+def test_a_new_artifact_is_verified_against_the_published_sha1(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
     artifact = MavenArtifact("org.example", "a", "1.0")
     server.put(path_of(artifact), b"content")
     server.put(path_of(artifact) + ".sha1", hashlib.sha1(b"content").hexdigest().encode() + b"  a.jar\n")
@@ -114,11 +118,11 @@ def test_a_new_artifact_is_verified_against_the_published_sha1(server: Server, t
         fetch_artifacts([MavenArtifact("org.example", "b", "1.0")], tmp_path, mirror=server.url)
 
 
-def test_a_missing_artifact_is_not_retried(server: Server, tmp_path: Path) -> None:
+def test_a_missing_artifact_is_not_retried(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 is not in the Maven repository"):
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_an_unreachable_repository_is_reported_with_the_artifact(tmp_path: Path) -> None:
@@ -126,16 +130,18 @@ def test_an_unreachable_repository_is_reported_with_the_artifact(tmp_path: Path)
         fetch_artifacts([jar("a", b"x")], tmp_path, mirror="http://127.0.0.1:1", options=FAST)
 
 
-def test_credentials_of_a_mirror_are_sent_and_never_shown(server: Server, tmp_path: Path) -> None:
+def test_credentials_of_a_mirror_are_sent_and_never_shown(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     mirror = server.url.replace("//", "//bob:s3cret@")
     with pytest.raises(EngineError) as caught:
         fetch_artifacts([artifact], tmp_path, mirror=mirror, options=FAST)
     assert "s3cret" not in str(caught.value) + caught.value.hint
-    assert server.seen[0][2]["authorization"] == "Basic Ym9iOnMzY3JldA=="
+    assert server.requests[0].headers["authorization"] == "Basic Ym9iOnMzY3JldA=="
 
 
-def test_a_full_disk_is_reported(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
 
@@ -153,7 +159,7 @@ def test_the_path_follows_from_the_coordinates() -> None:
     assert MavenArtifact("a.b", "c", "1").repository_path == "a/b/c/1/c-1.jar"
 
 
-def test_races_at_the_same_time_download_an_artifact_once(server: Server, tmp_path: Path) -> None:
+def test_races_at_the_same_time_download_an_artifact_once(server: ScriptedServer, tmp_path: Path) -> None:
     content = os.urandom(200_000)
     artifact = jar("a", content)
     server.put(path_of(artifact), content)
@@ -163,7 +169,7 @@ def test_races_at_the_same_time_download_an_artifact_once(server: Server, tmp_pa
     assert server.count(path_of(artifact)) == 1
 
 
-def test_an_artifact_without_a_published_checksum_is_refused(server: Server, tmp_path: Path) -> None:
+def test_an_artifact_without_a_published_checksum_is_refused(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = MavenArtifact("org.example", "a", "1.0")
     server.put(path_of(artifact), b"content")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has no checksum in the Maven repository"):
@@ -171,8 +177,8 @@ def test_an_artifact_without_a_published_checksum_is_refused(server: Server, tmp
     assert not artifact.path_in(tmp_path).exists()
 
 
-def test_a_failed_artifact_cancels_the_others(server: Server, tmp_path: Path) -> None:
+def test_a_failed_artifact_cancels_the_others(server: ScriptedServer, tmp_path: Path) -> None:
     missing = [jar(f"a{n}", b"content") for n in range(40)]
     with pytest.raises(EngineError, match="is not in the Maven repository"):
         fetch_artifacts(missing, tmp_path, mirror=server.url, options=FAST)
-    assert len(server.seen) < len(missing)
+    assert len(server.requests) < len(missing)

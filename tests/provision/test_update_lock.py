@@ -14,7 +14,7 @@ from pacenote.provision.distribution import ModuleDefinition, RootArtifact
 from pacenote.provision.engine import absent_modules
 from pacenote.provision.engine_lock import format_lock, parse_lock
 from pacenote.provision.update_lock import LockSource, plugin_class, resolve_lock
-from support.http_server import Server
+from support.http_server import ScriptedServer
 
 from .conftest import FakeEngine
 
@@ -31,7 +31,7 @@ class TwoModules(FakeEngine):
         )
 
 
-def publish(server: Server, name: str, needs: tuple[str, ...] = (), content: bytes = b"") -> None:
+def publish(server: ScriptedServer, name: str, needs: tuple[str, ...] = (), content: bytes = b"") -> None:
     """Put a jar, its checksum and its POM into the repository; what it needs is `name:version`."""
     name, _, version = name.partition(":")
     dependencies = "".join(
@@ -71,7 +71,7 @@ def test_the_plugin_class_is_the_only_top_level_plugin(tmp_path: Path) -> None:
             plugin_class(jar)
 
 
-def test_a_new_version_is_resolved_and_downloaded(server: Server, tmp_path: Path) -> None:
+def test_a_new_version_is_resolved_and_downloaded(server: ScriptedServer, tmp_path: Path) -> None:
     publish(server, "core:1.0", ("log-api:7",))
     publish(server, "log-api:7")
     publish(server, "log-core:7")
@@ -91,6 +91,6 @@ def test_a_new_version_is_resolved_and_downloaded(server: Server, tmp_path: Path
     assert parse_lock(format_lock(lock), "x") == lock
 
 
-def test_a_missing_version_is_named(server: Server, tmp_path: Path) -> None:
+def test_a_missing_version_is_named(server: ScriptedServer, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"g:core:9\.9 cannot be resolved"):
         resolve_lock(TwoModules(), "9.9", LockSource(tmp_path, server.url))

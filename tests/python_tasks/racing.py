@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,15 @@ from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.race.run import race
 from plugins.tracks import write_track
+from support.engine import SUCCESS, engine_document
+from support.http_server import HttpRequest, HttpResponse, http_server
 
-ANSWER: Mapping[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False}
+ANSWER = SUCCESS
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that the server got."""
+    """A request that the server received."""
 
     line: str
     headers: Mapping[str, str]
@@ -32,71 +32,43 @@ class Asked:
 
 @dataclass
 class Server:
-    """Answers every request with `ANSWER`, unless `answer(line, body)` says (status, document) or a text."""
+    """Answers like an engine, unless `answer(line, body)` returns a document, text or (status, document)."""
 
     answer: Callable[[str, str], Any] = lambda _line, _body: None
     asked: list[Asked] = field(default_factory=list)
     address: str = ""
 
     def lines(self, *leaving_out: str) -> list[str]:
-        """Request lines that the race itself does not cause."""
+        """The lines of the requests that the race itself does not cause."""
         own = ("GET / ", "GET /_nodes", "GET /_all/_stats", "GET /_cat", "POST /_refresh", *leaving_out)
         lines = [f"{one.line} " for one in self.asked]
         return [line.strip() for line in lines if not line.startswith(own)]
 
     def bodies(self, line: str) -> list[str]:
-        """Bodies of the requests of one line."""
+        """The bodies of the requests with this line."""
         return [one.body for one in self.asked if one.line == line]
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        body = request.body.decode()
+        self.asked.append(Asked(request.line, request.headers, body))
+        answer = self.answer(request.line, body)
+        if answer is None:
+            answer = engine_document(request.target)
+        status, document = answer if isinstance(answer, tuple) else (200, answer)
+        content = (document if isinstance(document, str) else json.dumps(document)).encode()
+        headers = [("content-type", "text/plain" if isinstance(document, str) else "application/json")]
+        if request.headers.get("accept-encoding") == "gzip":
+            content = gzip.compress(content)
+            headers.append(("content-encoding", "gzip"))
+        return HttpResponse(status, content, tuple(headers))
 
 
 @contextlib.contextmanager
 def serving(answer: Callable[[str, str], Any] = lambda _line, _body: None) -> Iterator[Server]:
     server = Server(answer)
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def reply(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
-            line = f"{self.command} {self.path}"
-            server.asked.append(Asked(line, {k.lower(): v for k, v in self.headers.items()}, body))
-            self.send(*self.said(line, body))
-
-        def said(self, line: str, body: str) -> tuple[int, Any]:
-            said = server.answer(line, body)
-            if said is not None:
-                return said if isinstance(said, tuple) else (200, said)
-            if self.path == "/":
-                version = {"distribution": "opensearch", "number": "3.3.0", "build_hash": "0"}
-                return 200, {"cluster_name": "c", "version": version}
-            return 200, {"nodes": {}} if self.path.startswith("/_nodes") else {**ANSWER, "indices": {}}
-
-        def send(self, status: int, said: Any) -> None:
-            body = (said if isinstance(said, str) else json.dumps(said)).encode()
-            self.send_response(status)
-            if self.headers.get("accept-encoding") == "gzip":
-                body = gzip.compress(body)
-                self.send_header("content-encoding", "gzip")
-            self.send_header("content-type", "text/plain" if isinstance(said, str) else "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Says nothing."""
-
-    for method in ("GET", "POST", "PUT", "DELETE", "HEAD"):
-        setattr(Handler, f"do_{method}", Handler.reply)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        listening.daemon_threads = True
-        server.address = f"127.0.0.1:{listening.server_address[1]}"
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with http_server(server.respond) as running:
+        server.address = running.address
         yield server
-        listening.shutdown()
-        thread.join()
 
 
 class Listener:

@@ -6,9 +6,9 @@ import resource
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -31,35 +31,19 @@ from pacenote.plan.document import (
 )
 from pacenote.race.drive import STOP_SIGNALS, drive, handled_signals
 from pacenote.store.race_folder import RaceFolder
+from support.http_server import HttpRequest, HttpResponse, http_server
 
 
-class Answers(BaseHTTPRequestHandler):
-    """Answers everything with an empty object, a little late."""
-
-    protocol_version = "HTTP/1.1"
-    # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
-    wbufsize = -1
-
-    def do_GET(self) -> None:
-        threading.Event().wait(0.005)
-        self.send_response(200)
-        self.send_header("content-length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
-        """Says nothing."""
+def slow(request: HttpRequest) -> HttpResponse:
+    """An empty object after 5 ms."""
+    time.sleep(0.005)
+    return HttpResponse(body=b"{}")
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server.server_address[1]
-        server.shutdown()
-        thread.join()
+    with http_server(slow) as server:
+        yield server.port
 
 
 class Listener:

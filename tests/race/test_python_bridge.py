@@ -6,7 +6,6 @@ import json
 import select
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -40,39 +39,21 @@ from pacenote.plan.document import (
     TimePeriod,
     Unpaced,
 )
+from support.http_server import HttpRequest, HttpResponse, http_server
 
 OFFSETS_S = (0.0, 0.0125, 0.02)
 
 
-class Answers(BaseHTTPRequestHandler):
-    """Answers what it was sent."""
-
-    protocol_version = "HTTP/1.1"
-    # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
-    wbufsize = -1
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        reply = json.dumps({"took": 1, "errors": False, "path": self.path, "length": len(body)}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(reply)))
-        self.send_header("X-Elastic-Product", "Elasticsearch")
-        self.end_headers()
-        self.wfile.write(reply)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # named by http.server
-        """Says nothing."""
+def echo(request: HttpRequest) -> HttpResponse:
+    """Reports path and length of the request."""
+    document = {"took": 1, "errors": False, "path": request.target, "length": len(request.body)}
+    return HttpResponse(200, json.dumps(document).encode(), (("X-Elastic-Product", "Elasticsearch"),))
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server.server_address[1]
-        server.shutdown()
-        thread.join()
+    with http_server(echo) as server:
+        yield server.port
 
 
 def planned(name: str, work: TaskWork, pace: TaskPacing) -> PlannedTask:

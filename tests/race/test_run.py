@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -17,50 +15,33 @@ from pacenote.race.prefetch import prefetch_corpora
 from pacenote.race.run import dry_run, race
 from pacenote.store.race_store import RaceStore
 from pacenote.track.git import git
+from support.engine import OPENSEARCH, engine_document
+from support.http_server import HttpRequest, HttpResponse, http_server, json_response
 
 
-class Engine(BaseHTTPRequestHandler):
-    """Says what an OpenSearch says, as far as a race asks."""
+class Engine:
+    """Answers like an OpenSearch."""
 
-    protocol_version = "HTTP/1.1"
-    # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
-    wbufsize = -1
-    version: ClassVar = {"distribution": "opensearch", "number": "3.3.0"}
+    version: Mapping[str, str] = OPENSEARCH
+    address: str
 
-    def answer(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        reply: dict[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False}
-        if self.path == "/":
-            reply = {"cluster_name": "c", "version": self.version}
-        elif self.path.startswith("/_nodes"):
-            reply = {"nodes": {}}
-        elif "_stats" in self.path:
-            reply = {"indices": {}, "_shards": {"failed": 0}}
-        elif self.path.startswith("/missing"):
-            reply = {"error": {"type": "no_such_thing", "reason": "it is missing"}}
-        body = json.dumps(reply).encode()
-        self.send_response(404 if "error" in reply else 200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
-        """Says nothing."""
-
-
-for _method in ("GET", "POST", "PUT", "DELETE"):
-    setattr(Engine, f"do_{_method}", Engine.answer)
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        if request.target.startswith("/missing"):
+            return json_response({"error": {"type": "no_such_thing", "reason": "it is missing"}}, 404)
+        return json_response(engine_document(request.target, self.version))
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Engine) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+def engine() -> Iterator[Engine]:
+    running = Engine()
+    with http_server(running.respond) as server:
+        running.address = server.address
+        yield running
+
+
+@pytest.fixture
+def address(engine: Engine) -> str:
+    return engine.address
 
 
 class Listener:
@@ -173,11 +154,11 @@ def branches(tmp_path: Path) -> Path:
 )
 @pytest.mark.usefixtures("branches")
 def test_the_version_of_the_cluster_selects_the_branch(
-    tmp_path: Path, address: str, version: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, engine: Engine, version: dict[str, str], name: str
 ) -> None:
-    monkeypatch.setattr(Engine, "version", version)
+    engine.version = version
     asked: dict[str, Any] = {"track": name, "track_repository": str(tmp_path / "upstream")}
-    asked |= {"challenge": "none", "pipeline": "benchmark-only", "target_hosts": (address,)}
+    asked |= {"challenge": "none", "pipeline": "benchmark-only", "target_hosts": (engine.address,)}
     with pytest.raises(TrackError, match=f'track "{name}" has no challenge'):  # found, and no further
         race(request(tmp_path, **asked), Listener())
 

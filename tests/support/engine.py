@@ -1,0 +1,19 @@
+"""Responses of an engine, as far as a race uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OPENSEARCH: Mapping[str, str] = {"distribution": "opensearch", "number": "3.3.0", "build_hash": "0"}
+
+SUCCESS: Mapping[str, Any] = {"took": 1, "timed_out": False, "_shards": {"failed": 0}, "errors": False}
+
+
+def engine_document(target: str, version: Mapping[str, str] = OPENSEARCH) -> dict[str, Any]:
+    """The body of the response to a request for path and query `target`."""
+    if target == "/":
+        return {"cluster_name": "c", "version": dict(version)}
+    if target.startswith("/_nodes"):
+        return {"nodes": {}}
+    return {**SUCCESS, "indices": {}}
