@@ -1,11 +1,11 @@
-"""Records replies of a real engine as they come over the wire: `record.py HOST:PORT FOLDER`.
+"""Records responses of a real engine as they are on the wire: `record.py HOST:PORT FOLDER`.
 
-One file for each kind of reply, head and framing included; a file whose name begins with `head-` answers
-HEAD. The index `seeds` is made, used and deleted. What would name the machine is not asked for.
+Writes one file per kind of response, head and framing included; the name of a response to HEAD starts with
+`head-`. Creates, uses and deletes the index `seeds`. Requests nothing that identifies the machine.
 
-Files whose name ends with `-chunked` are recorded replies put in chunks: engines that frame their replies so
-are newer than those recorded. `expected.json` says what Python's own client makes of every file: status,
-length and CRC-32 of the body.
+Files whose name ends with `-chunked` are recorded responses that were converted to chunks: engines that use
+chunks are newer than the recorded ones. `expected.json` holds what Python's own client reads from each file:
+status, length and CRC-32 of the body.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GZIP = "accept-encoding: gzip\r\n"
 
 
 def bulk(first: int, number: object) -> bytes:
-    """A bulk of ten documents, the fifth with a field `n` of its own kind."""
+    """A bulk of ten documents; the fifth has `number` in its field `n`."""
     lines = []
     for at in range(first, first + 10):
         lines.append(json.dumps({"index": {"_id": str(at)}}))
@@ -62,17 +62,17 @@ REQUESTS: tuple[tuple[str, str, str, bytes], ...] = (
 
 
 def exchange(address: tuple[str, int], line: str, headers: str, body: bytes) -> bytes:
-    """Sends one request on a connection of its own; returns all that comes before a silence."""
+    """Sends one request on a new connection; returns all bytes until none arrive for a second."""
     head = f"{line} HTTP/1.1\r\nhost: {address[0]}\r\n{headers}"
     if body:
         head += f"content-length: {len(body)}\r\n"
-    came = b""
+    received = b""
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(f"{head}\r\n".encode() + body)
         while piece := _receive(connection):
-            came += piece
+            received += piece
             connection.settimeout(1)
-    return came
+    return received
 
 
 def _receive(connection: socket.socket) -> bytes:
@@ -82,9 +82,9 @@ def _receive(connection: socket.socket) -> bytes:
         return b""
 
 
-def chunked(reply: bytes) -> bytes:
-    """The reply in chunks of 300 bytes, the way Netty writes them."""
-    head, _, body = reply.partition(b"\r\n\r\n")
+def chunked(response: bytes) -> bytes:
+    """Converts a response to chunks of 300 bytes, as Netty writes them."""
+    head, _, body = response.partition(b"\r\n\r\n")
     lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length:")]
     pieces = [body[at : at + 300] for at in range(0, len(body), 300)]
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
@@ -92,19 +92,19 @@ def chunked(reply: bytes) -> bytes:
 
 
 class _Recorded:
-    """Bytes where `http.client` wants a socket."""
+    """Recorded bytes in place of the socket that `http.client` reads from."""
 
-    def __init__(self, reply: bytes) -> None:
-        self._reply = reply
+    def __init__(self, response: bytes) -> None:
+        self._response = response
 
     def makefile(self, _mode: str) -> io.BytesIO:
-        return io.BytesIO(self._reply)
+        return io.BytesIO(self._response)
 
 
-def expected(name: str, reply: bytes) -> dict[str, int]:
-    """What Python's client makes of a reply."""
+def expected(name: str, recorded: bytes) -> dict[str, int]:
+    """Status, length and CRC-32 of a response, as read by Python's client."""
     method = "HEAD" if name.startswith("head-") else "GET"
-    response = http.client.HTTPResponse(_Recorded(reply), method=method)  # type: ignore[arg-type]
+    response = http.client.HTTPResponse(_Recorded(recorded), method=method)  # type: ignore[arg-type]
     response.begin()
     body = response.read()
     if body and response.headers["content-encoding"] == "gzip":
@@ -113,18 +113,18 @@ def expected(name: str, reply: bytes) -> dict[str, int]:
 
 
 def main() -> None:
-    """Records every kind of reply."""
+    """Records every kind of response."""
     host, _, port = sys.argv[1].rpartition(":")
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
-    replies = {
+    responses = {
         name: exchange((host, int(port)), line, headers, body) for name, line, headers, body in REQUESTS
     }
     for name in ("search", "search-gzip", "bulk-errors"):
-        replies[f"{name}-chunked"] = chunked(replies[name])
-    for name, reply in replies.items():
-        (folder / name).write_bytes(reply)
-    outcomes = {name: expected(name, replies[name]) for name in sorted(replies)}
+        responses[f"{name}-chunked"] = chunked(responses[name])
+    for name, response in responses.items():
+        (folder / name).write_bytes(response)
+    outcomes = {name: expected(name, responses[name]) for name in sorted(responses)}
     (folder / "expected.json").write_text(json.dumps(outcomes, indent=1) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""Makes the corpora to begin with of the recorded replies: whole, their chunks, their compressed bodies."""
+"""Writes the initial corpora from the recorded responses: whole, their chunks, their compressed bodies."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Writes `corpus/TARGET/ENGINE-NAME` for every recorded reply that the target can begin with."""
+    """Writes `corpus/TARGET/ENGINE-NAME` for every recorded response that a target can start from."""
     for path in sorted(HERE.glob("seeds/*/*")):
         if path.name == "expected.json":
             continue
-        reply = path.read_bytes()
-        head, _, body = reply.partition(b"\r\n\r\n")
-        _write("reply", path, reply)
+        response = path.read_bytes()
+        head, _, body = response.partition(b"\r\n\r\n")
+        _write("response", path, response)
         if b"transfer-encoding: chunked" in head:
             _write("chunked", path, body)
         elif b"content-encoding: gzip" in head and body:
             _write("gzip", path, body)
-            # The deflated data alone: header and trailer of what engines write have a fixed length.
+            # Only the deflated data: header and trailer of engines have a fixed length.
             _write("gzip", path.with_name(f"{path.name}-deflated"), body[10:-8])
 
 

@@ -1,15 +1,15 @@
-//! Bodies in chunks, beside the plainest reader of them there can be.
+//! Chunked bodies, compared with the simplest reader of them.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pacenote_fuzz::{Seen, receive_anyhow};
+use pacenote_fuzz::{ReadResult, read_with_all_cuts};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// RFC 9112, section 7.1, word for word; of what it leaves to the reader only what is usual: sizes of up to 16 digits,
-/// lines of up to 200 bytes, no trailers.
-fn read(mut body: &[u8]) -> Option<Vec<u8>> {
+/// Decodes as RFC 9112, section 7.1, says. Of what it leaves to the reader, accepts only the usual: sizes of up to 16
+/// digits, lines of up to 200 bytes, no trailers.
+fn decode(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     loop {
         let end = body.iter().take(200).position(|byte| *byte == b'\n')?;
@@ -29,11 +29,11 @@ fn read(mut body: &[u8]) -> Option<Vec<u8>> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let seen = receive_anyhow(&[HEAD, bytes].concat(), false);
-    if let Some(expected) = read(bytes) {
-        assert!(matches!(&seen, Seen::Reply { body, .. } if *body == expected), "{seen:?}");
+    let result = read_with_all_cuts(&[HEAD, bytes].concat(), false);
+    if let Some(expected) = decode(bytes) {
+        assert!(matches!(&result, ReadResult::Response { body, .. } if *body == expected), "{result:?}");
     }
-    if let Seen::Reply { body, close, .. } = seen {
+    if let ReadResult::Response { body, close, .. } = result {
         assert!(!close && body.len() < bytes.len());
     }
 });

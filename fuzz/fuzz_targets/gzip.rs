@@ -1,4 +1,4 @@
-//! Bodies compressed with gzip, beside a reader that was written by others.
+//! Bodies compressed with gzip, compared with flate2's own reader.
 
 #![no_main]
 
@@ -7,21 +7,21 @@ use std::io::Read;
 use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use libfuzzer_sys::fuzz_target;
-use pacenote_fuzz::{Cut, LONGEST_BODY, Seen, receive};
+use pacenote_fuzz::{Cut, MAX_BODY, ReadResult, read};
 
-/// What the other reader makes of it, to the last byte, within the bound.
-fn read(coded: &[u8]) -> Option<Vec<u8>> {
+/// Decodes all members with flate2; `None` if anything follows them or the limit is exceeded.
+fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    let mut decoder = MultiGzDecoder::new(coded).take(LONGEST_BODY as u64 + 1);
+    let mut decoder = MultiGzDecoder::new(encoded).take(MAX_BODY as u64 + 1);
     decoder.read_to_end(&mut text).ok()?;
     let rest = decoder.into_inner().into_inner();
-    (rest.is_empty() && text.len() <= LONGEST_BODY).then_some(text)
+    (rest.is_empty() && text.len() <= MAX_BODY).then_some(text)
 }
 
-/// A stream around deflated data as it should be, if they are any: few changes of a stream leave its checksum right.
+/// A valid gzip stream around deflated data, if it is valid: random changes of a stream nearly always break its checksum.
 fn wrap(data: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    let mut decoder = DeflateDecoder::new(data).take(LONGEST_BODY as u64 + 1);
+    let mut decoder = DeflateDecoder::new(data).take(MAX_BODY as u64 + 1);
     decoder.read_to_end(&mut text).ok()?;
     let rest = decoder.into_inner().into_inner();
     let mut crc = Crc::new();
@@ -31,14 +31,14 @@ fn wrap(data: &[u8]) -> Option<Vec<u8>> {
     Some([header, &data[..data.len() - rest.len()], &trailer].concat())
 }
 
-fn compare(coded: &[u8]) {
+fn compare(encoded: &[u8]) {
     let head =
-        format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", coded.len());
-    let expected = if coded.is_empty() { Some(Vec::new()) } else { read(coded) };
-    match receive(&[head.as_bytes(), coded].concat(), false, Cut::Whole) {
-        Seen::Reply { body, .. } => assert_eq!(Some(body), expected),
-        Seen::Coded => assert_eq!(expected, None),
-        seen => panic!("{seen:?}"),
+        format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", encoded.len());
+    let expected = if encoded.is_empty() { Some(Vec::new()) } else { decode(encoded) };
+    match read(&[head.as_bytes(), encoded].concat(), false, Cut::Whole) {
+        ReadResult::Response { body, .. } => assert_eq!(Some(body), expected),
+        ReadResult::InvalidBody => assert_eq!(expected, None),
+        result => panic!("{result:?}"),
     }
 }
 

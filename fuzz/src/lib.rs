@@ -1,49 +1,49 @@
-//! What the targets share: a reply fed in pieces, and what it came to.
+//! Shared by the targets: reading a response from pieces, and its result.
 
 use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 
-/// Bodies may be no longer.
-pub const LONGEST_BODY: usize = 1 << 20;
+/// Longest body that the reader accepts, in bytes.
+pub const MAX_BODY: usize = 1 << 20;
 
-/// What bytes came to.
+/// The result of reading bytes as a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// A reply, made of so many bytes.
-    Reply { status: u16, close: bool, used: usize, coded: usize, body: Vec<u8> },
-    /// A reply whose body cannot be decompressed.
-    Coded,
-    /// No reply, and none can come of it.
+pub enum ReadResult {
+    /// A response of `used` bytes, `encoded` of which are its body before decompression.
+    Response { status: u16, close: bool, used: usize, encoded: usize, body: Vec<u8> },
+    /// A response whose body cannot be decompressed.
+    InvalidBody,
+    /// Not a response, whatever follows.
     Malformed,
-    /// No reply yet.
-    Closed,
+    /// The beginning of a response.
+    Incomplete,
 }
 
-/// How bytes are cut.
+/// How bytes are cut into pieces.
 #[derive(Debug, Clone, Copy)]
 pub enum Cut {
-    /// Not at all.
+    /// One piece.
     Whole,
-    /// At every byte.
+    /// Single bytes.
     Bytewise,
-    /// Anywhere, as the number says.
-    Anywhere(u64),
+    /// Pieces of random lengths, with this seed.
+    Random(u64),
 }
 
-/// Feeds the bytes, then closes the connection; `bodiless`: as the reply to HEAD. What follows a reply makes it
-/// malformed, whether it comes with it or after it.
+/// Feeds the bytes, then closes the connection; `no_body` for a response to HEAD. Data after a response makes it malformed,
+/// whether it arrives with the response or after it.
 ///
 /// # Panics
 ///
-/// When something holds that never may.
-pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
-    let mut reader = ResponseReader::new(LONGEST_BODY);
-    reader.reset(bodiless);
+/// When an invariant of the reader does not hold.
+pub fn read(bytes: &[u8], no_body: bool, cut: Cut) -> ReadResult {
+    let mut reader = ResponseReader::new(MAX_BODY);
+    reader.reset(no_body);
     let mut fed = 0;
     let mut state = match cut {
-        Cut::Anywhere(seed) => seed | 1,
+        Cut::Random(seed) => seed | 1,
         _ => 1,
     };
-    let reply = loop {
+    let response = loop {
         if fed == bytes.len() {
             break reader.finish();
         }
@@ -51,9 +51,9 @@ pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
         let piece = match cut {
             Cut::Whole => left,
             Cut::Bytewise => 1,
-            Cut::Anywhere(_) => {
+            Cut::Random(_) => {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                // Short pieces are as likely as long ones.
+                // The lengths are distributed logarithmically.
                 let most = left.min(1 << (state >> 60)) as u64;
                 1 + (state >> 20) as usize % most as usize
             }
@@ -61,50 +61,50 @@ pub fn receive(bytes: &[u8], bodiless: bool, cut: Cut) -> Seen {
         reader.read_buffer().extend_from_slice(&bytes[fed..fed + piece]);
         fed += piece;
         match reader.advance() {
-            Ok(Some(reply)) => break Ok(reply),
+            Ok(Some(response)) => break Ok(response),
             Ok(None) => {}
             Err(error) => break Err(error),
         }
     };
-    // Twice what came, and room for a read of either kind.
-    assert!(reader.capacity() <= 2 * bytes.len() + (1 << 20) + (64 << 10), "memory without bound");
-    let reply = match reply {
-        Ok(reply) => reply,
-        Err(ExchangeError::Closed) => return Seen::Closed,
-        Err(_) => return Seen::Malformed,
+    // Twice the received bytes, and the free capacity for a read of either kind.
+    assert!(reader.capacity() <= 2 * bytes.len() + (1 << 20) + (64 << 10), "memory exceeds its limit");
+    let response = match response {
+        Ok(response) => response,
+        Err(ExchangeError::Closed) => return ReadResult::Incomplete,
+        Err(_) => return ReadResult::Malformed,
     };
     if fed < bytes.len() {
-        return Seen::Malformed;
+        return ReadResult::Malformed;
     }
-    assert_eq!(reply.bytes_in, fed as u64);
-    assert!((100..1000).contains(&reply.status));
-    let (status, close, coded) = (reply.status, reply.close, reader.body(&reply).len());
-    assert!(coded < fed, "more body than bytes");
+    assert_eq!(response.bytes_in, fed as u64);
+    assert!((100..1000).contains(&response.status));
+    let (status, close, encoded) = (response.status, response.close, reader.body(&response).len());
+    assert!(encoded < fed, "the body is longer than the response");
     let headers = reader.headers();
     assert!(headers.iter().all(|(name, value)| !name.is_empty() && !value.contains('\n')));
-    match reader.decompress(reply) {
-        Ok(reply) => {
-            let body = reader.body(&reply).to_vec();
-            assert!(body.len() <= LONGEST_BODY);
-            Seen::Reply { status, close, used: fed, coded, body }
+    match reader.decompress(response) {
+        Ok(response) => {
+            let body = reader.body(&response).to_vec();
+            assert!(body.len() <= MAX_BODY);
+            ReadResult::Response { status, close, used: fed, encoded, body }
         }
-        Err(ExchangeError::Closed | ExchangeError::Io(_)) => unreachable!("there is no connection"),
-        Err(_) => Seen::Coded,
+        Err(ExchangeError::Closed | ExchangeError::Io(_)) => unreachable!("decompression needs no connection"),
+        Err(_) => ReadResult::InvalidBody,
     }
 }
 
-/// What the bytes come to, which must not depend on how they are cut.
+/// Reads the bytes in one piece, byte by byte and cut at random: the results must be equal.
 ///
 /// # Panics
 ///
-/// When it does.
-pub fn receive_anyhow(bytes: &[u8], bodiless: bool) -> Seen {
-    let whole = receive(bytes, bodiless, Cut::Whole);
+/// When they are not.
+pub fn read_with_all_cuts(bytes: &[u8], no_body: bool) -> ReadResult {
+    let whole = read(bytes, no_body, Cut::Whole);
     let seed = bytes
         .iter()
         .fold(bytes.len() as u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    for cut in [Cut::Bytewise, Cut::Anywhere(seed), Cut::Anywhere(seed.rotate_left(32))] {
-        assert_eq!(receive(bytes, bodiless, cut), whole, "{cut:?}");
+    for cut in [Cut::Bytewise, Cut::Random(seed), Cut::Random(seed.rotate_left(32))] {
+        assert_eq!(read(bytes, no_body, cut), whole, "{cut:?}");
     }
     whole
 }

@@ -1,4 +1,4 @@
-//! A scripted server on real sockets, plans in a few words, and all that a race came to.
+//! Shared by the tests of the driver: a scripted server, builders of plans, and the results of a race.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(dead_code, unused_imports, reason = "each test uses its part")]
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub use samples::Sample;
 pub use server::{Seen, Server, good, reply};
 
-/// A plan for `tasks`, each run in its own step by all its clients.
+/// A plan that runs each of `tasks` in a step of its own with all of its clients.
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
@@ -32,7 +32,7 @@ pub fn plan(port: u16, tasks: &[Value]) -> Value {
     })
 }
 
-/// A step that runs some tasks in parallel.
+/// A step that runs the tasks at these indices in parallel.
 pub fn step(tasks: &[Value], members: &[usize]) -> Value {
     let mut slots = Vec::new();
     for task in members {
@@ -44,7 +44,7 @@ pub fn step(tasks: &[Value], members: &[usize]) -> Value {
     json!({"name": "step", "slots": slots, "completed_by": null})
 }
 
-/// A task of one prepared request.
+/// A task of one search request, unpaced.
 pub fn request_task(name: &str, clients: u32, iterations: u64) -> Value {
     json!({
         "name": name, "operation": name, "operation_type": "search", "clients": clients,
@@ -62,7 +62,7 @@ pub fn request(method: &str, path: &str) -> Value {
            "assertions": [], "remember": null, "recall": null})
 }
 
-/// A task that posts a file.
+/// A task that indexes a file.
 pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value {
     let mut task = request_task(name, clients, 1);
     task["operation_type"] = "bulk".into();
@@ -76,11 +76,11 @@ pub fn bulk_task(name: &str, clients: u32, file: &Path, documents: u64) -> Value
     task
 }
 
-/// Everything a race came to.
+/// All results of a race.
 pub struct Finished {
     pub tasks: Vec<TaskResult>,
     pub summary: RaceSummary,
-    /// What is in `samples.parquet`, in its order.
+    /// The rows of `samples.parquet`.
     pub samples: Vec<Sample>,
 }
 
@@ -90,12 +90,12 @@ impl Finished {
     }
 }
 
-/// Runs a plan to its end in a folder of its own.
+/// Runs a plan to its end in a temporary folder.
 pub fn run(plan: &Value) -> Finished {
     run_with(plan, |_| ())
 }
 
-/// The same, with something to do once the race runs.
+/// Runs a plan to its end, and calls `meanwhile` as soon as the race has started.
 pub fn run_with(plan: &Value, meanwhile: impl FnOnce(&Race)) -> Finished {
     let folder = tempfile::tempdir().unwrap();
     let race = Race::start(Plan::from_json(&plan.to_string()).unwrap(), folder.path()).unwrap();

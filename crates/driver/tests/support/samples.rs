@@ -1,4 +1,4 @@
-//! `samples.parquet` as it was recorded, and whether it agrees with what the server saw.
+//! Reads `samples.parquet`, and compares it with the log of the server.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use parquet::record::{Field, Row};
 
 use super::Seen;
 
-/// A row. Times are nanoseconds since the task began.
+/// A row. Times are nanoseconds since the start of the task.
 #[derive(Debug, Clone)]
 pub struct Sample {
     pub task: String,
@@ -67,7 +67,7 @@ impl Sample {
     }
 }
 
-/// The samples of a race; none if its folder has no file of them.
+/// The samples of a race; empty if its folder has no such file.
 pub fn read(folder: &Path) -> Vec<Sample> {
     let path = folder.join("samples.parquet");
     if !path.exists() {
@@ -77,17 +77,17 @@ pub fn read(folder: &Path) -> Vec<Sample> {
     reader.get_row_iter(None).unwrap().map(|row| Sample::of(&row.unwrap())).collect()
 }
 
-/// The moments of the server's clock at which the task can have begun, for all its samples to be true.
+/// The times of the server's clock at which the task can have started, given all of its samples.
 ///
-/// A request arrives after it was sent and before the reply to it leaves; that reply is complete after its last byte
-/// left and before the next request on the connection arrives. Every sample that says with [`super::server::numbered`]
-/// which request it is about bounds the task's beginning from both sides, and if the recorded clocks are wrong, no
-/// beginning is left. On a machine that has nothing else to do it is known to some 50 µs.
+/// A request arrives after it was sent and before its response is sent. The response is complete after its last byte was
+/// sent and before the next request on the connection arrives. Each sample whose request is known, by
+/// [`super::server::numbered`], bounds the start of the task from both sides; if recorded times are wrong, no start
+/// remains. On an idle machine the range is about 50 µs wide.
 pub fn beginning(samples: &[Sample], seen: &[Seen]) -> RangeInclusive<i64> {
     let of = |sample: &Sample| usize::try_from(sample.took).ok();
     let known: BTreeMap<usize, &Sample> =
         samples.iter().filter_map(|sample| of(sample).map(|number| (number, sample))).collect();
-    assert!(known.len() > 1, "too few samples say which request they are about");
+    assert!(known.len() > 1, "the requests of too few samples are known");
     let (mut earliest, mut latest) = (i64::MIN, i64::MAX);
     let mut before: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
     for (number, request) in seen.iter().enumerate() {
@@ -96,12 +96,12 @@ pub fn beginning(samples: &[Sample], seen: &[Seen]) -> RangeInclusive<i64> {
         let replied = request.replied.expect("an answered request was replied to").cast_signed();
         latest = latest.min(arrived - sample.sent);
         earliest = earliest.max(replied - sample.done);
-        // A client sends when it has the reply before, and has it when it sends.
+        // The client sends after it has received the previous response.
         if let Some((replied, done)) = before.insert(request.connection, (replied, sample.done)) {
             earliest = earliest.max(replied - sample.sent);
             latest = latest.min(arrived - done);
         }
     }
-    assert!(earliest <= latest, "no beginning of the task fits: {} µs apart", (earliest - latest) / 1000);
+    assert!(earliest <= latest, "no start of the task fits: {} µs apart", (earliest - latest) / 1000);
     earliest..=latest
 }
