@@ -1,7 +1,8 @@
-//! What the instruction budget counts: `instructions serve CLIENTS`, or `instructions race PORT KIND OPERATIONS FOLDER`.
+//! The program whose instructions the budget counts: `pacenote-instructions serve CLIENTS` or `pacenote-instructions race
+//! PORT KIND OPERATIONS FOLDER`.
 //!
-//! The server answers when every client's request has come, and answers all of them: so each client waits once per
-//! request, however fast either side is, and the same work takes the same instructions in every run.
+//! The server waits until every client has sent a request, then answers all of them. Each client therefore waits once per
+//! request, whatever the speed of either side, and the same work takes the same instructions in every run.
 
 mod plan;
 mod server;
@@ -24,14 +25,14 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("instructions: {error}"));
+            report(&format!("instructions: {error}"));
             ExitCode::FAILURE
         }
     }
 }
 
-#[allow(clippy::print_stderr, reason = "a program that says what went wrong")]
-fn say(text: &str) {
+#[allow(clippy::print_stderr, reason = "a program reports its errors")]
+fn report(text: &str) {
     eprintln!("{text}");
 }
 
@@ -40,10 +41,10 @@ fn serve(clients: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Runs a race of so many operations per client and checks that each of them succeeded.
+/// Runs a race of `operations` operations per client and checks that each of them succeeded.
 fn race(port: &str, kind: &str, operations: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
     let operations: u64 = operations.parse()?;
-    let kind = plan::Kind::named(kind).ok_or("no such kind")?;
+    let kind = plan::Kind::named(kind).ok_or("KIND is unknown")?;
     let plan = plan::plan(port.parse()?, kind, operations, folder)?;
     let race = Race::start(plan, folder)?;
     let mut succeeded = 0;

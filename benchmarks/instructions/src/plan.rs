@@ -1,4 +1,4 @@
-//! Plans of one task of one kind of request.
+//! Plans with one task, which sends one kind of request.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,25 +6,25 @@ use std::path::Path;
 use pacenote_plan::{Plan, VERSION};
 use serde_json::{Value, json};
 
-/// Lines of the data file, posted again and again.
+/// Documents of the data file, which is indexed repeatedly.
 const DOCUMENTS: u64 = 4_000;
-/// Documents of a bulk: so few that the socket takes it whole, whenever the server reads it.
+/// Documents of a bulk; few enough for the send buffer of a socket to hold the request before the server reads it.
 const BULK_SIZE: u64 = 100;
-/// A document of the usual length of a log line.
+/// A document as long as a usual log line.
 const DOCUMENT: &str = r#"{"@timestamp": 897484581, "clientip": "211.11.9.0", "request": "GET /images/hm_bg.jpg HTTP/1.0", "status": 200, "size": 24736}"#;
 
-/// A kind of request, and who sends it how fast.
+/// A kind of request, its clients and their rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     name: &'static str,
-    /// So many clients send it.
+    /// Number of clients that send it.
     pub clients: u32,
-    /// Seconds between two operations; `None`: one as soon as the other has ended.
+    /// Seconds between two operations; `None`: each begins when the one before has ended.
     interval_s: Option<f64>,
     bulk: bool,
 }
 
-/// Every kind. What is paced is slow enough for the tool that counts never to be late.
+/// All kinds. The paced one is slow enough not to be late while its instructions are counted.
 const KINDS: [Kind; 4] = [
     Kind { name: "search", clients: 1, interval_s: None, bulk: false },
     Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
@@ -39,10 +39,10 @@ impl Kind {
     }
 }
 
-/// A plan by which every client carries out so many operations; a data file is written to `folder`.
+/// A plan in which every client executes `operations` operations; the data file is written to `folder`.
 pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Plan, Box<dyn Error>> {
-    let slot = |client: u32| json!({"client": client, "allocations": [{"task": 0, "client": client}]});
-    let slots: Vec<Value> = (0..kind.clients).map(slot).collect();
+    let row = |client: u32| json!({"client": client, "allocations": [{"task": 0, "client": client}]});
+    let rows: Vec<Value> = (0..kind.clients).map(row).collect();
     let pace = match kind.interval_s {
         None => json!({"kind": "unpaced"}),
         Some(interval_s) => json!({"kind": "deterministic", "interval_s": interval_s}),
@@ -65,7 +65,7 @@ pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Pla
             "bound": {"kind": "iterations", "warmup": 0, "measured": operations},
             "ramp_up_s": 0.0, "unit": unit, "tolerates_errors": false, "work": work,
         }],
-        "steps": [{"name": kind.name, "slots": slots, "completed_by": null}],
+        "steps": [{"name": kind.name, "slots": rows, "completed_by": null}],
     });
     Ok(Plan::from_json(&plan.to_string())?)
 }

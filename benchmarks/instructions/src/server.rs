@@ -1,14 +1,14 @@
-//! A server that answers all its clients in step.
+//! A server that answers all its clients together, when each has sent a request.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// What a search is answered with.
-const SEARCHED: &str = r#"{"took":3,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{"total":{"value":10000,"relation":"gte"},"max_score":1.0,"hits":[{"_index":"logs-211998","_id":"kE0","_score":1.0},{"_index":"logs-211998","_id":"kE1","_score":1.0}]}}"#;
-/// What a bulk is answered with.
-const INDEXED: &str = r#"{"took":30,"errors":false,"items":[]}"#;
+/// The response to a search.
+const SEARCH_RESPONSE: &str = r#"{"took":3,"timed_out":false,"_shards":{"total":5,"successful":5,"skipped":0,"failed":0},"hits":{"total":{"value":10000,"relation":"gte"},"max_score":1.0,"hits":[{"_index":"logs-211998","_id":"kE0","_score":1.0},{"_index":"logs-211998","_id":"kE1","_score":1.0}]}}"#;
+/// The response to a bulk.
+const BULK_RESPONSE: &str = r#"{"took":30,"errors":false,"items":[]}"#;
 
-/// Says its port and serves one race after another, each of so many clients, until it is killed.
+/// Prints its port and serves one race after another, each with `clients` clients, until it is killed.
 pub fn serve(clients: usize) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut out = io::stdout();
@@ -21,27 +21,27 @@ pub fn serve(clients: usize) -> io::Result<()> {
             stream.set_nodelay(true)?;
             connections.push(Connection { stream, received: Vec::new(), is_bulk: false });
         }
-        in_step(&mut connections)?;
+        serve_race(&mut connections)?;
     }
 }
 
-/// Serves until one of the clients goes.
-fn in_step(connections: &mut [Connection]) -> io::Result<()> {
-    let (searched, indexed) = (reply(SEARCHED), reply(INDEXED));
+/// Serves until one of the clients closes its connection.
+fn serve_race(connections: &mut [Connection]) -> io::Result<()> {
+    let (search, bulk) = (response(SEARCH_RESPONSE), response(BULK_RESPONSE));
     loop {
         for connection in &mut *connections {
-            if !connection.take_request()? {
+            if !connection.read_request()? {
                 return Ok(());
             }
         }
         for connection in &mut *connections {
-            let reply = if connection.is_bulk { &indexed } else { &searched };
-            connection.stream.write_all(reply)?;
+            let response = if connection.is_bulk { &bulk } else { &search };
+            connection.stream.write_all(response)?;
         }
     }
 }
 
-fn reply(body: &str) -> Vec<u8> {
+fn response(body: &str) -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
     format!("{head} {}\r\n\r\n{body}", body.len()).into_bytes()
 }
@@ -49,31 +49,31 @@ fn reply(body: &str) -> Vec<u8> {
 struct Connection {
     stream: TcpStream,
     received: Vec<u8>,
-    /// What its last request was.
+    /// Whether its last request was a bulk.
     is_bulk: bool,
 }
 
 impl Connection {
-    /// Reads one whole request; `false` when the client has gone.
-    fn take_request(&mut self) -> io::Result<bool> {
-        let mut room = vec![0; 1 << 16];
+    /// Reads one whole request; `false` if the client has closed the connection.
+    fn read_request(&mut self) -> io::Result<bool> {
+        let mut buffer = vec![0; 1 << 16];
         loop {
-            if length(&self.received).is_some_and(|length| length <= self.received.len()) {
+            if request_length(&self.received).is_some_and(|length| length <= self.received.len()) {
                 self.is_bulk = self.received.starts_with(b"POST /_bulk");
-                // Clients do not send ahead: nothing follows.
+                // Clients do not pipeline requests.
                 self.received.clear();
                 return Ok(true);
             }
-            match self.stream.read(&mut room) {
+            match self.stream.read(&mut buffer) {
                 Ok(0) | Err(_) => return Ok(false),
-                Ok(read) => self.received.extend_from_slice(&room[..read]),
+                Ok(read) => self.received.extend_from_slice(&buffer[..read]),
             }
         }
     }
 }
 
-/// Bytes of a request, once its head is there.
-fn length(request: &[u8]) -> Option<usize> {
+/// Length of a request in bytes, once its head is complete.
+fn request_length(request: &[u8]) -> Option<usize> {
     let end = request.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&request[..end]).to_ascii_lowercase();
     let body =

@@ -63,7 +63,7 @@ impl Race {
             endpoints: Arc::clone(&endpoints[0]),
             lane: lane.clone(),
             race: Arc::clone(&state),
-            outgoing: RecordSender::new(sender, sample_policy(plan.driver.samples)),
+            record_sender: RecordSender::new(sender, sample_policy(plan.driver.samples)),
             plan,
         };
         let mut pool = WorkerPool::spawn_workers(&context, workers)?;

@@ -43,7 +43,7 @@ impl Coordinator {
     /// Runs all steps of the plan, then ends all threads and sums up. `deliveries` of the recorders go to `collector`.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
-        let (race, buffers) = (Arc::clone(&self.context.race), self.context.outgoing.buffers().clone());
+        let (race, buffers) = (Arc::clone(&self.context.race), self.context.record_sender.buffers().clone());
         let shared = Arc::clone(&race);
         let collecting = spawn("collect", move || {
             let started = Instant::now();
@@ -106,7 +106,7 @@ impl Coordinator {
     }
 
     fn run_step(&self, step: &Arc<StepRun>) -> Result<(), DriveError> {
-        let WorkerContext { race, lane, outgoing, .. } = &self.context;
+        let WorkerContext { race, lane, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
         for run in step.tasks() {
             files.open(&step.plan().tasks[run.index as usize])?;
@@ -125,7 +125,7 @@ impl Coordinator {
         let started_ns = race.elapsed_ns(now);
         for run in step.tasks() {
             let threads = self.pool.workers_of(step, run.index);
-            outgoing.send(Delivery::Begin { task: run.index, threads, started_ns });
+            record_sender.send(Delivery::Begin { task: run.index, threads, started_ns });
         }
         if let Some(lane) = lane {
             lane.begin_step();
@@ -204,7 +204,7 @@ mod tests {
             endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
             lane: None,
             race: Arc::clone(&race),
-            outgoing: RecordSender::new(sender, sample_policy(plan.driver.samples)),
+            record_sender: RecordSender::new(sender, sample_policy(plan.driver.samples)),
             plan: Arc::clone(&plan),
         };
         let mut pool = WorkerPool::spawn_workers(&context, 1).unwrap();

@@ -65,7 +65,7 @@ pub struct WorkerContext {
     /// The state of the race.
     pub race: Arc<RaceState>,
     /// Where recordings are sent.
-    pub outgoing: RecordSender,
+    pub record_sender: RecordSender,
 }
 
 /// A thread that runs client loops.
@@ -111,7 +111,7 @@ impl Worker {
         while let Some(command) = self.commands.recv().await {
             let WorkerCommand::Prepare(step, files) = command else { break };
             let plan = &self.context.plan;
-            let recorder = RefCell::new(Recorder::new(self.context.outgoing.clone()));
+            let recorder = RefCell::new(Recorder::new(self.context.record_sender.clone()));
             let spin_wait = Rc::new(SpinWait::new(Duration::from_micros(plan.driver.spin_us.into())));
             let resources = StepResources {
                 files: &files,
