@@ -51,7 +51,7 @@ def test_the_data_of_a_challenge(run, home, track, server):
     file = home / "corpora" / "many" / "many.json"
     assert json.loads(out) == {"corpora": {"many": [str(file)]}}
     assert file.read_bytes().count(b"\n") == 25
-    assert [path for path, _ in server.seen] == ["/many/many.json.gz"]
+    assert [request.target for request in server.requests] == ["/many/many.json.gz"]
     assert "downloading many.json.gz …" in err
 
 
@@ -67,7 +67,7 @@ def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
     )
     assert code == 0
     assert json.loads(out)["corpora"]["few"] == [str(tmp_path / "data" / "few" / "few.json")]
-    assert [path for path, _ in server.seen] == ["/mirror/few/few.json.gz"]
+    assert [request.target for request in server.requests] == ["/mirror/few/few.json.gz"]
 
 
 @pytest.mark.parametrize(

@@ -103,12 +103,12 @@ def test_wrong_credentials_are_reported_and_never_shown() -> None:
 
 
 def test_ineffective_and_disabled_verification_is_warned_about() -> None:
-    def said(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
+    def warnings(hosts: str, tls: TlsOptions) -> tuple[str, ...]:
         return existing_cluster(hosts, ClientOptions(tls=tls)).warnings()
 
-    assert said("https://127.0.0.1", TlsOptions(verify=False, verify_host=False)) == (
+    assert warnings("https://127.0.0.1", TlsOptions(verify=False, verify_host=False)) == (
         "the TLS certificate of 127.0.0.1:443 is not verified (verify_certs:false)",
     )
-    assert "ssl_assert_hostname:false" in said("https://127.0.0.1", TlsOptions(verify_host=False))[0]
-    assert "no host is https" in said("127.0.0.1", TRUSTED)[0]
-    assert said("127.0.0.1", TlsOptions()) == ()
+    assert "ssl_assert_hostname:false" in warnings("https://127.0.0.1", TlsOptions(verify_host=False))[0]
+    assert "no host is https" in warnings("127.0.0.1", TRUSTED)[0]
+    assert warnings("127.0.0.1", TlsOptions()) == ()

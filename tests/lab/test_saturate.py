@@ -16,7 +16,8 @@ from pacenote.lab.saturate import SaturationRequest, saturate
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.saturation import Objective, SaturationResult, parse_latency_limits
-from support.secure import Running, engine
+from support.http_server import HttpServer
+from support.secure import engine
 
 SECRET = "hunter2hunter2"
 
@@ -41,13 +42,13 @@ class Listener:
 
 
 @pytest.fixture
-def server() -> Iterator[Running]:
+def server() -> Iterator[HttpServer]:
     with engine(None) as running:
         yield running
 
 
 @pytest.fixture
-def request_(tmp_path: Path, server: Running) -> SaturationRequest:
+def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
     """A search of a single rate, with 100 operations."""
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [{"operation": OPERATION}]}))
     race = RaceRequest(

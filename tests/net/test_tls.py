@@ -12,7 +12,8 @@ from pacenote.cluster.cluster import existing_cluster
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.net.url import basic_auth_header
-from support.secure import CA, CERTIFICATES, Running, engine, proxy
+from support.http_server import HttpServer
+from support.secure import CA, CERTIFICATES, engine, proxy
 
 TRUSTED = TlsOptions(ca_file=str(CA))
 CLIENT, KEY = str(CERTIFICATES / "client.pem"), str(CERTIFICATES / "client.key")
@@ -20,13 +21,13 @@ ME = basic_auth_header("me", "s3cret")
 
 
 @pytest.fixture(scope="module")
-def secure() -> Iterator[Running]:
+def secure() -> Iterator[HttpServer]:
     with engine() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def choosy() -> Iterator[Running]:
+def strict() -> Iterator[HttpServer]:
     with engine(client=True) as running:
         yield running
 
@@ -54,7 +55,7 @@ def version(hosts: str, tls: TlsOptions = TRUSTED, **more: object) -> str:
         TlsOptions(ca_file=str(CERTIFICATES / "server.pem")),
     ],
 )
-def test_tls_connections_succeed_with_suitable_options(secure: Running, tls: TlsOptions) -> None:
+def test_tls_connections_succeed_with_suitable_options(secure: HttpServer, tls: TlsOptions) -> None:
     assert version(f"https://{secure.address}", tls) == "3.3.0"
     assert version(secure.address, tls, use_ssl=True) == "3.3.0"
 
@@ -71,14 +72,14 @@ def test_tls_connections_succeed_with_suitable_options(secure: Running, tls: Tls
     ],
 )
 def test_an_untrusted_certificate_is_rejected_with_a_hint(
-    secure: Running, tls: TlsOptions, message: str, hint: str
+    secure: HttpServer, tls: TlsOptions, message: str, hint: str
 ) -> None:
     with pytest.raises(EngineError, match=f"reached at {secure.address}: {message}") as caught:
         version(f"https://{secure.address}", tls)
     assert hint in caught.value.hint
 
 
-def test_another_host_name_is_accepted_without_host_name_verification(secure: Running) -> None:
+def test_another_host_name_is_accepted_without_host_name_verification(secure: HttpServer) -> None:
     tls = TlsOptions(ca_file=str(CA), server_name="other.example", verify_host=False)
     assert version(f"https://{secure.address}", tls) == "3.3.0"
 
@@ -92,19 +93,19 @@ def test_an_expired_certificate_is_rejected() -> None:
     assert "renew it" in caught.value.hint
 
 
-def test_a_client_certificate_is_presented(choosy: Running) -> None:
+def test_a_client_certificate_is_presented(strict: HttpServer) -> None:
     shown = TlsOptions(ca_file=str(CA), client_cert=CLIENT, client_key=KEY)
-    assert version(f"https://{choosy.address}", shown) == "3.3.0"
+    assert version(f"https://{strict.address}", shown) == "3.3.0"
     with pytest.raises(EngineError, match="it asks for a client certificate") as caught:
-        version(f"https://{choosy.address}")
+        version(f"https://{strict.address}")
     assert "client_cert:FILE" in caught.value.hint
 
 
-def test_a_rejected_client_certificate_is_reported(choosy: Running) -> None:
+def test_a_rejected_client_certificate_is_reported(strict: HttpServer) -> None:
     # One for servers.
     wrong = TlsOptions(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
     with pytest.raises(EngineError, match="it does not accept our client certificate"):
-        version(f"https://{choosy.address}", wrong)
+        version(f"https://{strict.address}", wrong)
 
 
 def test_a_port_without_tls_is_reported() -> None:
@@ -160,15 +161,15 @@ def test_remote_hosts_are_reached_through_the_proxy(scheme: str, monkeypatch: py
         through = f"engine.example:9200 go through the proxy http://{between.address} of the environment"
         assert [through in caution for caution in cluster.warnings()][-1]
         line = "CONNECT engine.example:9200" if scheme == "https" else "GET http://engine.example:9200/"
-        assert between.seen[0][0] == line
-        assert all("proxy-authorization" not in headers for _, headers in far.seen)
+        assert between.requests[0].line == line
+        assert all("proxy-authorization" not in request.headers for request in far.requests)
         monkeypatch.setenv(f"{scheme}_proxy", f"http://{between.address}")
         with pytest.raises(EngineError, match="407") as caught:
             version(f"{scheme}://engine.example:9200")
         assert "in its URL" in caught.value.hint
 
 
-def test_loopback_never_goes_through_a_proxy(secure: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loopback_never_goes_through_a_proxy(secure: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     assert version(f"https://{secure.address}") == "3.3.0"
     assert existing_cluster(f"https://{secure.address}", ClientOptions(tls=TRUSTED)).warnings() == ()

@@ -17,7 +17,7 @@ CHECK = """[2026][ERROR][o.e.b.Bootstrap] node validation exception
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "hint"),
+    ("text", "line", "hint"),
     [
         (BIND, "Failed to bind to 127.0.0.1:[9200]", "try again"),
         (CHECK, "vm.max_map_count [65530]", "sysctl"),
@@ -31,8 +31,8 @@ CHECK = """[2026][ERROR][o.e.b.Bootstrap] node validation exception
         ("one\ntwo\n", "two", ""),
     ],
 )
-def test_known_problems_give_a_line_and_a_hint(text: str, told: str, hint: str) -> None:
-    assert told in " | ".join(cause_lines(text))
+def test_known_problems_give_a_line_and_a_hint(text: str, line: str, hint: str) -> None:
+    assert line in " | ".join(cause_lines(text))
     assert hint in hint_for(text)
     assert bool(hint) == bool(hint_for(text))
 

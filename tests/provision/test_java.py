@@ -47,10 +47,10 @@ def test_java_home_is_used_when_it_is_supported(tmp_path: Path) -> None:
 
 def test_a_versioned_java_home_replaces_an_unsupported_bundled_java(tmp_path: Path) -> None:
     env = {"JAVA17_HOME": str(make(tmp_path / "j17", "17.0.1")), "JAVA18_HOME": str(tmp_path / "none")}
-    told: list[str] = []
-    found = find_java(None, JavaRange(17, 21), env, lambda label, *_: told.append(label))
+    reported: list[str] = []
+    found = find_java(None, JavaRange(17, 21), env, lambda label, *_: reported.append(label))
     assert found.version == "17.0.1"
-    assert told == [
+    assert reported == [
         f"JAVA18_HOME is not used: no Java in {tmp_path / 'none'} (JAVA18_HOME): "
         "bin/java is missing or not accessible"
     ]
@@ -96,12 +96,12 @@ def test_an_unusable_java_home_is_reported_and_ignored(
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(Path, "is_file", lambda path: closed() if path.is_relative_to(home) else True)
-    told: list[str] = []
-    found = find_java(None, SUPPORTED, {"JAVA_HOME": str(home)}, lambda label, *_: told.append(label))
+    reported: list[str] = []
+    found = find_java(None, SUPPORTED, {"JAVA_HOME": str(home)}, lambda label, *_: reported.append(label))
     assert found.origin == "bundled"
-    assert len(told) == 1
-    assert told[0].startswith("JAVA_HOME is not used: no ")
-    assert str(home) in told[0]
+    assert len(reported) == 1
+    assert reported[0].startswith("JAVA_HOME is not used: no ")
+    assert str(home) in reported[0]
 
 
 def test_without_a_release_file_the_version_is_printed_by_java(tmp_path: Path) -> None:

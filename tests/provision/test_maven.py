@@ -34,14 +34,14 @@ def test_artifacts_are_downloaded_in_parallel_with_progress(server: ScriptedServ
     artifacts = [jar(name, content) for name, content in contents.items()]
     for artifact in artifacts:
         server.put(path_of(artifact), contents[artifact.name])
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     cache = tmp_path / "cache"
     found = fetch_artifacts(
-        [*artifacts, artifacts[0]], cache, mirror=server.url, progress=lambda *each: told.append(each)
+        [*artifacts, artifacts[0]], cache, mirror=server.url, progress=lambda *each: reported.append(each)
     )
     assert found == (*artifacts, artifacts[0])
     assert all(each.path_in(cache).read_bytes() == contents[each.name] for each in artifacts)
-    assert told[-1][1] == told[-1][2] == sum(map(len, contents.values()))
+    assert reported[-1][1] == reported[-1][2] == sum(map(len, contents.values()))
     assert len(server.requests) == 12
     assert artifacts[0].path_in(cache).stat().st_mode & 0o777 == 0o644
 
@@ -79,12 +79,16 @@ def test_a_truncated_body_is_retried_and_counted_once(
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"con", 200, **{"content-length": announced})
     server.put(path_of(artifact), b"content")
-    told: list[int] = []
+    reported: list[int] = []
     fetch_artifacts(
-        [artifact], tmp_path, mirror=server.url, options=FAST, progress=lambda _, done, __: told.append(done)
+        [artifact],
+        tmp_path,
+        mirror=server.url,
+        options=FAST,
+        progress=lambda _, done, __: reported.append(done),
     )
     assert artifact.path_in(tmp_path).read_bytes() == b"content"
-    assert told[-1] == 7
+    assert reported[-1] == 7
 
 
 def test_a_repository_that_stays_busy_is_reported(server: ScriptedServer, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_the_exit_reason_names_the_cause(
         while node.is_running() and time.monotonic() < deadline:
             time.sleep(0.01)
         reason = node.exit_reason() or ""
-        assert "died (OutOfMemoryError): exit code 127" in reason
+        assert "ended unexpectedly (OutOfMemoryError): exit code 127" in reason
         assert "Java heap space" in reason
     assert node.exit_reason() == reason
 

@@ -184,14 +184,14 @@ def test_a_missing_file_is_downloaded_once(folder: Folder, server: FileServer) -
     assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
     assert folder.said[0] == "downloading notes.json.gz"
     folder.prepare(wanted)
-    assert [path for path, _ in server.seen] == ["/notes/notes.json.gz"]
+    assert [request.target for request in server.requests] == ["/notes/notes.json.gz"]
 
 
 def test_a_source_url_is_the_url_of_the_file(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     wanted = {"source-file": "notes.json", "document-count": 25, "source-url": f"{server.url}/there/other"}
     assert only(folder.prepare(wanted))[1] == folder.data / "notes.json"
-    assert [path for path, _ in server.seen] == ["/there/other"]
+    assert [request.target for request in server.requests] == ["/there/other"]
 
 
 def test_the_checksum_of_google_storage_is_verified(folder: Folder, server: FileServer) -> None:
@@ -209,14 +209,14 @@ def test_concurrent_races_download_once(folder: Folder, server: FileServer) -> N
     with ThreadPoolExecutor(4) as pool:
         found = [future.result() for future in [pool.submit(folder.prepare, wanted) for _ in range(4)]]
     assert {only(each)[2] for each in found} == {2_000}
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_mirror_is_tried_before_the_base_url(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     wanted = {"source-file": "notes.json", "document-count": 25, "base-url": "http://127.0.0.1:9/notes"}
     assert only(folder.prepare(wanted, mirrors=(f"{server.url}/m",)))[2] == 25
-    assert [path for path, _ in server.seen] == ["/m/notes/notes.json"]
+    assert [request.target for request in server.requests] == ["/m/notes/notes.json"]
 
 
 def test_offline_says_where_to_put_the_file(folder: Folder, server: FileServer) -> None:
@@ -225,7 +225,7 @@ def test_offline_says_where_to_put_the_file(folder: Folder, server: FileServer) 
     with pytest.raises(CorpusError, match=message) as caught:
         folder.prepare(wanted, offline=True)
     assert caught.value.hint == f"put it into {folder.data}"
-    assert server.seen == []
+    assert server.requests == []
 
 
 def test_a_failed_download_names_the_alternatives(folder: Folder, server: FileServer) -> None:
@@ -242,16 +242,16 @@ def test_a_track_with_a_generator_downloads_only_if_asked_to(folder: Folder, ser
     folder.generator = {"name": "http_logs", "documents": 700}
     wanted = {"source-file": "documents-181998.json", "document-count": 25, "base-url": server.url}
     assert only(folder.prepare(wanted))[0] == "generated"
-    assert server.seen == []
+    assert server.requests == []
     assert only(folder.prepare(wanted, "declared"))[0] == "declared"
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_test_mode_downloads_the_small_file_or_finds_another_way(folder: Folder, server: FileServer) -> None:
     server.content = lines(1_000)
     wanted = {"source-file": "notes.json", "document-count": 1_500, "base-url": server.url}
     assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
-    assert [path for path, _ in server.seen] == ["/notes-1k.json"]
+    assert [request.target for request in server.requests] == ["/notes-1k.json"]
     (folder.data / "notes-1k.json").unlink()
     server.has = lambda path: False
     with pytest.raises(CorpusError, match="HTTP status 404"):

@@ -13,7 +13,8 @@ import pytest
 
 from pacenote.cli.main import main
 from pacenote.net.url import basic_auth_header
-from support.secure import CA, CERTIFICATES, Running, engine, proxy
+from support.http_server import HttpServer
+from support.secure import CA, CERTIFICATES, engine, proxy
 
 ME = basic_auth_header("me", "hunter2hunter2")
 CREDENTIALS = "basic_auth_user:me,basic_auth_password:hunter2hunter2"
@@ -22,7 +23,7 @@ Raced = tuple[int, str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def secure() -> Iterator[Running]:
+def secure() -> Iterator[HttpServer]:
     with engine(authorization=ME) as running:
         yield running
 
@@ -51,14 +52,14 @@ def raced(
     return run
 
 
-def searches(running: Running) -> list[dict[str, str]]:
-    return [headers for line, headers in running.seen if "/_search" in line]
+def searches(running: HttpServer) -> list[dict[str, str]]:
+    return [request.headers for request in running.requests if "/_search" in request.line]
 
 
 def test_a_race_with_a_certificate_authority_and_credentials(
-    raced: Callable[..., Raced], secure: Running
+    raced: Callable[..., Raced], secure: HttpServer
 ) -> None:
-    secure.seen.clear()
+    secure.requests.clear()
     code, err, record = raced(f"https://{secure.address}", f"{CREDENTIALS},ca_certs:{CA}")
     assert (code, record["verdict"]["state"]) == (0, "valid"), err
     assert {headers["authorization"] for headers in searches(secure)} == {ME}
@@ -68,7 +69,9 @@ def test_a_race_with_a_certificate_authority_and_credentials(
     assert "warning" not in err
 
 
-def test_an_unknown_certificate_authority_is_an_error(raced: Callable[..., Raced], secure: Running) -> None:
+def test_an_unknown_certificate_authority_is_an_error(
+    raced: Callable[..., Raced], secure: HttpServer
+) -> None:
     code, err, record = raced(f"https://{secure.address}", CREDENTIALS)
     assert (code, record) == (64, {})
     assert (
@@ -78,7 +81,7 @@ def test_an_unknown_certificate_authority_is_an_error(raced: Callable[..., Raced
 
 
 def test_unverified_certificates_are_warned_about_and_recorded(
-    raced: Callable[..., Raced], secure: Running
+    raced: Callable[..., Raced], secure: HttpServer
 ) -> None:
     code, err, record = raced(secure.address, f"{CREDENTIALS},use_ssl:true,verify_certs:false")
     assert code == 0, err
@@ -87,7 +90,7 @@ def test_unverified_certificates_are_warned_about_and_recorded(
 
 
 def test_ssl_assert_hostname_sets_the_name_in_the_certificate(
-    raced: Callable[..., Raced], secure: Running
+    raced: Callable[..., Raced], secure: HttpServer
 ) -> None:
     options = f"{CREDENTIALS},ca_certs:{CA},ssl_assert_hostname"
     assert raced(f"https://{secure.address}", f"{options}:engine.example")[0] == 0

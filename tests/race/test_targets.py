@@ -96,7 +96,7 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
         assert (record.tasks[0].error_rate, warnings) == (0.0, [])
         # Clients are dealt out over the hosts.
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
-        assert {headers["x-key"] for _, headers in one.seen + two.seen} == {"sesame-sesame"}
+        assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
         hosts = (f"http://{one.address}", f"http://{two.address}")
     assert record.client == RecordedClient(hosts=hosts, authentication="basic", timeout_s=7.0)
     assert '"x-key","<hidden>"' in kept
@@ -109,7 +109,7 @@ def test_ipv6_addresses(tmp_path: Path) -> None:
     with engine(None, host="::1") as running:
         record, _, _ = raced(tmp_path, ClientOptions(), running.address)
         assert (record.tasks[0].error_rate, running.count("GET /hit")) == (0.0, 16)
-        sent = {headers["host"] for line, headers in running.seen if line == "GET /hit"}
+        sent = {request.headers["host"] for request in running.requests if request.line == "GET /hit"}
         assert sent == {running.address}
     assert record.client.hosts == (f"http://[::1]:{running.port}",)
 
@@ -120,7 +120,7 @@ def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) ->
         record, _, kept = raced(tmp_path, ClientOptions(), main.address, additional_clusters=(own,))
         assert (record.tasks[0].error_rate, main.count("GET /hit"), far.count("GET /hit")) == (0.0, 16, 16)
         assert far.count("GET /") == 1
-        assert not any("authorization" in headers for _, headers in main.seen)
+        assert not any("authorization" in request.headers for request in main.requests)
     assert '"others":[{"name":"far","target":{"hosts":[{"scheme":"http","host":"127.0.0.1"' in kept
     assert ME not in kept
 

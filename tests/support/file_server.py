@@ -28,12 +28,11 @@ class FileServer:
     etag: bool = True
     redirects: dict[str, str] = field(default_factory=dict)
     """Path → URL that requests for it are redirected to."""
-    lie: int = 0
+    excess_length: int = 0
     """Bytes by which the announced length is too large."""
     on_request: Callable[[int], None] = lambda number: None
     """Called with the number of each request before it is answered."""
-    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-    """Path and headers of the requests."""
+    requests: list[HttpRequest] = field(default_factory=list)
     sent: int = 0
     """Bytes of all bodies."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -42,14 +41,14 @@ class FileServer:
     def tag(self) -> str:
         return f'"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
-    def asked(self) -> list[str]:
-        """The ranges that were requested."""
-        return [headers.get("range", "") for _, headers in self.seen]
+    def requested_ranges(self) -> list[str]:
+        """The Range headers of all requests."""
+        return [request.headers.get("range", "") for request in self.requests]
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         with self.lock:
-            self.seen.append((request.target, request.headers))
-            self.on_request(len(self.seen))
+            self.requests.append(request)
+            self.on_request(len(self.requests))
             status = self._status(request.target)
             if status:
                 redirect = (("location", self.redirects[request.target]),) if status == 302 else ()
@@ -66,14 +65,16 @@ class FileServer:
 
     def _file(self, headers: dict[str, str]) -> HttpResponse:
         cut = self.cut_after.pop(0) if self.cut_after else None
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", headers.get("range", ""))
+        requested = re.fullmatch(r"bytes=(\d+)-(\d*)", headers.get("range", ""))
         body, content_range = self.content, {}
         validators = (self.tag(), self.headers.get("last-modified"))
-        if asked and self.ranges and headers.get("if-range", self.tag()) in validators:
-            first, last = int(asked[1]), int(asked[2] or len(self.content) - 1)
+        if requested and self.ranges and headers.get("if-range", self.tag()) in validators:
+            first, last = int(requested[1]), int(requested[2] or len(self.content) - 1)
             body = self.content[first : last + 1]
-            content_range = {"content-range": f"bytes {first}-{last}/{len(self.content) + self.lie}"}
-        sent = {"content-length": str(len(body) + self.lie)}
+            content_range = {
+                "content-range": f"bytes {first}-{last}/{len(self.content) + self.excess_length}"
+            }
+        sent = {"content-length": str(len(body) + self.excess_length)}
         sent |= ({"etag": self.tag()} if self.etag else {}) | content_range | self.headers
         body = body if cut is None else body[:cut]
         self.sent += len(body)
@@ -81,7 +82,7 @@ class FileServer:
             206 if content_range else 200,
             body,
             tuple((name, line) for name, value in sent.items() for line in value.split("\n")),
-            close=cut is not None or bool(self.lie),
+            close=cut is not None or bool(self.excess_length),
         )
 
 

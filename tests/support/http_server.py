@@ -80,6 +80,10 @@ class HttpServer:
     def url(self) -> str:
         return f"http://{self.address}"
 
+    def count(self, line: str) -> int:
+        """How many requests with this line the server received."""
+        return sum(1 for request in self.requests if request.line == line)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"

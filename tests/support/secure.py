@@ -6,32 +6,14 @@ import http.client
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from support.engine import engine_document
-from support.http_server import HttpRequest, HttpResponse, Respond, http_server, json_response
+from support.http_server import HttpRequest, HttpResponse, HttpServer, http_server, json_response
 
 CERTIFICATES = Path(__file__).with_name("certificates")
 CA = CERTIFICATES / "ca.pem"
-
-
-@dataclass
-class Running:
-    """A running server, and the requests it received: request lines with headers."""
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
-
-    @property
-    def address(self) -> str:
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{name}:{self.port}"
-
-    def count(self, line: str) -> int:
-        return sum(1 for seen, _ in self.seen if seen == line)
 
 
 @contextmanager
@@ -42,7 +24,7 @@ def engine(
     authorization: str | None = None,
     host: str = "127.0.0.1",
     refuses: dict[str, tuple[int, dict[str, Any]]] | None = None,
-) -> Iterator[Running]:
+) -> Iterator[HttpServer]:
     """An engine with a certificate (None: plain HTTP).
 
     It may ask for a client certificate and for credentials, and answers the paths in `refuses` with a status
@@ -63,14 +45,14 @@ def engine(
     if context and client:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(CA)
-    with _running(respond, host, context) as running:
-        yield running
+    with http_server(respond, host=host, tls=context) as server:
+        yield server
 
 
 @contextmanager
 def proxy(
-    target: Running, authorization: str | None = None, certificate: str | None = None
-) -> Iterator[Running]:
+    target: HttpServer, authorization: str | None = None, certificate: str | None = None
+) -> Iterator[HttpServer]:
     """A proxy that sends every request to `target`; with a certificate it is reached over TLS."""
 
     def respond(request: HttpRequest) -> HttpResponse:
@@ -80,8 +62,8 @@ def proxy(
             return HttpResponse(tunnel_port=target.port)
         return _forward(request, target.port)
 
-    with _running(respond, "127.0.0.1", _context(certificate) if certificate else None) as running:
-        yield running
+    with http_server(respond, tls=_context(certificate) if certificate else None) as server:
+        yield server
 
 
 def _forward(request: HttpRequest, port: int) -> HttpResponse:
@@ -101,16 +83,3 @@ def _context(certificate: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / certificate)
     return context
-
-
-@contextmanager
-def _running(respond: Respond, host: str, context: ssl.SSLContext | None) -> Iterator[Running]:
-    running = Running(host)
-
-    def recorded(request: HttpRequest) -> HttpResponse:
-        running.seen.append((request.line, request.headers))
-        return respond(request)
-
-    with http_server(recorded, host=host, tls=context) as server:
-        running.port = server.port
-        yield running

@@ -126,7 +126,11 @@ class Node:
         exit_text = engine_log.describe_exit(self._child.exit_code)
         # A process that is killed has no time to log the cause.
         lines = () if exit_text.startswith("killed") and not memory else engine_log.cause_lines(text)
-        return "; ".join((f"node {self.spec.name} died{memory}: {exit_text}", *lines, f"see {self.log_file}"))
+        return "; ".join((
+            f"node {self.spec.name} ended unexpectedly{memory}: {exit_text}",
+            *lines,
+            f"see {self.log_file}",
+        ))
 
     def stop(self) -> None:
         """Stops the node with SIGTERM, and with SIGKILL after 10 seconds.
@@ -177,13 +181,13 @@ class Node:
                 # A log that cannot be copied must not stop the rest of the cleanup.
                 continue
 
-    def _prepare(self, install: Installation) -> NodePaths:
+    def _prepare(self, installation: Installation) -> NodePaths:
         """Creates the node's folders and files; only after that, the node's user may write there.
 
         Folders of an earlier attempt are removed first: the node could have put a link where Pacenote, which
         may be root, writes.
         """
-        paths = NodePaths(install.folder, *(self.folder / name for name in _NODE_FOLDERS))
+        paths = NodePaths(installation.folder, *(self.folder / name for name in _NODE_FOLDERS))
         own = (paths.config, paths.data, paths.logs, paths.tmp)
         registry.remove_node_dir(self._layout, self.folder)
         try:
@@ -193,7 +197,7 @@ class Node:
             for folder in own:
                 folder.mkdir(mode=0o700)
             self.log_file.parent.mkdir(parents=True, exist_ok=True)
-            self._configure(install, paths)
+            self._configure(installation, paths)
             if self._layout.user is not None:
                 for folder in own:
                     os.chown(folder, self._layout.user.uid, self._layout.user.gid)
@@ -201,29 +205,29 @@ class Node:
             raise disk_error(failure, self.folder) from failure
         return paths
 
-    def _configure(self, install: Installation, paths: NodePaths) -> None:
+    def _configure(self, installation: Installation, paths: NodePaths) -> None:
         ports = free_ports(2)
         names = {"cluster.name": self.spec.cluster_name, "node.name": self.spec.name}
-        settings = {**install.distribution.settings(*ports), **names, **self.spec.settings}
+        settings = {**installation.distribution.settings(*ports), **names, **self.spec.settings}
         self.http_port = _port(settings.get("http.port", ports[0]))
-        for name, text in install.distribution.config_files(paths, settings).items():
+        for name, text in installation.distribution.config_files(paths, settings).items():
             _write_new(paths.config / name, text)
 
-    def _launch(self, install: Installation, paths: NodePaths) -> ChildProcess:
+    def _launch(self, installation: Installation, paths: NodePaths) -> ChildProcess:
         heap = resources.parse_heap(self.spec.heap)
         arguments = (
-            str(install.java.binary),
-            *install.distribution.jvm_options(heap, paths, install.java),
+            str(installation.java.binary),
+            *installation.distribution.jvm_options(heap, paths, installation.java),
             gc_log_option(paths.logs),
             *self.spec.jvm_options,
-            *install.distribution.main_arguments(paths, install.java),
+            *installation.distribution.main_arguments(paths, installation.java),
         )
         environment = {
             # The environment of Pacenote may hold secrets; the engine needs hardly any of it.
             **{name: os.environ[name] for name in ("PATH", "TZ") if name in os.environ},
             "LANG": "C.UTF-8",
             "HOME": str(paths.tmp),
-            **install.distribution.environment(paths),
+            **installation.distribution.environment(paths),
         }
         try:
             output = os.open(self.log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -236,20 +240,20 @@ class Node:
         finally:
             os.close(output)
 
-    def _start(self, install: Installation, progress: ProgressCallback) -> None:
+    def _start(self, installation: Installation, progress: ProgressCallback) -> None:
         self._lock = registry.lock_node(self._layout, self._entry)
         registry.register(self._layout, self._entry)
         for attempt in range(1, MAX_PORT_ATTEMPTS + 1):
-            paths = self._prepare(install)
+            paths = self._prepare(installation)
             started = time.monotonic()
-            self._child = self._launch(install, paths)
+            self._child = self._launch(installation, paths)
             self._entry = replace(self._entry, process=self._child.identity)
             registry.register(self._layout, self._entry)
             error = self._await_health(started, progress)
             if error is None:
                 self.start_duration_s = time.monotonic() - started
                 return
-            # Another port is no help when the user chose this one.
+            # Another port does not help when the user chose this one.
             final = attempt == MAX_PORT_ATTEMPTS or "http.port" in self.spec.settings
             if final or engine_log.PORT_IN_USE not in str(error):
                 raise error
@@ -279,7 +283,7 @@ class Node:
 
 def start_node(
     spec: NodeSpec,
-    install: Installation,
+    installation: Installation,
     layout: EngineLayout,
     log_file: Path,
     progress: ProgressCallback = no_progress,
@@ -294,7 +298,7 @@ def start_node(
     resources.check_disk(layout.nodes)
     node = Node(spec, layout, log_file.absolute())
     try:
-        node._start(install, progress)
+        node._start(installation, progress)
     except BaseException:
         node.stop()
         raise
