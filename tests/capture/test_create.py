@@ -1,4 +1,4 @@
-"""Reading a cluster that is old, busy or forgetful; with a real engine: tests/e2e/test_create_track.py."""
+"""Capturing from clusters that are old, busy or lose points in time; tests/e2e uses a real engine."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from capture.conftest import COUNT, FakeCluster
 from pacenote.capture import readers
-from pacenote.capture.create import TrackWanted, _alone_in, create_track
+from pacenote.capture.create import CaptureRequest, _exclusive_folder, create_track
 from pacenote.capture.dump import JOURNAL
-from pacenote.capture.sources import Source
+from pacenote.capture.sources import BackingIndex, CaptureSource
 from pacenote.capture.track_files import literal, track_files
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.track.load import load_track
@@ -20,19 +20,19 @@ from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
 
 
-class Maker:
-    """Makes a track of the cluster's index, and knows what was said."""
+class TrackCreator:
+    """Creates a track from the index of the cluster, and keeps the messages."""
 
     def __init__(self, cluster: FakeCluster, folder: Path) -> None:
         self.cluster = cluster
         self.folder = folder / "mine"
-        self.said: list[str] = []
+        self.labels: list[str] = []
         self.warnings: list[str] = []
 
-    def make(self, pattern: str = "notes", batch: int = 4) -> list[int]:
-        wanted = TrackWanted("mine", self.folder, indices=(pattern,), batch=batch)
+    def create(self, pattern: str = "notes", batch: int = 4) -> list[int]:
+        wanted = CaptureRequest("mine", self.folder, indices=(pattern,), batch_size=batch)
         create_track(
-            wanted, self.cluster.rest(), lambda label, *_: self.said.append(label), self.warnings.append
+            wanted, self.cluster.rest(), lambda label, *_: self.labels.append(label), self.warnings.append
         )
         return self.numbers()
 
@@ -42,16 +42,16 @@ class Maker:
 
 
 @pytest.fixture
-def maker(cluster: FakeCluster, tmp_path: Path) -> Maker:
-    return Maker(cluster, tmp_path)
+def creator(cluster: FakeCluster, tmp_path: Path) -> TrackCreator:
+    return TrackCreator(cluster, tmp_path)
 
 
-def test_an_opensearch_that_cannot_sort_over_shards_is_read_shard_by_shard(maker: Maker) -> None:
-    numbers = maker.make()
+def test_an_opensearch_that_cannot_sort_over_shards_is_read_shard_by_shard(creator: TrackCreator) -> None:
+    numbers = creator.create()
     assert numbers == [*range(0, COUNT, 2), *range(1, COUNT, 2)]
-    # One to see whether there is such a thing, one a shard; none is left open.
-    assert (maker.cluster.opened, maker.cluster.points) == (3, {})
-    track = load_track(open_track(maker.folder), {"number_of_replicas": 0}, RenderOptions(now=0))
+    # One point in time to see whether they are supported, one per shard; none is left open.
+    assert (creator.cluster.opened, creator.cluster.points) == (3, {})
+    track = load_track(open_track(creator.folder), {"number_of_replicas": 0}, RenderOptions(now=0))
     assert track.corpora[0].documents[0].document_count == COUNT
     body = track.indices[0].body
     assert body is not None
@@ -62,111 +62,123 @@ def test_an_opensearch_that_cannot_sort_over_shards_is_read_shard_by_shard(maker
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("elasticsearch", "8.17.0"), ("opensearch", "3.3.0")])
-def test_others_are_read_in_one_go(maker: Maker, distribution: str, version: str) -> None:
-    maker.cluster.distribution, maker.cluster.version = distribution, version
-    assert maker.make() == list(range(COUNT))
-    assert (maker.cluster.opened, maker.cluster.points) == (2, {})
+def test_an_engine_that_sorts_over_shards_is_read_index_by_index(
+    creator: TrackCreator, distribution: str, version: str
+) -> None:
+    creator.cluster.distribution, creator.cluster.version = distribution, version
+    assert creator.create() == list(range(COUNT))
+    assert (creator.cluster.opened, creator.cluster.points) == (2, {})
 
 
-def test_one_that_knows_no_points_in_time_is_scrolled(maker: Maker) -> None:
-    maker.cluster.has_points = False
-    assert maker.make() == list(range(COUNT))
-    assert maker.cluster.points == {}
-    (maker.folder / "track.json").unlink()
-    maker.cluster.drop_page = True
-    with pytest.raises(EngineError, match="24 of 25 documents of notes came"):
-        maker.make()
+def test_an_engine_without_points_in_time_is_read_by_scroll(creator: TrackCreator) -> None:
+    creator.cluster.has_points = False
+    assert creator.create() == list(range(COUNT))
+    assert creator.cluster.points == {}
+    (creator.folder / "track.json").unlink()
+    creator.cluster.drop_page = True
+    with pytest.raises(EngineError, match="received only 24 of 25 documents of notes"):
+        creator.create()
 
 
-def test_a_busy_cluster_is_asked_again(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_PAUSE_S", 0.001)
-    maker.cluster.statuses = [429, 503]
-    assert sorted(maker.make()) == list(range(COUNT))
-    (maker.folder / "track.json").unlink()
-    maker.cluster.statuses = [429] * 6
+def test_requests_to_a_busy_cluster_are_retried(
+    creator: TrackCreator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_RETRY_DELAY_S", 0.001)
+    creator.cluster.statuses = [429, 503]
+    assert sorted(creator.create()) == list(range(COUNT))
+    (creator.folder / "track.json").unlink()
+    creator.cluster.statuses = [429] * 6
     with pytest.raises(EngineError, match="the documents of notes cannot be read: HTTP status 429"):
-        maker.make()
+        creator.create()
 
 
-def test_points_in_time_that_do_not_last_end_the_run(maker: Maker) -> None:
-    maker.cluster.lose_points = True
-    with pytest.raises(EngineError, match="its points in time do not last"):
-        maker.make()
-    assert maker.said.count("reading notes: its point in time is no more, it is read from the beginning") == 3
+def test_points_in_time_that_expire_repeatedly_end_the_capture(creator: TrackCreator) -> None:
+    creator.cluster.lose_points = True
+    with pytest.raises(EngineError, match="its points in time expire too early"):
+        creator.create()
+    assert (
+        creator.labels.count("reading notes: the point in time has expired, starting from the beginning") == 3
+    )
 
 
-def test_what_was_read_of_another_index_of_the_same_name_is_not_used(
-    maker: Maker, monkeypatch: pytest.MonkeyPatch
+def test_documents_of_another_index_of_the_same_name_are_not_used(
+    creator: TrackCreator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pacenote.capture.dump._pack", no_space)
+        patch.setattr("pacenote.capture.dump._compress", no_space)
         with pytest.raises(OSError, match="No space"):
-            maker.make()
-    first, file = maker.cluster.searches, maker.folder / "notes-documents.json"
+            creator.create()
+    first, file = creator.cluster.searches, creator.folder / "notes-documents.json"
     file.write_bytes(file.read_bytes().replace(b'"n":', b'"m":'))
-    # It was read to its end, so it would do; but it is another one now.
-    maker.cluster.uuid = "v"
-    assert sorted(maker.make()) == list(range(COUNT))
-    assert maker.cluster.searches == 2 * first
+    # The file is complete, but the index is another one now.
+    creator.cluster.uuid = "v"
+    assert sorted(creator.create()) == list(range(COUNT))
+    assert creator.cluster.searches == 2 * first
 
 
-def test_two_runs_do_not_write_the_same_files(maker: Maker) -> None:
-    maker.folder.mkdir()
-    with _alone_in(maker.folder), pytest.raises(UsageError, match="another create-track writes to"):
-        maker.make()
+def test_a_second_capture_to_the_same_folder_is_refused(creator: TrackCreator) -> None:
+    creator.folder.mkdir()
+    with (
+        _exclusive_folder(creator.folder),
+        pytest.raises(UsageError, match="another create-track is writing to"),
+    ):
+        creator.create()
 
 
-def test_an_index_without_sources_cannot_be_taken(maker: Maker) -> None:
-    maker.cluster.keeps_source = False
-    with pytest.raises(EngineError, match=r"'notes' does not keep its documents \(_source is off\)"):
-        maker.make()
+def test_an_index_that_does_not_store_documents_is_refused(creator: TrackCreator) -> None:
+    creator.cluster.keeps_source = False
+    with pytest.raises(EngineError, match=r"'notes' does not store its documents \(_source is disabled\)"):
+        creator.create()
 
 
-def test_a_damaged_journal_begins_anew(maker: Maker) -> None:
-    maker.folder.mkdir()
-    (maker.folder / JOURNAL).write_text('{"notes": {"documents": "many"')
-    (maker.folder / "notes-documents.json").write_text("rubbish")
-    assert len(maker.make()) == COUNT
+def test_a_damaged_journal_starts_from_the_beginning(creator: TrackCreator) -> None:
+    creator.folder.mkdir()
+    (creator.folder / JOURNAL).write_text('{"notes": {"documents": "many"')
+    (creator.folder / "notes-documents.json").write_text("rubbish")
+    assert len(creator.create()) == COUNT
 
 
-def test_what_is_there_is_not_overwritten(maker: Maker) -> None:
-    maker.make()
-    with pytest.raises(UsageError, match=r"there is a track in .*mine already"):
-        maker.make()
+def test_an_existing_track_is_not_overwritten(creator: TrackCreator) -> None:
+    creator.create()
+    with pytest.raises(UsageError, match=r".*mine already contains a track"):
+        creator.create()
 
 
-def test_names_that_are_not_there(maker: Maker) -> None:
-    with pytest.raises(UsageError, match="--indices: there is no index poems in this cluster"):
-        maker.make("poems")
+def test_unknown_indices_are_refused(creator: TrackCreator) -> None:
+    with pytest.raises(UsageError, match="--indices: no index poems in this cluster"):
+        creator.create("poems")
     with pytest.raises(PacenoteError, match="give either --indices or --data-streams"):
-        create_track(TrackWanted("x", maker.folder), maker.cluster.rest(), lambda *_: None, print)
-    assert not maker.folder.exists()
+        create_track(CaptureRequest("x", creator.folder), creator.cluster.rest(), lambda *_: None, print)
+    assert not creator.folder.exists()
 
 
-def test_pipelines_are_told_and_what_is_the_engines_own_left_out(maker: Maker) -> None:
+def test_pipelines_are_warned_about_and_engine_settings_left_out(creator: TrackCreator) -> None:
     nodes = {"include": {"_tier_preference": "data_content"}, "total_shards_per_node": "2"}
-    maker.cluster.settings = {
+    creator.cluster.settings = {
         **{"default_pipeline": "geoip", "uuid": "u", "creation_date": "1", "codec": "best"},
         "routing": {"allocation": nodes},
     }
-    maker.cluster.mappings = {"_routing": {"required": True}, "_source": {"excludes": ["vector"]}}
-    maker.make()
-    assert maker.warnings == [
-        "'notes' sends its documents through the ingest pipeline 'geoip': create it before racing, or take "
-        "the setting out of the track",
-        "'notes' wants a routing for each document, and tracks have none: take _routing out of its mappings",
-        "'notes' keeps its documents in part only (_source): the rest of them is lost",
+    creator.cluster.mappings = {"_routing": {"required": True}, "_source": {"excludes": ["vector"]}}
+    creator.create()
+    assert creator.warnings == [
+        "'notes' uses the ingest pipeline 'geoip': create it before racing, or remove the setting from the "
+        "track",
+        "'notes' requires a routing value for each document, which tracks do not have: remove _routing from "
+        "its mappings",
+        "'notes' stores only a part of each document (_source): the rest is lost",
     ]
-    settings = json.loads((maker.folder / "indices" / "notes.json").read_text())["settings"]["index"]
+    settings = json.loads((creator.folder / "indices" / "notes.json").read_text())["settings"]["index"]
     assert settings.pop("routing") == {"allocation": {"total_shards_per_node": "2"}}
     assert sorted(settings) == ["codec", "default_pipeline", "number_of_replicas", "number_of_shards"]
 
 
 def test_a_track_of_empty_indices_only_creates_them(tmp_path: Path) -> None:
-    source = Source("notes", (("notes", 1),), {"_meta": {"x": "{{a}} {# b #} {%"}}, {"number_of_shards": "1"})
+    source = CaptureSource(
+        "notes", (BackingIndex("notes", 1),), {"_meta": {"x": "{{a}} {# b #} {%"}}, {"number_of_shards": "1"}
+    )
     for name, text in track_files("mine", [source], {}, "green").items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -180,8 +192,11 @@ def test_a_track_of_empty_indices_only_creates_them(tmp_path: Path) -> None:
     assert literal("{ {a} }") == "{ {a} }"
 
 
-def test_indices_may_be_called_like_files_of_the_track(tmp_path: Path) -> None:
-    sources = [Source(name, ((name, 1),), {"_meta": {"is": name}}) for name in ("track", "track-documents")]
+def test_indices_may_be_named_like_files_of_the_track(tmp_path: Path) -> None:
+    sources = [
+        CaptureSource(name, (BackingIndex(name, 1),), {"_meta": {"is": name}})
+        for name in ("track", "track-documents")
+    ]
     files = track_files("mine", sources, {}, "green")
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -204,16 +219,16 @@ def test_indices_may_be_called_like_files_of_the_track(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("has_points", [True, False])
-def test_documents_are_taken_as_they_are(maker: Maker, source: str, has_points: bool) -> None:
-    maker.cluster.raw, maker.cluster.has_points = source, has_points
+def test_documents_are_copied_byte_for_byte(creator: TrackCreator, source: str, has_points: bool) -> None:
+    creator.cluster.raw, creator.cluster.has_points = source, has_points
     with pytest.raises(KeyError, match="n"):
-        maker.make()
+        creator.create()
     line = source.replace("\n", " ").replace("\r", " ")
-    assert (maker.folder / "notes-documents.json").read_bytes() == f"{line}\n".encode() * COUNT
+    assert (creator.folder / "notes-documents.json").read_bytes() == f"{line}\n".encode() * COUNT
 
 
-def test_archives_hold_the_same_documents(maker: Maker) -> None:
-    maker.make()
-    whole = (maker.folder / "notes-documents.json").read_bytes()
+def test_archives_contain_the_same_documents(creator: TrackCreator) -> None:
+    creator.create()
+    whole = (creator.folder / "notes-documents.json").read_bytes()
     for name in ("notes-documents.json.bz2", "notes-documents-1k.json.bz2"):
-        assert bz2.decompress((maker.folder / name).read_bytes()) == whole
+        assert bz2.decompress((creator.folder / name).read_bytes()) == whole

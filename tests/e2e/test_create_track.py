@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pacenote.capture.create import TrackWanted, create_track
-from pacenote.capture.dump import JOURNAL, Journal
-from pacenote.capture.sources import indices
+from pacenote.capture.create import CaptureRequest, create_track
+from pacenote.capture.dump import JOURNAL, CaptureJournal
+from pacenote.capture.sources import find_indices
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest
@@ -111,23 +111,23 @@ def cut_after(documents: int):
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_run_that_was_cut_goes_on(cluster: EmbeddedCluster, tmp_path: Path, *, lost: bool) -> None:
     folder = tmp_path / "mine"
-    wanted = TrackWanted("mine", folder, indices=("notes",), batch=300)
+    wanted = CaptureRequest("mine", folder, indices=("notes",), batch_size=300)
     warnings: list[str] = []
     with pytest.raises(Cut):
         create_track(wanted, cluster.rest(), cut_after(900), warnings.append)
-    (source,) = indices(cluster.rest(), ("notes",))
-    state = Journal(folder).state(source)
+    (source,) = find_indices(cluster.rest(), ("notes",))
+    state = CaptureJournal(folder).state(source)
     assert state.documents == 900
     # Half a page more than was noted, as after a kill.
     with (folder / "notes-documents.json").open("ab") as file:
         file.write(b'{"n": -1}\n{"n"')
     if lost:
-        cluster.rest().request("DELETE", "/_search/point_in_time", {"pit_id": [state.position.point]})
+        cluster.rest().request("DELETE", "/_search/point_in_time", {"pit_id": [state.position.pit_id]})
     said: list[str] = []
     create_track(wanted, cluster.rest(), lambda label, *_: said.append(label), warnings.append)
     assert numbers(folder / "notes-documents.json") == list(range(COUNT))
-    assert "reading notes: going on after 900 documents" in said
-    assert any("read from the beginning" in label for label in said) == lost
+    assert "reading notes: continuing after 900 documents" in said
+    assert any("starting from the beginning" in label for label in said) == lost
     assert not (folder / JOURNAL).exists()
 
 
@@ -140,7 +140,7 @@ def test_a_data_stream(cluster: EmbeddedCluster, tmp_path: Path) -> None:
         rest.request("POST", "/logs-x/_doc", {"@timestamp": "2026-01-02", "n": n}, {"refresh": True})
         rest.request("POST", "/logs-x/_rollover") if n == 0 else None
     folder = create_track(
-        TrackWanted("logs", tmp_path / "logs", data_streams=("logs-*",)), rest, lambda *_: None, print
+        CaptureRequest("logs", tmp_path / "logs", data_streams=("logs-*",)), rest, lambda *_: None, print
     )
     assert numbers(folder / "logs-x-documents.json") == [0, 1, 2]
     track = load_track(open_track(folder), {}, RenderOptions(now=0))
@@ -156,7 +156,7 @@ def test_an_engine_without_points_in_time_is_scrolled(home: Path, tmp_path: Path
     request = EngineRequest(home, tmp_path / "artifacts", distribution="elasticsearch", car=CAR)
     with start_cluster(request) as running:
         fill(running)
-        wanted = TrackWanted("mine", tmp_path / "mine", indices=("notes",), batch=400)
+        wanted = CaptureRequest("mine", tmp_path / "mine", indices=("notes",), batch_size=400)
         with pytest.raises(Cut):
             create_track(wanted, running.rest(), cut_after(800), print)
         create_track(wanted, running.rest(), lambda *_: None, print)

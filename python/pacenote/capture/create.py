@@ -1,4 +1,4 @@
-"""A track from a live cluster: what is taken, read and written, in order."""
+"""Creating a track from a live cluster: the steps in order."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.capture.dump import Journal, dump, writing
-from pacenote.capture.readers import choose
-from pacenote.capture.sources import Source, data_streams, indices, path_of, remarks
+from pacenote.capture.dump import CaptureJournal, dump, store_errors
+from pacenote.capture.readers import choose_reader
+from pacenote.capture.sources import (
+    CaptureSource,
+    capture_warnings,
+    find_data_streams,
+    find_indices,
+    url_path,
+)
 from pacenote.capture.track_files import track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
@@ -20,87 +26,97 @@ from pacenote.net.rest import RestClient
 
 
 @dataclass(frozen=True, slots=True)
-class TrackWanted:
-    """What to make a track of: patterns of indices or of data streams, one of the two.
-
-    `folder` is the folder of the track itself; `batch` is how many documents are read at once.
-    """
+class CaptureRequest:
+    """What to create a track from: indices or data streams, not both."""
 
     name: str
+    """Name of the track."""
+
     folder: Path
+    """Folder of the track."""
+
     indices: tuple[str, ...] = ()
+    """Names or patterns of indices."""
+
     data_streams: tuple[str, ...] = ()
-    batch: int = 1000
+    """Names or patterns of data streams."""
+
+    batch_size: int = 1000
+    """Documents per read request."""
 
 
 def create_track(
-    wanted: TrackWanted, rest: RestClient, progress: ProgressCallback, warn: Callable[[str], None]
+    request: CaptureRequest, rest: RestClient, progress: ProgressCallback, warn: Callable[[str], None]
 ) -> Path:
-    """Makes a track and returns its folder. A run that was cut is gone on with.
+    """Creates a track and returns its folder; continues a capture that was aborted.
 
-    Raises UsageError for names that are not there and for a track that is, EngineError when the cluster
-    fails, StoreError when files cannot be written.
+    Raises UsageError for unknown names and for a track that exists, EngineError if the cluster fails,
+    StoreError if files cannot be written.
     """
-    if (wanted.folder / "track.json").exists():
+    if (request.folder / "track.json").exists():
         raise UsageError(
-            f"there is a track in {wanted.folder} already", hint="remove it, or choose another --output-path"
+            f"{request.folder} already contains a track", hint="remove it, or choose another --output-path"
         )
     info = read_info(rest)
-    found = _found(wanted, rest)
-    for remark in remarks(found):
-        warn(remark)
-    with _alone_in(wanted.folder):
-        journal = Journal(wanted.folder)
-        reading = choose(rest, info, found[0], wanted.batch)
+    sources = _find_sources(request, rest)
+    for text in capture_warnings(sources):
+        warn(text)
+    with _exclusive_folder(request.folder):
+        journal = CaptureJournal(request.folder)
+        reader = choose_reader(rest, info, sources[0], request.batch_size)
         dumped = {
-            source.name: dump(source, reading, wanted.folder, journal, progress)
-            for source in found
+            source.name: dump(source, reader, request.folder, journal, progress)
+            for source in sources
             if source.documents
         }
-        # The entry file last: with it the track is whole.
-        texts = track_files(wanted.name, found, dumped, _health(rest, found))
+        # track.json is written last: its presence means that the track is complete.
+        texts = track_files(request.name, sources, dumped, _expected_health(rest, sources))
         for name in sorted(texts, key=lambda name: name == "track.json"):
-            _write(wanted.folder / name, texts[name])
+            _write(request.folder / name, texts[name])
         journal.remove()
-    return wanted.folder
+    return request.folder
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Makes the folder of the track; two runs that write the same files would spoil them."""
-    with writing(folder):
+def _exclusive_folder(folder: Path) -> Iterator[None]:
+    """Creates the folder of the track and keeps other captures from writing to it. Raises UsageError."""
+    with store_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            hint = "wait for it, or choose another --output-path"
-            raise UsageError(f"another create-track writes to {folder}", hint=hint) from None
+            hint = "wait until it has finished, or choose another --output-path"
+            raise UsageError(f"another create-track is writing to {folder}", hint=hint) from None
         yield
     finally:
         os.close(lock)
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
+    """Writes the whole file or none of it."""
     new = path.with_name(f".{path.name}.new")
-    with writing(path):
+    with store_errors(path):
         path.parent.mkdir(exist_ok=True)
         new.write_text(text, encoding="utf-8")
         new.replace(path)
 
 
-def _found(wanted: TrackWanted, rest: RestClient) -> Sequence[Source]:
-    if bool(wanted.indices) == bool(wanted.data_streams):
+def _find_sources(request: CaptureRequest, rest: RestClient) -> Sequence[CaptureSource]:
+    if bool(request.indices) == bool(request.data_streams):
         raise UsageError("give either --indices or --data-streams", hint="for example --indices=logs-*")
-    return indices(rest, wanted.indices) if wanted.indices else data_streams(rest, wanted.data_streams)
+    return (
+        find_indices(rest, request.indices)
+        if request.indices
+        else find_data_streams(rest, request.data_streams)
+    )
 
 
-def _health(rest: RestClient, found: Sequence[Source]) -> str:
-    """What the health of new indices can become: replicas that find no node today will find none later."""
-    # One by one: the names of hundreds do not fit into an address.
-    replies = (rest.exchange("GET", f"/_cluster/health/{path_of(source.name)}") for source in found)
-    # Who may read documents may not be allowed to see this.
-    said = (reply.body for reply in replies if reply.ok and isinstance(reply.body, dict))
-    return "yellow" if any(health.get("status") == "yellow" for health in said) else "green"
+def _expected_health(rest: RestClient, sources: Sequence[CaptureSource]) -> str:
+    """The health that new indices can reach: `yellow` if replicas of the sources have no node."""
+    # One request per source: the names of hundreds do not fit into a URL.
+    replies = (rest.exchange("GET", f"/_cluster/health/{url_path(source.name)}") for source in sources)
+    # A user who may read documents may lack the right to read the health.
+    bodies = (reply.body for reply in replies if reply.ok and isinstance(reply.body, dict))
+    return "yellow" if any(health.get("status") == "yellow" for health in bodies) else "green"

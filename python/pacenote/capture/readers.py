@@ -1,6 +1,6 @@
-"""Reading all documents of an index, page by page, from a point in time where the engine has such a thing.
+"""Reading all documents of an index page by page, from a point in time if the engine supports it.
 
-A point in time can be gone on with after a cut; a scroll, for older engines, cannot.
+Reading from a point in time can be resumed; reading by scroll, for older engines, cannot.
 """
 
 from __future__ import annotations
@@ -11,204 +11,232 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pacenote.capture.raw_documents import raw_sources
-from pacenote.capture.sources import Source, path_of
+from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
 from pacenote.net.rest import RestClient, RestResponse
 
 KEEP_ALIVE = "15m"
-"""How long the engine waits for the next page: how soon a cut run has to be taken up again."""
+"""How long the engine keeps a point in time between two pages; an aborted run must resume sooner."""
 
-_TRIES = 6
-_PAUSE_S = 0.5
-_BUSY = (408, 429, 502, 503, 504)
-_SHARD_DOC_SINCE = (3, 3)
-"""The OpenSearch version that can sort by `_shard_doc`."""
+_MAX_ATTEMPTS = 6
+_RETRY_DELAY_S = 0.5
+_BUSY_STATUSES = (408, 429, 502, 503, 504)
+_MIN_SHARD_DOC_VERSION = (3, 3)
+"""First version of OpenSearch that sorts by `_shard_doc`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A document as the engine sent it (None: it does not keep them), and its place in the order."""
+    """A document of a page."""
 
     source: str | None
+    """Text of the document as the engine sent it; None if the index does not store documents."""
+
     sort: tuple[Any, ...] = ()
+    """Sort values, from which `search_after` continues."""
 
 
-class Expired(Exception):
-    """The point in time is no more."""
+class PointInTimeExpired(Exception):
+    """The engine has deleted the point in time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """What is read in one go: an index, or one shard of it."""
+class ReadTarget:
+    """An index, or one shard of it, that is read from one point in time."""
 
     index: str
+    """Name of the index."""
+
     preference: str = ""
+    """Search preference that selects a shard; empty for all shards."""
+
     sort: str = "_shard_doc"
+    """Field to sort by."""
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where reading stands: in which stretch, in which point in time ("" for a new one), after which hit."""
+class ReadCursor:
+    """Where reading continues."""
 
-    stretch: int = 0
-    point: str = ""
+    target: int = 0
+    """Position of the target."""
+
+    pit_id: str = ""
+    """Id of the point in time; empty to open a new one."""
+
     after: tuple[Any, ...] = ()
+    """Sort values of the last hit; empty for the first page."""
 
 
-class Reading(Protocol):
-    """A way to read the documents of a source."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of documents."""
+
+    hits: Sequence[Hit]
+    """The documents; empty at the end of a target."""
+
+    next: ReadCursor
+    """Where the next page begins."""
+
+
+class DocumentReader(Protocol):
+    """Reads the documents of a source."""
 
     resumable: bool
+    """Whether reading can continue from a cursor of an earlier run."""
 
-    def pages(self, source: Source, position: Position) -> Iterator[tuple[Sequence[Hit], Position]]:
-        """Pages from a position on, each with the position behind it.
+    def pages(self, source: CaptureSource, cursor: ReadCursor) -> Iterator[Page]:
+        """The pages from a cursor on.
 
-        Raises Expired where the position is of no use any more, EngineError when the cluster fails.
+        Raises PointInTimeExpired if the cursor is not valid any more, EngineError if the cluster fails.
         """
 
 
-def choose(rest: RestClient, info: ClusterInfo, sample: Source, batch: int) -> Reading:
-    """The best way this cluster knows; `batch` documents a page. Raises EngineError."""
-    points = PointsInTime(rest, info, batch)
-    return points if points.possible(sample.parts[0][0]) else Scroll(rest, batch)
+def choose_reader(
+    rest: RestClient, info: ClusterInfo, sample: CaptureSource, batch_size: int
+) -> DocumentReader:
+    """The best reader that the cluster supports, with `batch_size` documents per page. Raises EngineError."""
+    reader = PointInTimeReader(rest, info, batch_size)
+    return reader if reader.supported(sample.indices[0].name) else ScrollReader(rest, batch_size)
 
 
-class PointsInTime:
-    """By `search_after` within a point in time."""
+class PointInTimeReader:
+    """Reads with `search_after` within a point in time."""
 
     resumable = True
 
-    def __init__(self, rest: RestClient, info: ClusterInfo, batch: int) -> None:
+    def __init__(self, rest: RestClient, info: ClusterInfo, batch_size: int) -> None:
         self._rest = rest
         self._opensearch = info.distribution == "opensearch"
-        self._by_shard = self._opensearch and _version(info.version) < _SHARD_DOC_SINCE
-        self._batch = batch
+        self._by_shard = self._opensearch and _version(info.version) < _MIN_SHARD_DOC_VERSION
+        self._batch_size = batch_size
 
-    def possible(self, index: str) -> bool:
-        """Whether the cluster opens a point in time. Raises EngineError when it does not answer."""
-        reply = self._open(Stretch(index))
+    def supported(self, index: str) -> bool:
+        """Whether the cluster can open a point in time. Raises EngineError if it does not answer."""
+        reply = self._open(ReadTarget(index))
         if reply.ok:
             self._close(self._id(reply))
         return reply.ok
 
-    def pages(self, source: Source, position: Position) -> Iterator[tuple[Sequence[Hit], Position]]:
-        """See `Reading`."""
-        stretches = self._stretches(source)
-        point, after = position.point, position.after
-        for number in range(position.stretch, len(stretches)):
-            stretch = stretches[number]
-            if not point:
-                opened = self._open(stretch)
+    def pages(self, source: CaptureSource, cursor: ReadCursor) -> Iterator[Page]:
+        """The pages from a cursor on. Raises PointInTimeExpired and EngineError."""
+        targets = self._targets(source)
+        for position in range(cursor.target, len(targets)):
+            target = targets[position]
+            if not cursor.pit_id:
+                opened = self._open(target)
                 if not opened.ok:
-                    raise _failed(f"a point in time of {stretch.index}", opened)
-                point, after = self._id(opened), ()
+                    raise _failed(f"a point in time of {target.index}", opened)
+                cursor = ReadCursor(position, self._id(opened))
             while True:
-                hits, point = self._page(stretch, point, after)
-                if not hits:
+                page = self._page(target, cursor)
+                cursor = page.next
+                if not page.hits:
                     break
-                after = hits[-1].sort
-                yield hits, Position(number, point, after)
-            self._close(point)
-            point = ""
-            yield (), Position(number + 1)
+                yield page
+            self._close(cursor.pit_id)
+            cursor = ReadCursor(position + 1)
+            yield Page((), cursor)
 
-    def _stretches(self, source: Source) -> list[Stretch]:
-        """Documents of several shards have an order of their own only where `_shard_doc` is known."""
+    def _targets(self, source: CaptureSource) -> list[ReadTarget]:
+        """Shards, if the engine cannot sort by `_shard_doc`: `_doc` is unique only within a shard."""
         if not self._by_shard:
-            return [Stretch(index) for index, _ in source.parts]
+            return [ReadTarget(index.name) for index in source.indices]
         return [
-            Stretch(index, f"_shards:{shard}", "_doc")
-            for index, shards in source.parts
-            for shard in range(shards)
+            ReadTarget(index.name, f"_shards:{shard}", "_doc")
+            for index in source.indices
+            for shard in range(index.shards)
         ]
 
-    def _page(self, stretch: Stretch, point: str, after: tuple[Any, ...]) -> tuple[Sequence[Hit], str]:
+    def _page(self, target: ReadTarget, cursor: ReadCursor) -> Page:
         body: dict[str, Any] = {
-            "size": self._batch,
-            "pit": {"id": point, "keep_alive": KEEP_ALIVE},
-            "sort": [{stretch.sort: "asc"}],
+            "size": self._batch_size,
+            "pit": {"id": cursor.pit_id, "keep_alive": KEEP_ALIVE},
+            "sort": [{target.sort: "asc"}],
             "track_total_hits": False,
             "query": {"match_all": {}},
         }
-        if after:
-            body["search_after"] = list(after)
-        reply = self._patiently(body)
+        if cursor.after:
+            body["search_after"] = list(cursor.after)
+        reply = self._search_with_retries(body)
         if _expired(reply):
-            raise Expired
-        hits = _hits(stretch.index, reply)
-        # The engine may give it another name from page to page.
-        return hits, str(reply.body.get("pit_id", point))
+            raise PointInTimeExpired
+        hits = _hits(target.index, reply)
+        # The engine may return another id with each page.
+        pit_id = str(reply.body.get("pit_id", cursor.pit_id))
+        return Page(hits, ReadCursor(cursor.target, pit_id, hits[-1].sort if hits else ()))
 
-    def _patiently(self, body: Mapping[str, Any]) -> RestResponse:
-        """A page asks for the same again, however often it is sent."""
-        for tried in range(1, _TRIES + 1):
+    def _search_with_retries(self, body: Mapping[str, Any]) -> RestResponse:
+        """Requests a page, again if the cluster is busy: repeating the request returns the same page."""
+        for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
                 reply = self._rest.exchange("POST", "/_search", body)
-                if reply.status not in _BUSY or tried == _TRIES:
+                if reply.status not in _BUSY_STATUSES or attempt == _MAX_ATTEMPTS:
                     return reply
             except EngineError:
-                if tried == _TRIES:
+                if attempt == _MAX_ATTEMPTS:
                     raise
-            time.sleep(_PAUSE_S * 2 ** (tried - 1))
+            time.sleep(_RETRY_DELAY_S * 2 ** (attempt - 1))
         raise AssertionError
 
-    def _open(self, stretch: Stretch) -> RestResponse:
+    def _open(self, target: ReadTarget) -> RestResponse:
         name = "_search/point_in_time" if self._opensearch else "_pit"
-        preference = {"preference": stretch.preference} if stretch.preference else {}
-        where = f"/{path_of(stretch.index)}/{name}"
-        return self._rest.exchange("POST", where, None, {"keep_alive": KEEP_ALIVE, **preference})
+        preference = {"preference": target.preference} if target.preference else {}
+        path = f"/{url_path(target.index)}/{name}"
+        return self._rest.exchange("POST", path, None, {"keep_alive": KEEP_ALIVE, **preference})
 
     def _id(self, reply: RestResponse) -> str:
         return str(reply.body["pit_id" if self._opensearch else "id"])
 
-    def _close(self, point: str) -> None:
+    def _close(self, pit_id: str) -> None:
         if self._opensearch:
-            self._rest.exchange("DELETE", "/_search/point_in_time", {"pit_id": [point]})
+            self._rest.exchange("DELETE", "/_search/point_in_time", {"pit_id": [pit_id]})
         else:
-            self._rest.exchange("DELETE", "/_pit", {"id": point})
+            self._rest.exchange("DELETE", "/_pit", {"id": pit_id})
 
 
-class Scroll:
-    """By scrolling, which every version knows, and which cannot be gone on with."""
+class ScrollReader:
+    """Reads by scroll, which all versions support and which cannot be resumed."""
 
     resumable = False
 
-    def __init__(self, rest: RestClient, batch: int) -> None:
+    def __init__(self, rest: RestClient, batch_size: int) -> None:
         self._rest = rest
-        self._batch = batch
+        self._batch_size = batch_size
 
     def pages(
         self,
-        source: Source,
-        position: Position,  # noqa: ARG002  # always the beginning
-    ) -> Iterator[tuple[Sequence[Hit], Position]]:
-        """See `Reading`."""
-        for number, (index, _) in enumerate(source.parts):
+        source: CaptureSource,
+        cursor: ReadCursor,  # noqa: ARG002  # always the beginning
+    ) -> Iterator[Page]:
+        """All pages. Raises EngineError."""
+        for position, index in enumerate(index.name for index in source.indices):
             read = 0
-            body = {"size": self._batch, "sort": ["_doc"], "query": {"match_all": {}}}
-            reply = self._rest.exchange("POST", f"/{path_of(index)}/_search", body, {"scroll": KEEP_ALIVE})
+            body = {"size": self._batch_size, "sort": ["_doc"], "query": {"match_all": {}}}
+            reply = self._rest.exchange("POST", f"/{url_path(index)}/_search", body, {"scroll": KEEP_ALIVE})
             hits, scroll = _hits(index, reply), reply.body["_scroll_id"]
             total = reply.body["hits"]["total"]
             total = total["value"] if isinstance(total, dict) else total
             try:
                 while hits:
-                    yield hits, Position(number)
+                    yield Page(hits, ReadCursor(position))
                     read += len(hits)
-                    again = {"scroll": KEEP_ALIVE, "scroll_id": scroll}
-                    reply = self._rest.exchange("POST", "/_search/scroll", again)
+                    next_page = {"scroll": KEEP_ALIVE, "scroll_id": scroll}
+                    reply = self._rest.exchange("POST", "/_search/scroll", next_page)
                     hits, scroll = _hits(index, reply), reply.body["_scroll_id"]
             finally:
                 self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": scroll})
             if read != total:
-                # A page that was lost on its way does not come again: another host may have been asked.
+                # A lost page is not sent again when the request is repeated, perhaps to another host.
                 raise EngineError(
-                    f"{read:,} of {total:,} documents of {index} came", hint="try again, with one host"
+                    f"received only {read:,} of {total:,} documents of {index}",
+                    hint="try again with one host",
                 )
 
 
 def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
-    """The hits of a page. Raises EngineError when it is not whole."""
+    """The hits of a page. Raises EngineError if the page is incomplete."""
     if not reply.ok or not isinstance(reply.body, dict):
         raise _failed(f"the documents of {index}", reply)
     shards = reply.body.get("_shards", {})
@@ -223,11 +251,11 @@ def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
 
 
 def _expired(reply: RestResponse) -> bool:
-    """Whether the engine says so, in its error or of some shards. Documents may speak of such things, too."""
+    """Whether the error or a shard failure reports a missing point in time; documents are not searched."""
     if not isinstance(reply.body, dict):
         return False
-    said = reply.body.get("error"), reply.body.get("_shards", {}).get("failures")
-    return "search_context_missing" in str(said)
+    errors = reply.body.get("error"), reply.body.get("_shards", {}).get("failures")
+    return "search_context_missing" in str(errors)
 
 
 def _failed(what: str, reply: RestResponse) -> EngineError:

@@ -1,4 +1,4 @@
-"""What is taken from a cluster: indices and data streams, with their mappings and settings."""
+"""What is captured from a cluster: indices and data streams, with their mappings and settings."""
 
 from __future__ import annotations
 
@@ -11,96 +11,118 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.net.rest import RestClient
 from pacenote.units import format_count
 
-_ENGINES_OWN = (
-    # What the engine wrote itself, and what would stand in the way of a new index.
+_ENGINE_SETTINGS = (
+    # Settings that the engine sets itself, or that prevent the creation of an index.
     *("uuid", "creation_date", "creation_date_string", "provided_name", "version", "store", "resize"),
     *("history", "verified_before_close", "blocks", "lifecycle"),
     *("plugins", "opendistro", "remote_store"),
 )
-_STREAMS_OWN = ("hidden", "time_series")
-_NODES = frozenset(("include", "exclude", "require", "initial_recovery"))
-_ALL = ("_all", "*")
+_STREAM_SETTINGS = ("hidden", "time_series")
+_NODE_FILTERS = frozenset(("include", "exclude", "require", "initial_recovery"))
+_ALL_INDICES = ("_all", "*")
 
 JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """An index or data stream. `parts` are the indices its documents lie in, each with its number of shards.
-
-    `timestamp` is the field of a data stream that holds the time, "" for an index. `documents` is how many
-    there were when it was asked. `identity` tells it from namesakes that were here before, or are elsewhere.
-    """
+class BackingIndex:
+    """An index that holds documents of a source."""
 
     name: str
-    parts: tuple[tuple[str, int], ...]
+    """Name of the index."""
+
+    shards: int
+    """Number of primary shards."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSource:
+    """An index or data stream to capture."""
+
+    name: str
+    """Name of the index or data stream."""
+
+    indices: tuple[BackingIndex, ...]
+    """The index itself, or the backing indices of the data stream."""
+
     mappings: Mapping[str, Any] = field(default_factory=dict)
+    """Mappings as the engine returns them."""
+
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Index settings without those that the engine sets."""
+
     timestamp: str = ""
+    """Timestamp field of a data stream; empty for an index."""
+
     documents: int = 0
+    """Number of documents when the source was described."""
+
     identity: str = ""
+    """UUIDs of the indices, which differ from those of other indices of the same name."""
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a data stream."""
+        """Whether the source is a data stream."""
         return bool(self.timestamp)
 
     @property
     def pipelines(self) -> tuple[str, ...]:
-        """Ingest pipelines that its documents go through; a track does not bring them along."""
+        """Ingest pipelines of its documents, which a track does not contain."""
         names = (self.settings.get(key) for key in ("default_pipeline", "final_pipeline"))
         return tuple(str(name) for name in names if name and name != "_none")
 
 
-def path_of(name: str) -> str:
-    """A name as part of a path."""
+def url_path(name: str) -> str:
+    """A name or pattern, escaped for the path of a URL."""
     return quote(name, safe="*,")
 
 
-def indices(rest: RestClient, patterns: Sequence[str]) -> tuple[Source, ...]:
-    """The indices that match, sorted by name. Hidden ones only where a pattern asks for some by name.
+def find_indices(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
+    """The indices that match, sorted by name; `*` does not match hidden indices.
 
-    Raises UsageError when a pattern matches nothing, EngineError when the cluster does not answer.
+    Raises UsageError if a pattern matches nothing, EngineError if the cluster does not answer.
     """
-    found: dict[str, Source] = {}
+    sources: dict[str, CaptureSource] = {}
     for pattern in patterns:
-        # A closed one has no documents to be read; named, it is refused by the engine.
-        reply = rest.exchange("GET", f"/{path_of(pattern)}", None, {"expand_wildcards": "open,hidden"})
+        # Closed indices cannot be read; the engine rejects a closed index that is named.
+        reply = rest.exchange("GET", f"/{url_path(pattern)}", None, {"expand_wildcards": "open,hidden"})
         if reply.status != 404 and not reply.ok:
             raise EngineError(f"indices {pattern} cannot be read: HTTP status {reply.status}")
         described = {} if reply.status == 404 else reply.body
-        kept = {name: each for name, each in described.items() if not (pattern in _ALL and name[0] == ".")}
+        kept = {
+            name: each for name, each in described.items() if not (pattern in _ALL_INDICES and name[0] == ".")
+        }
         if not kept:
             raise UsageError(
-                f"--indices: there is no index {pattern} in this cluster", hint="GET /_cat/indices lists them"
+                f"--indices: no index {pattern} in this cluster", hint="GET /_cat/indices lists them"
             )
-        found |= {name: _index(rest, name, each) for name, each in kept.items() if name not in found}
-    return tuple(found[name] for name in sorted(found))
+        sources |= {name: _index(rest, name, each) for name, each in kept.items() if name not in sources}
+    return tuple(sources[name] for name in sorted(sources))
 
 
-def data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[Source, ...]:
-    """The data streams that match, sorted by name. Raises as `indices`."""
-    found: dict[str, Source] = {}
+def find_data_streams(rest: RestClient, patterns: Sequence[str]) -> tuple[CaptureSource, ...]:
+    """The data streams that match, sorted by name. Raises what `find_indices` raises."""
+    sources: dict[str, CaptureSource] = {}
     for pattern in patterns:
-        reply = rest.exchange("GET", f"/_data_stream/{path_of(pattern)}")
+        reply = rest.exchange("GET", f"/_data_stream/{url_path(pattern)}")
         if reply.status != 404 and not reply.ok:
             raise EngineError(f"data streams {pattern} cannot be read: HTTP status {reply.status}")
         streams = [] if reply.status == 404 else reply.body.get("data_streams", [])
         if not streams:
             raise UsageError(
-                f"--data-streams: there is no data stream {pattern} in this cluster",
+                f"--data-streams: no data stream {pattern} in this cluster",
                 hint="GET /_data_stream lists them",
             )
-        found |= {each["name"]: _stream(rest, each) for each in streams if each["name"] not in found}
-    return tuple(found[name] for name in sorted(found))
+        sources |= {each["name"]: _stream(rest, each) for each in streams if each["name"] not in sources}
+    return tuple(sources[name] for name in sorted(sources))
 
 
-def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> Source:
-    settings = _settings(described, _ENGINES_OWN)
+def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> CaptureSource:
+    settings = _settings(described, _ENGINE_SETTINGS)
     _check_name(name)
-    return Source(
+    return CaptureSource(
         name=name,
-        parts=((name, _shards(settings)),),
+        indices=(BackingIndex(name, _shards(settings)),),
         mappings=described.get("mappings", {}),
         settings=settings,
         documents=_count(rest, name),
@@ -108,19 +130,19 @@ def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> Source:
     )
 
 
-def _stream(rest: RestClient, described: Mapping[str, Any]) -> Source:
+def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
     names = [each["index_name"] for each in described["indices"]]
     _check_name(described["name"])
-    # By its own name: those of hundreds of indices do not fit into an address.
-    backing = rest.get(f"/{path_of(described['name'])}")
-    # The last one is written to: it has the mappings and settings of today.
+    # By the name of the stream: the names of hundreds of indices do not fit into a URL.
+    backing = rest.get(f"/{url_path(described['name'])}")
+    # The last index is the one that is written to, with the current mappings and settings.
     newest = backing[names[-1]]
     mappings = {key: value for key, value in newest["mappings"].items() if key != "_data_stream_timestamp"}
-    return Source(
+    return CaptureSource(
         name=described["name"],
-        parts=tuple((name, _shards(_settings(backing[name], ()))) for name in names),
+        indices=tuple(BackingIndex(name, _shards(_settings(backing[name], ()))) for name in names),
         mappings=mappings,
-        settings=_settings(newest, (*_ENGINES_OWN, *_STREAMS_OWN)),
+        settings=_settings(newest, (*_ENGINE_SETTINGS, *_STREAM_SETTINGS)),
         timestamp=described.get("timestamp_field", {}).get("name") or "@timestamp",
         documents=_count(rest, described["name"]),
         identity=",".join(_uuid(backing[name]) for name in names),
@@ -131,9 +153,9 @@ def _settings(described: Mapping[str, Any], without: Sequence[str]) -> JsonObjec
     settings = described.get("settings", {}).get("index", {})
     kept = {key: value for key, value in settings.items() if key not in without}
     allocation = kept.get("routing", {}).get("allocation", {})
-    if _NODES & allocation.keys():
-        # Nodes of this cluster, and tiers that only Elasticsearch knows: elsewhere shards would find no node.
-        allocation = {key: value for key, value in allocation.items() if key not in _NODES}
+    if _NODE_FILTERS & allocation.keys():
+        # Node names of this cluster and tiers of Elasticsearch would leave shards unassigned elsewhere.
+        allocation = {key: value for key, value in allocation.items() if key not in _NODE_FILTERS}
         routing = {**kept.pop("routing"), "allocation": allocation}
         kept |= {"routing": left} if (left := {key: value for key, value in routing.items() if value}) else {}
     return kept
@@ -144,7 +166,7 @@ def _uuid(described: Mapping[str, Any]) -> str:
 
 
 def _check_name(name: str) -> None:
-    """No index has such a name, but what answers may be no engine, and names become those of files."""
+    """Refuses names that no index can have: a server that is not an engine may return them."""
     if "/" in name or name in (".", ".."):
         raise EngineError(f"'{name}' cannot be the name of an index", hint="check --target-hosts")
 
@@ -154,23 +176,23 @@ def _shards(settings: Mapping[str, Any]) -> int:
 
 
 def _count(rest: RestClient, name: str) -> int:
-    return int(rest.get(f"/{path_of(name)}/_count")["count"])
+    return int(rest.get(f"/{url_path(name)}/_count")["count"])
 
 
-def remarks(sources: Sequence[Source]) -> Iterator[str]:
-    """What the user has to know of what was taken."""
+def capture_warnings(sources: Sequence[CaptureSource]) -> Iterator[str]:
+    """Warnings about sources that a track cannot represent completely."""
     for source in sources:
         for pipeline in source.pipelines:
             yield (
-                f"'{source.name}' sends its documents through the ingest pipeline '{pipeline}': create it "
-                "before racing, or take the setting out of the track"
+                f"'{source.name}' uses the ingest pipeline '{pipeline}': create it before racing, or remove "
+                "the setting from the track"
             )
         if source.mappings.get("_routing", {}).get("required"):
             yield (
-                f"'{source.name}' wants a routing for each document, and tracks have none: take _routing out "
-                "of its mappings"
+                f"'{source.name}' requires a routing value for each document, which tracks do not have: "
+                "remove _routing from its mappings"
             )
         if {"includes", "excludes"} & source.mappings.get("_source", {}).keys():
-            yield f"'{source.name}' keeps its documents in part only (_source): the rest of them is lost"
+            yield f"'{source.name}' stores only a part of each document (_source): the rest is lost"
     if empty := [source.name for source in sources if not source.documents]:
         yield f"{format_count(len(empty), 'index', 'indices')} without documents: {', '.join(empty)}"

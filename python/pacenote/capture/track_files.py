@@ -1,4 +1,4 @@
-"""The files of a track that is made from a cluster. Pure: values in, texts out."""
+"""The text files of a captured track. Pure: values in, texts out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pacenote.capture.dump import Dumped
-from pacenote.capture.sources import Source
+from pacenote.capture.dump import DumpedFile
+from pacenote.capture.sources import CaptureSource
 
 _TEMPLATED = {
     "number_of_shards": "{{{{number_of_shards | default({})}}}}",
@@ -103,12 +103,12 @@ _OPERATIONS = """\
 
 
 def track_files(
-    name: str, sources: Sequence[Source], dumped: Mapping[str, Dumped], health: str
+    name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, DumpedFile], health: str
 ) -> Mapping[str, str]:
-    """All text files of the track, by their paths below its folder.
+    """All text files of the track by path below its folder.
 
-    `dumped` are the data files by the names of the sources that have documents; `health` is what a cluster of
-    the same size can reach.
+    `dumped` are the data files by name of the source, for sources that have documents; `health` is the
+    health that a cluster of the same size can reach.
     """
     files = {_body_file(source): _body(source) for source in sources}
     return {
@@ -119,7 +119,7 @@ def track_files(
     }
 
 
-def _track(name: str, sources: Sequence[Source], dumped: Mapping[str, Dumped]) -> str:
+def _track(name: str, sources: Sequence[CaptureSource], dumped: Mapping[str, DumpedFile]) -> str:
     indices = [{"name": each.name, "body": _body_file(each)} for each in sources if not each.is_stream]
     streams = [each for each in sources if each.is_stream]
     templates = [
@@ -138,11 +138,11 @@ def _track(name: str, sources: Sequence[Source], dumped: Mapping[str, Dumped]) -
         "corpora": [_corpus(each, dumped[each.name]) for each in sources if each.name in dumped],
     }
     written = (f'  "{key}": {_indented(value)},' for key, value in parts.items() if value)
-    description = json.dumps(f"Track {name}, made from a live cluster")
+    description = json.dumps(f"Track {name}, created from a live cluster")
     return _TRACK.format(description=literal(description), body=literal("\n".join(written)))
 
 
-def _corpus(source: Source, dumped: Dumped) -> Mapping[str, Any]:
+def _corpus(source: CaptureSource, dumped: DumpedFile) -> Mapping[str, Any]:
     documents = {
         "target-data-stream" if source.is_stream else "target-index": source.name,
         "source-file": dumped.file,
@@ -153,12 +153,12 @@ def _corpus(source: Source, dumped: Dumped) -> Mapping[str, Any]:
     return {"name": source.name, "documents": [documents]}
 
 
-def _body_file(source: Source) -> str:
-    """In a folder of their own: an index may be called `track`, or `notes-documents`."""
+def _body_file(source: CaptureSource) -> str:
+    """A path in a folder of its own, because an index may be named `track` or `notes-documents`."""
     return f"{'templates' if source.is_stream else 'indices'}/{source.name}.json"
 
 
-def _body(source: Source) -> str:
+def _body(source: CaptureSource) -> str:
     body: dict[str, Any] = {"mappings": source.mappings, "settings": {"index": _templated(source.settings)}}
     if source.is_stream:
         own = {} if source.timestamp == "@timestamp" else {"timestamp_field": {"name": source.timestamp}}
@@ -169,17 +169,17 @@ def _body(source: Source) -> str:
             "template": body,
         }
     text = literal(json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False))
-    for mark, template in _marks(source.settings).items():
-        text = text.replace(f'"{mark}"', f'"{template}"')
+    for marker, template in _markers(source.settings).items():
+        text = text.replace(f'"{marker}"', f'"{template}"')
     return text + "\n"
 
 
 def _templated(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings with marks in the place of those that parameters of the track decide."""
+    """The settings with markers for those that are parameters of the track."""
     return {key: f"\0{key}" if key in _TEMPLATED else value for key, value in settings.items()}
 
 
-def _marks(settings: Mapping[str, Any]) -> Mapping[str, str]:
+def _markers(settings: Mapping[str, Any]) -> Mapping[str, str]:
     return {
         json.dumps(f"\0{key}")[1:-1]: template.format(settings[key])
         for key, template in _TEMPLATED.items()
@@ -187,7 +187,7 @@ def _marks(settings: Mapping[str, Any]) -> Mapping[str, str]:
     }
 
 
-def _challenge(sources: Sequence[Source], health: str, *, indexes: bool) -> str:
+def _challenge(sources: Sequence[CaptureSource], health: str, *, indexes: bool) -> str:
     create = _CREATE_STREAMS if sources[0].is_stream else _CREATE_INDICES
     names = literal(json.dumps(",".join(source.name for source in sources)))
     return _CHALLENGE.format(
@@ -196,7 +196,7 @@ def _challenge(sources: Sequence[Source], health: str, *, indexes: bool) -> str:
 
 
 def literal(text: str) -> str:
-    """A text that Jinja renders to itself: scripts in mappings may hold what looks like a template."""
+    """Escapes a text for Jinja, because scripts in mappings may look like templates."""
     return re.sub(r"\{([{%#])", r"{{ '{\1' }}", text)
 
 

@@ -57,17 +57,17 @@ def run(options: argparse.Namespace, console: Console) -> int:
             hint="use letters, digits, '.', '_' and '-': it names a folder",
         )
     create = importlib.import_module("pacenote.capture.create")
-    wanted = create.TrackWanted(
+    request = create.CaptureRequest(
         name=options.track,
         folder=options.output_path.absolute() / options.track,
         indices=_names(options.indices, "--indices"),
         data_streams=_names(options.data_streams, "--data-streams"),
-        batch=options.batch_size,
+        batch_size=options.batch_size,
     )
     try:
         with progress_listener(console) as listener:
             folder = create.create_track(
-                wanted, _client(options, console), listener.preparing, console.warning
+                request, _client(options, console), listener.preparing, console.warning
             )
     except KeyboardInterrupt as cause:
         raise Interrupted("interrupted", hint="run the same command again to continue") from cause

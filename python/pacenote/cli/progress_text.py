@@ -13,7 +13,7 @@ from pacenote.units import format_bytes, format_number, format_seconds
 _MEASURED_S = 1.0
 """Seconds of work before its rate is shown."""
 
-_IN_BYTES = ("downloading", "verifying", "unpacking", "packing")
+_IN_BYTES = ("downloading", "verifying", "unpacking", "compressing")
 _IN_DOCUMENTS = ("generating", "reading")
 """First words of labels whose work is counted in bytes or in documents."""
 
