@@ -1,11 +1,19 @@
 //! What a sample costs: CPU time of recording, merging and writing it, and bytes on disk.
 //!
-//! `cargo run --release -p pacenote-record --example samples [FOLDER]`
+//! `cargo run --release -p pacenote-record --example samples -- MODE [SAMPLES] [FOLDER]`
+//!
+//! | mode | does |
+//! | --- | --- |
+//! | `recorder` | records, merges and writes, as in a race |
+//! | `row-groups` | writes with the Parquet library alone: one file |
+//! | `rolling-files` | writes with the Parquet library alone: a file per row group, concatenated at the end |
 
 #![allow(clippy::print_stdout, reason = "a program that prints figures")]
 
+mod library;
+
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +23,7 @@ use pacenote_record::{
     RecordSender, Recorder, Sample, SamplePolicy, SampleType, TaskInfo, Traffic,
 };
 
+/// Samples unless the command line says otherwise.
 const SAMPLES: u64 = 4_000_000;
 /// Samples between two pauses: 500,000 a second.
 const CHUNK: u64 = 5_000;
@@ -60,7 +69,31 @@ fn sample(number: u64) -> Sample {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut arguments = std::env::args().skip(1);
+    let mode = arguments.next().unwrap_or_default();
+    let count = arguments.next().map_or(Ok(SAMPLES), |count| count.parse())?;
+    let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    match mode.as_str() {
+        "recorder" => record(&folder, count)?,
+        "row-groups" => compare(library::write_row_groups, &folder, count)?,
+        "rolling-files" => compare(library::write_rolling_files, &folder, count)?,
+        _ => return Err("the mode must be recorder, row-groups or rolling-files".into()),
+    }
+    let bytes = std::fs::metadata(folder.join("samples.parquet"))?.len() as f64 / count as f64;
+    println!("{bytes:.2} B on disk per sample");
+    Ok(())
+}
+
+/// Writes all samples in this thread with another writer.
+fn compare(write: library::Write, folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
+    let samples: Vec<Sample> = (0..count).map(sample).collect();
+    let started = own_cpu_ns()?;
+    write(folder, &samples)?;
+    println!("per sample: writing {} ns", (own_cpu_ns()? - started) / count);
+    Ok(())
+}
+
+fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let info = TaskInfo {
         task: "term".into(),
         operation: "term".into(),
@@ -74,49 +107,62 @@ fn main() -> Result<(), Box<dyn Error>> {
         interval_ns: None,
         operations: None,
     };
-    let mut collector = Collector::new(&folder, vec![info])?;
+    let mut collector = Collector::new(folder, vec![info])?;
     let (channel, inbox) = channel();
     let sender = RecordSender::new(channel, SamplePolicy::All);
     sender.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
     recorder.add_client(0, false, MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX })?;
-    let started = cpu_ns("samples")?;
+    let started = own_cpu_ns()?;
     let mut merging = 0;
-    for chunk in 0..SAMPLES / CHUNK {
+    for chunk in 0..count / CHUNK {
         for number in chunk * CHUNK..(chunk + 1) * CHUNK {
             recorder.begin_operation(0);
             recorder.record(sample(number), []);
         }
-        let before = cpu_ns("samples")?;
+        let before = own_cpu_ns()?;
         while let Ok(delivery) = inbox.try_recv() {
             collector.receive(delivery, sender.buffers())?;
         }
-        merging += cpu_ns("samples")? - before;
+        merging += own_cpu_ns()? - before;
         thread::sleep(PAUSE);
     }
-    let recording = cpu_ns("samples")? - started - merging;
-    let writing = cpu_ns("pacenote-write")?;
-    recorder.end_client(ClientEnded { task: 0, by: EndedBy::Source, planned: SAMPLES, started_ns: 0 });
+    let recording = own_cpu_ns()? - started - merging;
+    let writing = cpu_ns_of("pacenote-write")?;
+    recorder.end_client(ClientEnded {
+        task: 0,
+        by: EndedBy::Source,
+        planned: count / CHUNK * CHUNK,
+        started_ns: 0,
+    });
     while let Ok(delivery) = inbox.try_recv() {
         collector.receive(delivery, sender.buffers())?;
     }
     let written = collector.close()?;
-    let bytes = std::fs::metadata(folder.join("samples.parquet"))?.len() as f64 / written as f64;
-    let [recording, merging, writing] = [recording, merging, writing].map(|ns| ns / SAMPLES);
+    let [recording, merging, writing] = [recording, merging, writing].map(|ns| ns / count);
     println!(
-        "{written} samples: recording {recording} ns, merging {merging} ns, writing {writing} ns, {bytes:.2} B each"
+        "per sample: recording {recording} ns, merging {merging} ns, writing {writing} ns; {written} written"
     );
     Ok(())
 }
 
+/// CPU time that this thread has used, nanoseconds.
+fn own_cpu_ns() -> Result<u64, Box<dyn Error>> {
+    read_cpu_ns(Path::new("/proc/thread-self"))
+}
+
 /// CPU time that the thread of this name has used, nanoseconds.
-fn cpu_ns(thread: &str) -> Result<u64, Box<dyn Error>> {
+fn cpu_ns_of(thread: &str) -> Result<u64, Box<dyn Error>> {
     for entry in std::fs::read_dir("/proc/self/task")? {
         let folder = entry?.path();
         if std::fs::read_to_string(folder.join("comm"))?.trim() == thread {
-            let text = std::fs::read_to_string(folder.join("schedstat"))?;
-            return Ok(text.split(' ').next().unwrap_or_default().parse()?);
+            return read_cpu_ns(&folder);
         }
     }
-    Err(format!("no thread is called {thread}").into())
+    Err(format!("there is no thread {thread}").into())
+}
+
+fn read_cpu_ns(thread: &Path) -> Result<u64, Box<dyn Error>> {
+    let text = std::fs::read_to_string(thread.join("schedstat"))?;
+    Ok(text.split(' ').next().unwrap_or_default().parse()?)
 }
