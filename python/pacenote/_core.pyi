@@ -1,21 +1,36 @@
 """The Rust core: runs plans, makes and unpacks corpora. Compared with the built module by tests/shape.
 
 Documents cross as JSON text. Every call that can take time lets go of Python's lock; those with a `progress`
-come back ten times a second to call it and to hear Ctrl-C. Only `race/` imports this module.
+come back ten times a second to call it and to hear Ctrl-C. Only `race/` and `python_tasks/`
+import this module.
 """
 
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypeAlias, final
+from typing import Self, TypeAlias, final
 
 _Path: TypeAlias = str | PathLike[str]
 _Progress: TypeAlias = Callable[[int, int], object]
 
 __all__ = [
+    "ClientEnded",
+    "ClientId",
     "CoreError",
     "Driver",
-    "Lane",
+    "OperationEnded",
+    "OperationExecuted",
+    "OperationFailure",
+    "PrepareStep",
+    "PythonBridge",
+    "RaceEnded",
+    "ReplyReceived",
+    "RequestFailed",
+    "RunOperation",
+    "RunnerRequest",
+    "RunnerResult",
+    "ScheduleNext",
+    "StepEnded",
     "__version__",
     "count_lines",
     "crc32c",
@@ -53,106 +68,316 @@ class Driver:
     def progress(self) -> str:
         """Where the race stands: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
 
-    def lane(self) -> Lane | None:
-        """Where operations in Python meet the race; None if the plan needs no Python."""
+    def bridge(self) -> PythonBridge | None:
+        """Connection to the Python code that takes part in the race; None if the plan needs no Python."""
 
     def stop(self, abandon: bool) -> None:
         """Ends the race: nothing new begins. What is under way may end, or with `abandon` is dropped."""
 
 @final
-class Lane:
-    """Where parameter sources, runners and schedulers in Python meet the race. Made by `Driver.lane`.
+class ClientId:
+    """One client of one task. Equal ids are equal and have one hash."""
 
-    The driver asks by events, Python answers by calls; no call waits, and all may come from any thread. A
-    `task` is a position in the plan, a `client` one of the task's, an `owner` both: whose running operation a
-    request belongs to. Times of such an operation are those of its requests, as the driver saw them.
+    def __new__(cls, task: int, client: int) -> Self:
+        """A client by the position of its task in the plan and its index among the task's clients."""
+
+    @property
+    def task(self) -> int:
+        """Position of the task in the plan."""
+
+    @property
+    def client(self) -> int:
+        """Index of the client among the task's clients."""
+
+    def __eq__(self, value: object, /) -> bool:
+        """Whether both are the same client."""
+
+    def __hash__(self) -> int:
+        """The hash of task and index."""
+
+@final
+class PythonBridge:
+    """Connection between a race and the Python code that takes part in it. Made by `Driver.bridge`.
+
+    The driver sends events, Python answers with calls; no call waits, and all may come from any thread. An
+    `owner` is the client whose running operation a request belongs to: times of such an operation are those
+    of its requests, as the driver measured them.
     """
 
     def fileno(self) -> int:
-        """A descriptor that is readable while events are queued; it stays the lane's."""
+        """A descriptor that is readable while events are queued; it stays the bridge's."""
 
-    def events(self) -> list[tuple[Any, ...]]:
-        """Takes all events, oldest first. The first part of each is its name:
-
-        ("prepare", step): build sources, runners and schedulers of the step, fill queues; answer `prepared`.
-          Only steps with a task that needs Python are told of.
-        ("run", token, task, client, measured): carry out one operation; answer `done`, or `end` if there is
-          none.
-        ("next", token, task, client): when is the next operation due? answer `due`.
-        ("after", task, client, weight, unit, success, error, seconds_since_start): what became of an
-          operation whose task has a scheduler in Python and that the driver carried out itself.
-        ("ended", task, client): the client's share of the task is over: nothing more is taken.
-        ("finish", step): all clients of the step have ended.
-        ("reply", ticket, status, headers, body): the reply to a `request`.
-        ("failed", ticket, kind, reason): no reply came; kind is connect, reset, timeout or protocol.
-        ("outcome", ticket, json): what became of an `execute`: an object with `success`, `weight`, `status`,
-          `took_ms` (-1: not said), `error` (null, or `class`, `kind`, `reason`, `status`) and `body`, the
-          last reply's text.
-        ("quit",): the race is over; nothing follows.
-        """
+    def events(self) -> list[_Event]:
+        """Removes and returns all events, oldest first. After `RaceEnded` there are no more."""
 
     def prepared(self, step: int, error: str | None) -> None:
-        """Answers `prepare`; with an error, which is the reason told, the race ends."""
+        """Answers `PrepareStep`. An error ends the race and is its reason."""
 
-    def supply(self, task: int, client: int, operation: str, body: bytes | None) -> bool:
-        """Hands over the next operation of a client: a `Supply` document, with a bulk's body beside it.
+    def enqueue(self, client: ClientId, operation: str, body: bytes | None) -> bool:
+        """Queues the next operation of a client: the JSON of a supplied operation, with a bulk's body beside
+        it.
 
-        False: there is no room now, or the client's share is over. Raises CoreError: this is no such
-        document, the task takes none, its source has ended.
+        False when the queue is full or the client has ended. Raises CoreError: the operation is not
+        understood, the client has no queue or has been finished.
         """
 
-    def room(self, task: int, client: int) -> int:
-        """How many operations can be handed over to a client now.
+    def free_slots(self, client: ClientId) -> int:
+        """How many operations fit into the queue of a client now.
 
         Raises CoreError: the task needs no Python.
         """
 
-    def end(self, task: int, client: int, error: str | None) -> None:
-        """Says that a client has no more operations than those handed over; the first call counts.
+    def finish(self, client: ClientId, error: str | None) -> None:
+        """Declares that a client has no operations after those queued; the first call counts.
 
-        With an error, which is the reason told, the share ends with a failed operation of class `plugin`. A
-        `run` or `next` that is not answered yet is answered by that: there was no operation. Raises
-        CoreError: the task needs no Python.
+        An error ends the client with a failed operation of class `plugin` and is its reason. An unanswered
+        `RunOperation` or `ScheduleNext` is answered by that: there was no operation. Raises CoreError: the
+        task needs no Python.
         """
 
-    def due(self, token: int, offset_s: float | None) -> None:
-        """Answers `next`: seconds since the task began, 0 for at once; None: there is no further
+    def schedule(self, query_id: int, offset_s: float | None) -> None:
+        """Answers `ScheduleNext`: seconds since the task began, 0 for immediately, None for no further
         operation.
 
-        Raises CoreError: a time below 0 or without end.
+        Raises CoreError: a time that is negative or not finite, an unknown query.
         """
 
-    def done(self, token: int, result: str) -> None:
-        """Answers `run`: an object with `weight`, `unit`, `success`, `last` and `error`.
+    def complete(self, query_id: int, result: RunnerResult) -> None:
+        """Answers `RunOperation`. Ignored when the operation was abandoned meanwhile.
 
-        `last`: no operation follows. `error` is null or has `class` (one of the error classes), `kind`,
-        `status` (or null) and `reason`; an error of class `plugin` is the last of its share, too. An answer
-        that comes after its operation was abandoned is not heard. Raises CoreError: this is no result.
+        Raises CoreError: an unknown query.
         """
 
-    def request(
-        self,
-        owner: tuple[int, int] | None,
-        cluster: str,
+    def request(self, owner: ClientId | None, cluster: str, request: RunnerRequest) -> int:
+        """Sends a request to a cluster (`default`, or another that the plan names) and returns its id.
+
+        Answered by `ReplyReceived` or `RequestFailed`. Raises CoreError: there is no such cluster, the
+        request cannot be written as HTTP, the race is over.
+        """
+
+    def execute(self, owner: ClientId | None, cluster: str, operation: str, body: bytes | None) -> int:
+        """Has the driver execute a supplied operation as part of the owner's, and returns its id.
+
+        Answered by `OperationExecuted`. Raises CoreError as `enqueue` and `request` do.
+        """
+
+@final
+class RunnerRequest:
+    """An HTTP request of a runner."""
+
+    def __new__(
+        cls,
         method: str,
         target: str,
         headers: list[tuple[str, str]],
         body: bytes | None,
         timeout_s: float | None,
-    ) -> int:
-        """Sends a request to a cluster (`default`, or another that the plan names); returns its ticket.
+    ) -> Self:
+        """A request for path and query string `target`.
 
-        `target` is path and query string. Headers go beside those of the cluster; those that frame the
-        message are the driver's own and left out, and so is `user-agent`. Without timeout that of the
-        plan holds. Raises CoreError: there is no such cluster, the request cannot be written as HTTP, the
-        race is over.
+        Headers are sent in addition to those of the cluster; those that frame the message, and `user-agent`,
+        are the driver's own and ignored. Without timeout, that of the plan applies. Raises CoreError: a
+        timeout that is negative or not finite.
         """
 
-    def execute(self, owner: tuple[int, int] | None, cluster: str, operation: str, body: bytes | None) -> int:
-        """Has a `Supply` document carried out by the driver itself, as part of the owner's operation.
+@final
+class OperationFailure:
+    """Why one operation failed."""
 
-        Returns its ticket. Raises CoreError as `supply` and `request` do.
+    def __new__(cls, error_class: str, kind: str, reason: str, status: int | None = None) -> Self:
+        """A failure for a `RunnerResult`. Raises CoreError: there is no such error class."""
+
+    @property
+    def error_class(self) -> str:
+        """One of the error classes of the race record, such as `http-status`."""
+
+    @property
+    def kind(self) -> str:
+        """The engine's error type, or the name of the exception."""
+
+    @property
+    def reason(self) -> str:
+        """The engine's or the exception's message."""
+
+    @property
+    def status(self) -> int | None:
+        """HTTP status, None if there was none."""
+
+@final
+class RunnerResult:
+    """What a runner returned for one operation."""
+
+    def __new__(
+        cls, weight: int, unit: str, success: bool, last: bool, failure: OperationFailure | None
+    ) -> Self:
+        """A result of `weight` units of work done, or attempted if there was no success.
+
+        `last`: the client has no further operation. A failure of class `plugin` is its last one, too.
         """
+
+@final
+class PrepareStep:
+    """Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
+
+    Sent only for steps with a task that needs Python.
+    """
+
+    @property
+    def step(self) -> int:
+        """Position of the step in the plan."""
+
+@final
+class RunOperation:
+    """Execute one operation; answered by `complete`, or by `finish` if there is none."""
+
+    @property
+    def query_id(self) -> int:
+        """Identifies the query in the answer."""
+
+    @property
+    def client(self) -> ClientId:
+        """The client that executes it."""
+
+    @property
+    def measured(self) -> bool:
+        """Whether the operation counts as measured; warm-up does not."""
+
+@final
+class ScheduleNext:
+    """Decide when the client's next operation is due; answered by `schedule`."""
+
+    @property
+    def query_id(self) -> int:
+        """Identifies the query in the answer."""
+
+    @property
+    def client(self) -> ClientId:
+        """The client whose operation is scheduled."""
+
+@final
+class OperationEnded:
+    """An operation ended that the driver executed itself and that a scheduler in Python paces."""
+
+    @property
+    def client(self) -> ClientId:
+        """The client that executed it."""
+
+    @property
+    def weight(self) -> int:
+        """Work done."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of the work."""
+
+    @property
+    def success(self) -> bool:
+        """Whether it succeeded."""
+
+    @property
+    def error(self) -> str:
+        """Error class and reason of a failure, empty for a success."""
+
+    @property
+    def seconds_since_start(self) -> float:
+        """When it ended, in seconds since the task began."""
+
+@final
+class ClientEnded:
+    """A client has finished its task: nothing more is taken from it."""
+
+    @property
+    def client(self) -> ClientId:
+        """The client."""
+
+@final
+class StepEnded:
+    """All clients of a step have ended."""
+
+    @property
+    def step(self) -> int:
+        """Position of the step in the plan."""
+
+@final
+class ReplyReceived:
+    """The reply to a request."""
+
+    @property
+    def request_id(self) -> int:
+        """Identifies the request."""
+
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """Header fields; names as the server wrote them."""
+
+    @property
+    def body(self) -> bytes:
+        """The body, without its framing and decompressed."""
+
+@final
+class RequestFailed:
+    """A request that got no reply."""
+
+    @property
+    def request_id(self) -> int:
+        """Identifies the request."""
+
+    @property
+    def kind(self) -> str:
+        """`connect`, `tls`, `reset`, `timeout` or `protocol`."""
+
+    @property
+    def reason(self) -> str:
+        """The system's message."""
+
+@final
+class OperationExecuted:
+    """The driver has executed an operation on behalf of a runner."""
+
+    @property
+    def request_id(self) -> int:
+        """Identifies the operation."""
+
+    @property
+    def success(self) -> bool:
+        """Whether it succeeded."""
+
+    @property
+    def weight(self) -> int:
+        """Work done."""
+
+    @property
+    def status(self) -> int:
+        """HTTP status of the last reply, 0 if there was none."""
+
+    @property
+    def took_ms(self) -> int | None:
+        """Milliseconds that the engine reports as spent, None if it reports none."""
+
+    @property
+    def failure(self) -> OperationFailure | None:
+        """Why it failed, None for a success."""
+
+@final
+class RaceEnded:
+    """The race is over; no event follows."""
+
+_Event: TypeAlias = (
+    PrepareStep
+    | RunOperation
+    | ScheduleNext
+    | OperationEnded
+    | ClientEnded
+    | StepEnded
+    | ReplyReceived
+    | RequestFailed
+    | OperationExecuted
+    | RaceEnded
+)
 
 def generate(
     name: str, files: list[tuple[str, int]], seed: int, folder: _Path, progress: _Progress

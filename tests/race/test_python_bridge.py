@@ -1,4 +1,4 @@
-"""Python's side of the lane, through the built module, against a real socket."""
+"""The bridge between driver and Python, through the built module, against a real socket."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import select
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import assert_never
 
 import pyarrow.parquet as pq
 import pytest
@@ -39,8 +39,11 @@ from pacenote.plan.document import (
     TimePeriod,
     Unpaced,
 )
+from pacenote.python_tasks.messages import BridgeEvent
 from support.http_server import HttpRequest, HttpResponse, http_server
 
+SOURCE = _core.ClientId(0, 0)
+RUNNER = _core.ClientId(1, 0)
 OFFSETS_S = (0.0, 0.0125, 0.02)
 
 
@@ -61,80 +64,87 @@ def planned(name: str, work: TaskWork, pace: TaskPacing) -> PlannedTask:
 
 
 def plan(port: int, *tasks: PlannedTask) -> str:
-    """All tasks beside one another."""
+    """A plan that runs all tasks in parallel."""
     rows = tuple(ClientAllocation(number, (TaskAllocation(number, 0),)) for number in range(len(tasks)))
     target = Target((TargetHost("http", "127.0.0.1", port),), (), 5_000)
     settings = DriverSettings(1, OnError.CONTINUE)
     return Plan("r", 1, target, settings, tasks, (Step("all", rows, None),)).to_json()
 
 
-def text(supply: SuppliedOperation) -> str:
-    return json.dumps(document_data(supply))
+def text(operation: SuppliedOperation) -> str:
+    return json.dumps(document_data(operation))
 
 
 class Player:
-    """Plays the asyncio loop: hears events as they come and answers them."""
+    """Plays the asyncio loop: reads events as they come and answers them."""
 
-    def __init__(self, lane: _core.Lane) -> None:
-        self.lane = lane
-        self.heard: list[tuple[Any, ...]] = []
-        self._running = 0
+    def __init__(self, bridge: _core.PythonBridge) -> None:
+        self.bridge = bridge
+        self.received: list[BridgeEvent] = []
+        self._query_id = 0
         self._offsets = [*OFFSETS_S, None]
 
     def play(self) -> None:
-        while not self.heard or self.heard[-1] != ("quit",):
-            ready, _, _ = select.select([self.lane.fileno()], [], [], 10.0)
-            assert ready, self.heard
-            for event in self.lane.events():
-                self.heard.append(event)
-                getattr(self, event[0])(*event[1:])
+        while not self.received or not isinstance(self.received[-1], _core.RaceEnded):
+            ready, _, _ = select.select([self.bridge.fileno()], [], [], 10.0)
+            assert ready, self.received
+            for event in self.bridge.events():
+                self.received.append(event)
+                self.on_event(event)
+
+    def on_event(self, event: BridgeEvent) -> None:
+        match event:
+            case _core.PrepareStep():
+                self.prepare(event.step)
+            case _core.ScheduleNext():
+                assert event.client == RUNNER
+                self.bridge.schedule(event.query_id, self._offsets.pop(0))
+            case _core.RunOperation():
+                self.run(event)
+            case _core.ReplyReceived():
+                self.execute(event)
+            case _core.OperationExecuted():
+                assert (event.success, event.weight, event.status) == (True, 5, 200)
+                assert (event.took_ms, event.failure) == (None, None)
+                self.bridge.complete(self._query_id, _core.RunnerResult(5, "hits", True, False, None))
+            case _core.ClientEnded():
+                assert self.bridge.free_slots(event.client) == 0
+            case _core.StepEnded():
+                assert event.step == 0
+            case _core.RaceEnded():
+                request = _core.RunnerRequest("GET", "/", [], None, None)
+                with pytest.raises(_core.CoreError, match="the race is over"):
+                    self.bridge.request(None, "default", request)
+            case _core.RequestFailed() | _core.OperationEnded():
+                raise AssertionError(event)
+            case _:
+                assert_never(event)
 
     def prepare(self, step: int) -> None:
         bulk = SuppliedBulk("/_bulk", (("content-type", "application/x-ndjson"),), 3, None)
-        assert self.lane.room(0, 0) == 4
-        assert self.lane.supply(0, 0, text(bulk), b"{}\n" * 6)
-        assert self.lane.supply(0, 0, text(CallSequence((Request("POST", "/supplied"),))), None)
-        with pytest.raises(_core.CoreError, match="task fed: unknown variant `tea`"):
-            self.lane.supply(0, 0, '{"kind": "tea"}', None)
-        self.lane.end(0, 0, "track.py:4 ValueError: no more")
-        self.lane.prepared(step, None)
+        assert self.bridge.free_slots(SOURCE) == 4
+        assert self.bridge.enqueue(SOURCE, text(bulk), b"{}\n" * 6)
+        assert self.bridge.enqueue(SOURCE, text(CallSequence((Request("POST", "/queued"),))), None)
+        with pytest.raises(_core.CoreError, match="task queued: unknown variant `tea`"):
+            self.bridge.enqueue(SOURCE, '{"kind": "tea"}', None)
+        self.bridge.finish(SOURCE, "track.py:4 ValueError: no more")
+        self.bridge.prepared(step, None)
 
-    def next(self, token: int, task: int, client: int) -> None:
-        assert (task, client) == (1, 0)
-        self.lane.due(token, self._offsets.pop(0))
-
-    def run(self, token: int, task: int, client: int, measured: bool) -> None:
-        assert (task, client, measured) == (1, 0, True)
-        self._running = token
+    def run(self, event: _core.RunOperation) -> None:
+        assert (event.client, event.measured) == (RUNNER, True)
+        self._query_id = event.query_id
         headers = [("content-type", "application/json"), ("connection", "keep-alive")]
+        request = _core.RunnerRequest("POST", "/own?q=1", headers, b"{}", 2.5)
         with pytest.raises(_core.CoreError, match="there is no cluster"):
-            self.lane.request((1, 0), "elsewhere", "POST", "/", headers, None, None)
-        self.lane.request((1, 0), "default", "POST", "/own?q=1", headers, b"{}", 2.5)
+            self.bridge.request(RUNNER, "elsewhere", request)
+        self.bridge.request(RUNNER, "default", request)
 
-    def reply(self, _ticket: int, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        assert status == 200
-        assert ("X-Elastic-Product", "Elasticsearch") in headers
-        assert json.loads(body)["path"] == "/own?q=1"
-        self.lane.execute(
-            (1, 0), "default", text(CallSequence((Request("POST", "/native", weight=5),))), None
-        )
-
-    def outcome(self, _ticket: int, document: str) -> None:
-        outcome = json.loads(document)
-        assert (outcome["success"], outcome["weight"], outcome["error"]) == (True, 5, None)
-        assert json.loads(outcome["body"])["path"] == "/native"
-        result = {"weight": 5, "unit": "hits", "success": True, "last": False, "error": None}
-        self.lane.done(self._running, json.dumps(result))
-
-    def ended(self, task: int, client: int) -> None:
-        assert not self.lane.room(task, client)
-
-    def finish(self, step: int) -> None:
-        assert step == 0
-
-    def quit(self) -> None:
-        with pytest.raises(_core.CoreError, match="the race is over"):
-            self.lane.request(None, "default", "GET", "/", [], None, None)
+    def execute(self, event: _core.ReplyReceived) -> None:
+        assert event.status == 200
+        assert ("X-Elastic-Product", "Elasticsearch") in event.headers
+        assert json.loads(event.body) == {"took": 1, "errors": False, "path": "/own?q=1", "length": 2}
+        operation = text(CallSequence((Request("POST", "/native", weight=5),)))
+        self.bridge.execute(RUNNER, "default", operation, None)
 
 
 def results(driver: _core.Driver) -> dict[str, TaskResult]:
@@ -148,38 +158,51 @@ def results(driver: _core.Driver) -> dict[str, TaskResult]:
             found[result.task] = result
 
 
-def test_python_supplies_schedules_and_runs(port: int, tmp_path: Path) -> None:
-    tasks = (planned("fed", PythonSource(4), Unpaced()), planned("own", PythonRunner(), PythonScheduler()))
+def test_python_queues_schedules_and_runs_operations(port: int, tmp_path: Path) -> None:
+    tasks = (planned("queued", PythonSource(4), Unpaced()), planned("own", PythonRunner(), PythonScheduler()))
     driver = _core.Driver(plan(port, *tasks), tmp_path)
-    lane = driver.lane()
-    assert lane is not None
-    player = Player(lane)
+    bridge = driver.bridge()
+    assert bridge is not None
+    player = Player(bridge)
     thread = threading.Thread(target=player.play)
     thread.start()
     done = results(driver)
     thread.join()
 
-    fed, own = done["fed"], done["own"]
-    assert (fed.accounting.succeeded, fed.accounting.failed, fed.work.done) == (2, 1, 4)
-    assert [(error.error_class, error.reason) for error in fed.errors] == [
+    queued, own = done["queued"], done["own"]
+    assert (queued.accounting.succeeded, queued.accounting.failed, queued.work.done) == (2, 1, 4)
+    assert [(error.error_class, error.reason) for error in queued.errors] == [
         ("plugin", "track.py:4 ValueError: no more")
     ]
-    assert (fed.underruns, fed.underrun_s, fed.ended_by) == (0, 0.0, "source")
+    assert (queued.underruns, queued.underrun_s, queued.ended_by) == (0, 0.0, "source")
     assert (own.accounting.succeeded, own.accounting.requests, own.unit, own.work.done) == (3, 6, "hits", 15)
     samples = pq.read_table(tmp_path / "samples.parquet").to_pylist()
     scheduled = [sample for sample in samples if sample["task"] == "own"]
-    # The first offset is 0, which means at once: it was due when that was heard.
+    # The first offset is 0, which means immediately: it was due when the driver received that.
     assert 0 < scheduled[0]["due_ns"] <= scheduled[0]["sent_ns"]
     assert [sample["due_ns"] for sample in scheduled[1:]] == [round(offset * 1e9) for offset in OFFSETS_S[1:]]
     units = {sample["unit"] for sample in samples if sample["task"] == "own"}
     assert units == {"hits"}
-    assert [event[0] for event in player.heard].count("ended") == 2
+    assert sum(isinstance(event, _core.ClientEnded) for event in player.received) == 2
 
 
-def test_a_plan_without_python_has_no_lane(port: int, tmp_path: Path) -> None:
+def test_a_plan_without_python_has_no_bridge(port: int, tmp_path: Path) -> None:
     driver = _core.Driver(
         plan(port, planned("native", CallSequence((Request("POST", "/"),)), Unpaced())), tmp_path
     )
-    assert driver.lane() is None
+    assert driver.bridge() is None
     driver.stop(True)
     results(driver)
+
+
+def test_clients_are_equal_by_task_and_index() -> None:
+    assert _core.ClientId(task=1, client=0) == RUNNER
+    assert {RUNNER, SOURCE, _core.ClientId(1, 0)} == {SOURCE, RUNNER}
+    assert repr(RUNNER) == "ClientId(task=1, client=0)"
+
+
+def test_wrong_values_are_refused_with_a_sentence() -> None:
+    with pytest.raises(_core.CoreError, match='there is no error class "bad luck"'):
+        _core.OperationFailure("bad luck", "", "")
+    with pytest.raises(_core.CoreError, match="-1 s: "):
+        _core.RunnerRequest("GET", "/", [], None, -1.0)

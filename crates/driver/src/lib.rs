@@ -53,7 +53,10 @@ mod worker;
 pub use client_id::ClientId;
 pub use error::DriveError;
 pub use pacenote_record::{TaskResult, recover_series};
-pub use python::{After, Lane, LaneEvent, LaneRequest};
+pub use python::{
+    ExecutionResult, OperationEnded, OperationFailure, PythonBridge, PythonEvent, RunnerReply, RunnerRequest,
+    RunnerResult,
+};
 pub use race::{Race, RaceProgress};
 pub use race_state::RaceEvent;
 pub use summary::{RaceSummary, ThreadSummary};

@@ -17,7 +17,7 @@ use crate::coordinator::collector::{sample_policy, task_infos};
 use crate::coordinator::pool::WorkerPool;
 use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
-use crate::python::Lane;
+use crate::python::PythonBridge;
 use crate::race_state::{RaceEvent, RaceState, StopLevel};
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
@@ -26,7 +26,7 @@ use crate::worker::thread::WorkerContext;
 #[derive(Debug)]
 pub struct Race {
     state: Arc<RaceState>,
-    lane: Option<Arc<Lane>>,
+    bridge: Option<Arc<PythonBridge>>,
     /// Joined on drop, so that no thread outlives its race.
     coordinator: Option<JoinHandle<()>>,
 }
@@ -56,32 +56,33 @@ impl Race {
         let plan = Arc::new(with_accept_encoding(plan));
         let workers = worker_count(&plan);
         let state = Arc::new(RaceState::new(workers, plan.steps.len()));
-        let (lane, commands) = Lane::new(&plan, &endpoints)?.unzip();
+        let python = PythonBridge::new(&plan, &endpoints)?;
+        let bridge = python.as_ref().map(|new| Arc::clone(&new.bridge));
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, deliveries) = channel();
         let context = WorkerContext {
             endpoints: Arc::clone(&endpoints[0]),
-            lane: lane.clone(),
+            bridge: bridge.clone(),
             race: Arc::clone(&state),
             record_sender: RecordSender::new(sender, sample_policy(plan.driver.samples)),
             plan,
         };
         let mut pool = WorkerPool::spawn_workers(&context, workers)?;
-        if let (Some(lane), Some(commands)) = (&lane, commands) {
-            pool.spawn_bridge(Arc::clone(lane), Arc::clone(&state), commands)?;
+        if let Some(new) = python {
+            pool.spawn_request_thread(new.requests, Arc::clone(&state))?;
         }
         let published = Arc::clone(&state);
         let coordinator = spawn("control", move || {
             let summary = Coordinator { pool, context }.run(collector, deliveries);
             published.publish(RaceEvent::Finished(Box::new(summary)));
         })?;
-        Ok(Self { state, lane, coordinator: Some(coordinator) })
+        Ok(Self { state, bridge, coordinator: Some(coordinator) })
     }
 
     /// The bridge to Python; `None` when no task of the plan needs Python.
     #[must_use]
-    pub fn lane(&self) -> Option<&Arc<Lane>> {
-        self.lane.as_ref()
+    pub fn bridge(&self) -> Option<&Arc<PythonBridge>> {
+        self.bridge.as_ref()
     }
 
     /// Returns the events since the last call; waits up to `timeout` for the first.

@@ -9,12 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::LaneEvent;
+use pacenote_driver::{ClientId, PythonEvent};
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
-use support::lane::{lane_task, prepared, race, search, success, supplied_task};
+use support::python::{CLIENT, prepared, queued_task, race, runner_task, search, success};
 use support::server::Answer;
 use support::{Finished, Sample, Server, bulk_task, good, plan, reply, request_task, run, run_with, step};
+
+/// The second client of the first task.
+const SECOND: ClientId = ClientId { task: 0, client: 1 };
 
 const MS: i64 = 1_000_000;
 
@@ -198,23 +201,23 @@ fn clients_that_share_a_schedule_post_every_document_once() {
 #[test]
 fn a_client_that_waits_for_its_source_takes_no_operation_from_the_others() {
     let server = Server::start(|_, _| good());
-    let mut task = supplied_task("search", 32);
+    let mut task = queued_task("search", 32);
     task["clients"] = 2.into();
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
-    let finished = race(&plan, |lane, event| match event {
-        LaneEvent::Prepare { .. } => {
+    let finished = race(&plan, |bridge, event| match event {
+        PythonEvent::PrepareStep { .. } => {
             for number in 0..20 {
-                lane.supply((0, 0), &search(&format!("/{number}")), None).unwrap();
+                bridge.enqueue(CLIENT, &search(&format!("/{number}")), None).unwrap();
             }
-            lane.end((0, 0), None).unwrap();
-            prepared(lane, event);
+            bridge.finish(CLIENT, None).unwrap();
+            prepared(bridge, event);
         }
-        LaneEvent::Ended { task: 0, client: 0 } => {
-            lane.supply((0, 1), &search("/last"), None).unwrap();
-            lane.end((0, 1), None).unwrap();
+        PythonEvent::ClientEnded { client: CLIENT } => {
+            bridge.enqueue(SECOND, &search("/last"), None).unwrap();
+            bridge.finish(SECOND, None).unwrap();
         }
         _ => {}
     });
@@ -228,21 +231,21 @@ fn a_client_that_waits_for_its_source_takes_no_operation_from_the_others() {
 #[test]
 fn operations_of_runners_that_have_ended_are_executed_by_another_and_counted_once() {
     let server = Server::start(|_, _| good());
-    let mut task = lane_task("own");
+    let mut task = runner_task("own");
     task["clients"] = 3.into();
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
     task["open_loop"] = true.into();
     task["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 5});
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
-    let finished = race(&plan, |lane, event| match event {
+    let finished = race(&plan, |bridge, event| match event {
         // Two runners have no operation after all.
-        LaneEvent::Run { client: 0 | 1, .. } => {
-            lane.end((0, 0), None).unwrap();
-            lane.end((0, 1), None).unwrap();
+        PythonEvent::RunOperation { client: CLIENT | SECOND, .. } => {
+            bridge.finish(CLIENT, None).unwrap();
+            bridge.finish(SECOND, None).unwrap();
         }
-        LaneEvent::Run { token, .. } => lane.done(*token, &success(1, false)).unwrap(),
-        _ => prepared(lane, event),
+        PythonEvent::RunOperation { query_id, .. } => bridge.complete(*query_id, success(1, false)).unwrap(),
+        _ => prepared(bridge, event),
     });
     let accounting = finished.task("own").accounting;
     assert_eq!((accounting.operations, accounting.succeeded, accounting.unsent), (15, 15, 0));

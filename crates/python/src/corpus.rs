@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pacenote_corpus::{CorpusSpec, FileSpec, GenerateProgress, LineFile, UnpackProgress};
 use pyo3::prelude::*;
 
-use crate::core_error;
+use crate::error::core_error;
 
 /// How often progress is told and Ctrl-C heard.
 const PULSE: Duration = Duration::from_millis(100);

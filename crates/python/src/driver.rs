@@ -8,8 +8,8 @@ use pacenote_plan::Plan;
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::core_error;
-use crate::lane::Lane;
+use crate::bridge::PyBridge;
+use crate::error::core_error;
 
 /// An event as Python reads it: one key that says what it is.
 #[derive(Serialize)]
@@ -71,9 +71,9 @@ impl Driver {
         serde_json::to_string(&self.race()?.progress()).map_err(core_error)
     }
 
-    /// Where operations in Python meet the race; nothing if the plan needs no Python.
-    fn lane(&self) -> PyResult<Option<Lane>> {
-        Ok(self.race()?.lane().map(Lane::new))
+    /// Connection to the Python code that takes part in the race; `None` if the plan needs no Python.
+    fn bridge(&self) -> PyResult<Option<PyBridge>> {
+        Ok(self.race()?.bridge().map(PyBridge::new))
     }
 
     /// Ends the race: nothing new begins. What is under way may end, or is dropped if `abandon` says so.

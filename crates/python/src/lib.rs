@@ -1,22 +1,30 @@
-//! The door between Python and the Rust core. It converts and forwards; logic lives in the other crates.
+//! Python bindings of the Rust core, typed by `python/pacenote/_core.pyi`. They convert and forward; logic belongs to
+//! the other crates.
 //!
-//! Documents cross as JSON text: the plan inwards, results, progress and summaries outwards. Every call that can take
-//! time lets go of Python's lock, and long ones come back often enough for Ctrl-C to be heard.
+//! Plans, results, progress and summaries are passed as JSON text; events, requests and results of Python tasks as
+//! frozen classes. Every call that can take time releases the GIL, and long ones return to Python often enough for
+//! Ctrl-C to be handled.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `driver.rs` | running a plan |
+//! | `bridge.rs` | [`bridge::PyBridge`]: what Python tasks call |
+//! | `events.rs`, `values.rs` | events for Python tasks, and the values that they pass |
+//! | `corpus.rs` | generating, unpacking and counting data files |
+//! | `error.rs` | the one exception |
 
 #![allow(clippy::needless_pass_by_value, reason = "Python hands over values; the macros want them by value")]
 
+mod bridge;
 mod corpus;
 mod driver;
-mod lane;
+mod error;
+mod events;
+mod values;
 
 use pyo3::prelude::*;
 
-pyo3::create_exception!(
-    pacenote._core,
-    CoreError,
-    pyo3::exceptions::PyException,
-    "The Rust core could not do what was asked; the text is one line that says why."
-);
+use crate::error::CoreError;
 
 /// The Rust core of Pacenote.
 #[pymodule]
@@ -24,7 +32,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CoreError", module.py().get_type::<CoreError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<driver::Driver>()?;
-    module.add_class::<lane::Lane>()?;
+    module.add_class::<bridge::PyBridge>()?;
+    events::register(module)?;
+    values::register(module)?;
     module.add_function(wrap_pyfunction!(driver::recover_series, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generators, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::generator_files, module)?)?;
@@ -34,9 +44,4 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(corpus::crc32c, module)?)?;
     module.add_function(wrap_pyfunction!(corpus::count_lines, module)?)?;
     Ok(())
-}
-
-/// Any error of the core as the one exception that Python sees.
-fn core_error(error: impl std::fmt::Display) -> PyErr {
-    CoreError::new_err(error.to_string())
 }

@@ -21,7 +21,7 @@ from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.import_hook import serving
-from pacenote.plugins.registry import Registry, use
+from pacenote.plugins.registry import PluginRegistry, set_current_registry
 
 _MISSING_HINT = "the track does not declare it under dependencies; install it beside Pacenote"
 _SERVED_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import here"
@@ -33,7 +33,7 @@ class Loaded:
 
     root: Path
     file: Path
-    registry: Registry = field(default_factory=Registry)
+    registry: PluginRegistry = field(default_factory=PluginRegistry)
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def loaded(file: Path, libraries: Sequence[Path] = ()) -> Generator[Loaded, None
     root = file.parent
     with serving(), _own_modules(root, libraries), _quiet():
         plugins = Loaded(root, file)
-        use(plugins.registry)
+        set_current_registry(plugins.registry)
         entry = _load_all(root, file)
         _register(entry, plugins)
         yield plugins

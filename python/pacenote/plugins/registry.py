@@ -15,7 +15,7 @@ RALLY_VERSION = "2.13.0"
 """The version of Rally whose plug-in interface this is."""
 
 
-class Registry:
+class PluginRegistry:
     """What `register(registry)` of a plug-in is given.
 
     Wrong things are refused at once with `TrackError`, whose place is the line of the plug-in.
@@ -75,7 +75,7 @@ class Registry:
 
     def names(self) -> PluginNames:
         """The names, for the planner."""
-        ending = frozenset(name for name, runner in self.runners.items() if ends_by_itself(runner))
+        ending = frozenset(name for name, runner in self.runners.items() if reports_completion(runner))
         return PluginNames(
             runners=frozenset(self.runners),
             completing_runners=ending,
@@ -84,8 +84,8 @@ class Registry:
         )
 
 
-def ends_by_itself(runner: Any) -> bool:
-    """Whether a runner, or the one that it wraps, says itself when its task is done."""
+def reports_completion(runner: Any) -> bool:
+    """Whether a runner, or the one that it wraps, reports when its task is complete."""
     inner = innermost(runner)
     return _declares(inner, "completed") and _declares(inner, "percent_completed")
 
@@ -118,14 +118,14 @@ def _shown(thing: object) -> str:
     return named if isinstance(named, str) else f"an object of {type(thing).__name__}"
 
 
-_using: list[Registry] = [Registry()]
+_current: list[PluginRegistry] = [PluginRegistry()]
 
 
-def in_use() -> Registry:
-    """What the plug-ins of the track in use registered."""
-    return _using[-1]
+def current_registry() -> PluginRegistry:
+    """What the plug-ins of the current track registered."""
+    return _current[-1]
 
 
-def use(registry: Registry) -> None:
-    """Makes a registry the one in use."""
-    _using[:] = [registry]
+def set_current_registry(registry: PluginRegistry) -> None:
+    """Makes a registry the current one."""
+    _current[:] = [registry]

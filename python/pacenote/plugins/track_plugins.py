@@ -24,7 +24,7 @@ from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.convert import set_data_files, to_model, to_rally
 from pacenote.plugins.rally_api.errors import TrackConfigError
 from pacenote.plugins.rally_api.esrally.track.loader import Decompressor, Downloader
-from pacenote.plugins.registry import Registry
+from pacenote.plugins.registry import PluginRegistry
 from pacenote.plugins.tools import Tools, use
 
 _BULK_SOURCE = "BulkIndexParamSource"
@@ -46,7 +46,7 @@ class TrackPlugins:
         return self._plugins.root
 
     @property
-    def registry(self) -> Registry:
+    def registry(self) -> PluginRegistry:
         """What was registered."""
         return self._plugins.registry
 

@@ -1,4 +1,4 @@
-"""What a track asserts of the results of a plug-in's runner (`--enable-assertions`)."""
+"""Assertions of a track about the results of a plug-in's runner (`--enable-assertions`)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _CONDITIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def check_assertions(params: Mapping[str, Any], returned: Any) -> None:
-    """Holds what a runner returned against the assertions of its operation.
+    """Checks what a runner returned against the assertions of its operation.
 
-    Raises `RallyTaskAssertionError` for the first that does not hold, `DataError` for what cannot be checked.
+    Raises `RallyTaskAssertionError` for the first that fails, `DataError` for one that cannot be checked.
     """
     assertions = params.get("assertions") or ()
     if assertions and not isinstance(returned, Mapping):
         raise DataError("assertions can only be checked of a runner that returns a dictionary")
-    for one in assertions:
-        path, condition, expected = one["property"], one["condition"], one["value"]
+    for assertion in assertions:
+        path, condition, expected = assertion["property"], assertion["condition"], assertion["value"]
         if condition not in _CONDITIONS:
             raise DataError(f"the condition {condition!r} of an assertion is unknown")
-        found: Any = returned
-        for part in path.split("."):
-            if not isinstance(found, Mapping) or part not in found:
+        value: Any = returned
+        for key in path.split("."):
+            if not isinstance(value, Mapping) or key not in value:
                 raise RallyTaskAssertionError(f"Expected [{path}], but the runner returned no such value.")
-            found = found[part]
-        if not _CONDITIONS[condition](found, expected):
+            value = value[key]
+        if not _CONDITIONS[condition](value, expected):
             raise RallyTaskAssertionError(
-                f"Expected [{path}] to be {condition} [{expected}] but was [{found}]."
+                f"Expected [{path}] to be {condition} [{expected}] but was [{value}]."
             )

@@ -1,9 +1,9 @@
-"""The clients that runners of plug-ins are given: elasticsearch-py, with the driver for a transport.
+"""The client that runners of plug-ins get: elasticsearch-py, whose requests are sent by the driver.
 
-There are no hidden retries, and no check whether the product is Elasticsearch: OpenSearch will do. Media
-types are plain JSON, which every version of both engines reads as that version's own.
+It never retries, and does not check that the product is Elasticsearch, so OpenSearch works as well. Media
+types are plain JSON, which every version of both engines accepts.
 
-Imported only when a runner of a plug-in is called, since the client is large.
+Imported when the first runner of a plug-in is called, because importing elasticsearch-py takes long.
 """
 
 from __future__ import annotations
@@ -32,29 +32,32 @@ from elasticsearch._async.client.utils import _quote_query
 from elasticsearch.exceptions import HTTP_EXCEPTIONS, ElasticsearchWarning, GeneralAvailabilityWarning
 from elasticsearch.serializer import JsonSerializer
 
+from pacenote._core import RunnerRequest
 from pacenote.operations.base import EngineInfo
-from pacenote.plugins.rally_api.request_context import CURRENT, RequestContextHolder
-from pacenote.python_tasks.builtin_operations import BuiltIns, Refusal
-from pacenote.python_tasks.request_router import NoReply, Wire, WireRequest
+from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContextHolder
+from pacenote.python_tasks.builtin_operations import BuiltinOperations, RejectedOperation
+from pacenote.python_tasks.request_router import NoReply, RequestRouter
 
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
 _ELASTIC = "application/vnd.elasticsearch+"
 
-_NOT_SENT = frozenset({"user-agent", "x-elastic-client-meta", "connection"})
-_NOT_TOLD = frozenset({"warning"})
-"""Headers of replies that the client would make Python warnings of."""
+_UNSENT_HEADERS = frozenset({"user-agent", "x-elastic-client-meta", "connection"})
+"""Headers of requests that the client adds and the engine does not need."""
+
+_HIDDEN_HEADERS = frozenset({"warning"})
+"""Headers of replies that the client would turn into Python warnings."""
 
 _PRODUCT = ("x-elastic-product", "Elasticsearch")
-"""What the client wants to see before it believes that it speaks to the product it is made for."""
+"""The header by which the client recognizes Elasticsearch."""
 
 
 class _Node(BaseAsyncNode):
-    """Sends through the driver."""
+    """A node whose requests are sent by the driver."""
 
-    def __init__(self, config: NodeConfig, wire: Wire, cluster: str) -> None:
+    def __init__(self, config: NodeConfig, router: RequestRouter, cluster: str) -> None:
         super().__init__(config)
-        self._wire = wire
+        self._router = router
         self._cluster = cluster
 
     async def perform_request(  # type: ignore[override]
@@ -67,29 +70,29 @@ class _Node(BaseAsyncNode):
     ) -> Any:
         """Sends one request. Raises the errors of elastic-transport."""
         timeout_s = None if request_timeout is DEFAULT else request_timeout
-        request = WireRequest(method, target, _sent(headers or {}), body, timeout_s)
+        request = RunnerRequest(method, target, _sent_headers(headers or {}), body, timeout_s)
         try:
-            reply = await self._wire.request(self._cluster, request)
+            reply = await self._router.request(self._cluster, request)
         except NoReply as failure:
             raise _as_transport_error(failure) from None
-        told = [(name, value) for name, value in reply.headers if name.lower() not in _NOT_TOLD]
-        if not any(name.lower() == _PRODUCT[0] for name, _ in told):
-            told.append(_PRODUCT)
+        fields = [(name, value) for name, value in reply.headers if name.lower() not in _HIDDEN_HEADERS]
+        if not any(name.lower() == _PRODUCT[0] for name, _ in fields):
+            fields.append(_PRODUCT)
         meta = ApiResponseMeta(
             status=reply.status,
             http_version="1.1",
-            headers=HttpHeaders(told),
+            headers=HttpHeaders(fields),
             duration=0.0,
             node=self.config,
         )
         return _NodeReply(meta, reply.body)
 
     async def close(self) -> None:  # type: ignore[override]
-        """Nothing to close: connections are the driver's."""
+        """Does nothing: connections belong to the driver."""
 
 
 class _NodeReply(NamedTuple):
-    """A reply as the transport takes it."""
+    """A reply as the transport of elastic-transport takes it."""
 
     meta: ApiResponseMeta
     body: bytes
@@ -104,27 +107,29 @@ def _as_transport_error(failure: NoReply) -> TransportError:
     return error(failure.reason)
 
 
-def _sent(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+def _sent_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     return [
-        (name.lower(), _plain(value) if name.lower() in ("accept", "content-type") else value)
+        (name.lower(), _plain_media_types(value) if name.lower() in ("accept", "content-type") else value)
         for name, value in headers.items()
-        if name.lower() not in _NOT_SENT
+        if name.lower() not in _UNSENT_HEADERS
     ]
 
 
-def _plain(media_type: str) -> str:
-    """The media type without the vendor and the version of its API."""
-    kinds = [kind.strip().partition(";")[0].strip() for kind in media_type.split(",")]
+def _plain_media_types(value: str) -> str:
+    """A list of media types without their vendor and the version of its API."""
+    kinds = [kind.strip().partition(";")[0].strip() for kind in value.split(",")]
     return ", ".join(
         f"application/{kind.removeprefix(_ELASTIC)}" if kind.startswith(_ELASTIC) else kind for kind in kinds
     )
 
 
 class _Transport(AsyncTransport):
-    """Also understands the form in which clients of the 7 line were called."""
+    """A transport that also accepts calls in the form of version 7."""
 
     async def perform_request(self, method: str, target: str = "", **options: Any) -> Any:  # type: ignore[override]
-        """A request as the client makes it; with `url` or `params`, as version 7 had it: returns the body."""
+        """Sends a request as the client makes it; with `url` or `params`, the form of version 7, returns
+        its body.
+        """
         target = options.pop("url", target)
         if "params" not in options and "otel_span" in options:
             return await super().perform_request(method, target, **options)
@@ -138,7 +143,7 @@ class _Transport(AsyncTransport):
 
 
 def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object) -> dict[str, str]:
-    """Headers with those that a request needs and that plug-ins leave out."""
+    """Headers with the media types that a request needs, where they are missing."""
     known = {name.lower(): value for name, value in (headers or {}).items()}
     known.setdefault("accept", _JSON)
     if body is not None:
@@ -148,48 +153,48 @@ def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object
 
 
 class _Serializer(JsonSerializer):
-    """Leaves a reply as it came where a runner asked for that."""
+    """Does not parse replies where a runner asked for raw ones."""
 
     def loads(self, data: bytes) -> Any:
-        """The reply, parsed unless its operation wants it raw."""
-        call = CURRENT.get()
-        if call is not None and call.raw:
+        """The reply, parsed unless its operation returns raw responses."""
+        context = CURRENT_CONTEXT.get()
+        if context is not None and context.raw:
             return io.BytesIO(data)
         return super().loads(data)
 
 
 class _Namespace:
-    """A part of the client, such as `indices`, whose methods take what they need by position, too."""
+    """A namespace of the client, such as `indices`; its methods accept required arguments by position."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
-        return _by_position(method) if inspect.ismethod(method) else method
+        return _accept_positional(method) if inspect.ismethod(method) else method
 
 
-def _by_position(method: Callable[..., Any]) -> Callable[..., Any]:
+def _accept_positional(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(*values: Any, **named: Any) -> Any:
         if values:
             parameters = inspect.signature(method).parameters.values()
-            needed = [
+            required = [
                 one.name for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is one.empty
             ]
-            if len(values) > len(needed):
-                raise TypeError(f"{method.__name__}() takes at most {len(needed)} values by position")
-            named = {**dict(zip(needed, values, strict=False)), **named}
+            if len(values) > len(required):
+                raise TypeError(f"{method.__name__}() takes at most {len(required)} values by position")
+            named = {**dict(zip(required, values, strict=False)), **named}
         return method(**named)
 
     return call
 
 
-class Client(AsyncElasticsearch, RequestContextHolder):
-    """A client of one cluster, with what Rally's client has beside those of elasticsearch-py."""
+class PluginClient(AsyncElasticsearch, RequestContextHolder):
+    """A client of one cluster for plug-ins: elasticsearch-py with the additions of Rally's client."""
 
     pacenote_cluster = "default"
     pacenote_engine = EngineInfo()
-    pacenote_built_ins: BuiltIns | None = None
+    pacenote_builtin_operations: BuiltinOperations | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -213,57 +218,60 @@ class Client(AsyncElasticsearch, RequestContextHolder):
         """The flavor of the engine."""
         return self.pacenote_engine.flavor
 
-    def options(self, *args: Any, **kwargs: Any) -> Client:
-        """A client with other credentials, headers or timeout; its requests are timed like all others."""
+    def options(self, *args: Any, **kwargs: Any) -> PluginClient:
+        """A client with other credentials, headers or timeout; its requests are measured like all others."""
         derived = super().options(*args, **kwargs)
         derived.pacenote_cluster = self.pacenote_cluster
         derived.pacenote_engine = self.pacenote_engine
-        derived.pacenote_built_ins = self.pacenote_built_ins
+        derived.pacenote_builtin_operations = self.pacenote_builtin_operations
         return derived
 
     async def perform_request(self, method: str, path: str, **options: Any) -> Any:
-        """A request by method and path."""
+        """Sends a request given by method and path."""
         options["headers"] = _with_media_types(options.get("headers"), path, options.get("body"))
         return await super().perform_request(method, path, **options)
 
-    async def pacenote_built_in(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Carries out an operation of a built-in type; returns what Rally's runner of it returns.
+    async def pacenote_execute(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Executes an operation of a built-in type and returns what Rally's runner of it returns.
 
-        Raises the errors of elasticsearch-py where the whole operation failed.
+        Raises the errors of elasticsearch-py if the whole operation failed.
         """
-        if self.pacenote_built_ins is None:
-            raise RuntimeError("built-in operations are carried out while a race runs")
+        if self.pacenote_builtin_operations is None:
+            raise RuntimeError("built-in operations can only be executed while a race runs")
         try:
-            return await self.pacenote_built_ins.carry_out(kind, params, self.pacenote_cluster)
+            return await self.pacenote_builtin_operations.execute(kind, params, self.pacenote_cluster)
         except NoReply as failure:
             raise _as_transport_error(failure) from None
-        except Refusal as refusal:
-            raise _as_api_error(refusal) from None
+        except RejectedOperation as rejected:
+            raise _as_api_error(rejected) from None
 
 
-def _as_api_error(refusal: Refusal) -> ApiError:
+def _as_api_error(rejected: RejectedOperation) -> ApiError:
     node = NodeConfig(scheme="http", host="driver", port=1)
     headers = HttpHeaders([("content-type", _JSON)])
     meta = ApiResponseMeta(
-        status=refusal.status, http_version="1.1", headers=headers, duration=0.0, node=node
+        status=rejected.status, http_version="1.1", headers=headers, duration=0.0, node=node
     )
-    body = {"error": {"type": refusal.kind, "reason": refusal.reason}, "status": refusal.status}
-    kind: type[ApiError] = HTTP_EXCEPTIONS.get(refusal.status, ApiError)
-    return kind(message=refusal.kind or refusal.reason, meta=meta, body=body)
+    error = rejected.error
+    body = {"error": {"type": error.kind, "reason": error.reason}, "status": rejected.status}
+    kind: type[ApiError] = HTTP_EXCEPTIONS.get(rejected.status, ApiError)
+    return kind(message=error.kind or error.reason, meta=meta, body=body)
 
 
-def make_client(wire: Wire, cluster: str, engine: EngineInfo, built_ins: BuiltIns) -> Client:
+def make_client(
+    router: RequestRouter, cluster: str, engine: EngineInfo, builtin_operations: BuiltinOperations
+) -> PluginClient:
     """The client of a cluster."""
 
     class Node(_Node):
         def __init__(self, config: NodeConfig) -> None:
-            super().__init__(config, wire, cluster)
+            super().__init__(config, router, cluster)
 
     for category in (ElasticsearchWarning, GeneralAvailabilityWarning, TransportWarning):
-        # What the engine finds deprecated in a track is the track's business, and so is what is experimental.
+        # Deprecated and experimental APIs that a track uses are no concern of the race.
         warnings.simplefilter("ignore", category)
-    client = Client(
-        # Where requests go is for the driver to know; the client wants an address.
+    client = PluginClient(
+        # The client needs an address; the driver knows the real ones.
         hosts=[NodeConfig(scheme="http", host=cluster, port=9200)],
         node_class=Node,
         transport_class=_Transport,
@@ -277,5 +285,5 @@ def make_client(wire: Wire, cluster: str, engine: EngineInfo, built_ins: BuiltIn
     )
     client.pacenote_cluster = cluster
     client.pacenote_engine = engine
-    client.pacenote_built_ins = built_ins
+    client.pacenote_builtin_operations = builtin_operations
     return client

@@ -1,28 +1,43 @@
-"""Requests of Python operations on their way through the driver, and their replies."""
+"""Requests of Python operations: sent through the driver, answered when its event arrives."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
+from pacenote._core import (
+    ClientId,
+    OperationExecuted,
+    PythonBridge,
+    ReplyReceived,
+    RequestFailed,
+    RunnerRequest,
+)
 from pacenote.model.work import Headers
-from pacenote.plugins.rally_api.request_context import CURRENT
-from pacenote.python_tasks.protocol import Lane
 
-_HEADERS_OF_A_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
-"""What a reply says of its body on the wire; whoever reads it is given the body decoded and decompressed."""
+OWNER: ContextVar[ClientId | None] = ContextVar("pacenote_owner", default=None)
+"""The client whose operation is running; inherited by tasks that a runner starts."""
+
+_BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
+"""Headers that describe the body on the wire; the body is passed on decoded and decompressed."""
+
+_Answer = TypeVar("_Answer", ReplyReceived, OperationExecuted)
 
 
 @dataclass(frozen=True, slots=True)
-class WireReply:
+class RunnerReply:
     """A reply of any status."""
 
     status: int
+    """HTTP status."""
+
     headers: Headers
+    """Header fields, without those that describe the body on the wire."""
+
     body: bytes
+    """The body, decompressed."""
 
 
 class NoReply(Exception):
@@ -34,79 +49,59 @@ class NoReply(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class WireRequest:
-    """A request; timeout in seconds, None for the race's own."""
+class RequestRouter:
+    """Sends requests through the bridge and routes answers to the coroutines that wait for them.
 
-    method: str
-    target: str
-    headers: list[tuple[str, str]]
-    body: bytes | None = None
-    timeout_s: float | None = None
+    To be used on the event loop's thread only. Requests belong to the operation that sends them.
+    """
 
+    def __init__(self, bridge: PythonBridge) -> None:
+        self._bridge = bridge
+        self._replies: dict[int, asyncio.Future[ReplyReceived]] = {}
+        self._executions: dict[int, asyncio.Future[OperationExecuted]] = {}
 
-class Wire:
-    """Sends through a lane, from its event loop only; requests belong to the operation that sends them."""
+    async def request(self, cluster: str, request: RunnerRequest) -> RunnerReply:
+        """Sends a request to a cluster.
 
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        Raises `NoReply`, and `CoreError` for a request that cannot be written as HTTP.
+        """
+        request_id = self._bridge.request(OWNER.get(), cluster, request)
+        reply = await _answer(self._replies, request_id)
+        headers = tuple((name, value) for name, value in reply.headers if name.lower() not in _BODY_HEADERS)
+        return RunnerReply(reply.status, headers, reply.body)
 
-    async def request(self, cluster: str, request: WireRequest) -> WireReply:
-        """Sends a request to a cluster. Raises `NoReply`."""
-        try:
-            ticket = self._lane.request(
-                _owner(),
-                cluster,
-                request.method,
-                request.target,
-                request.headers,
-                request.body,
-                request.timeout_s,
-            )
-        except RuntimeError as error:
-            raise NoReply("protocol", str(error)) from None
-        reply: WireReply = await self._answer(ticket)
-        return reply
+    async def execute(self, cluster: str, operation: str, body: bytes | None) -> OperationExecuted:
+        """Has the driver execute a supplied operation.
 
-    async def execute(self, cluster: str, operation: str, body: bytes | None) -> Mapping[str, Any]:
-        """Has a `Supply` document carried out by the driver; returns what became of it. Raises `NoReply`."""
-        try:
-            ticket = self._lane.execute(_owner(), cluster, operation, body)
-        except RuntimeError as error:
-            raise NoReply("protocol", str(error)) from None
-        outcome: Mapping[str, Any] = await self._answer(ticket)
-        return outcome
+        Raises `CoreError` for an operation that cannot be written as HTTP.
+        """
+        request_id = self._bridge.execute(OWNER.get(), cluster, operation, body)
+        return await _answer(self._executions, request_id)
 
-    def replied(self, ticket: int, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        """A reply has come."""
-        kept = tuple((name, value) for name, value in headers if name.lower() not in _HEADERS_OF_A_BODY)
-        self._settle(ticket, WireReply(status, kept, body))
-
-    def failed(self, ticket: int, kind: str, reason: str) -> None:
-        """A request has got no reply."""
-        future = self._waiting.pop(ticket, None)
-        if future is not None and not future.done():
-            future.set_exception(NoReply(kind, reason))
-
-    def came_out(self, ticket: int, document: str) -> None:
-        """An operation was carried out."""
-        self._settle(ticket, json.loads(document))
-
-    async def _answer(self, ticket: int) -> Any:
-        # Events are taken on this loop's thread, so none can come between the call and this.
-        future = self._waiting[ticket] = asyncio.get_running_loop().create_future()
-        try:
-            return await future
-        finally:
-            self._waiting.pop(ticket, None)
-
-    def _settle(self, ticket: int, answer: object) -> None:
-        future = self._waiting.pop(ticket, None)
-        if future is not None and not future.done():
-            future.set_result(answer)
+    def on_answer(self, event: ReplyReceived | RequestFailed | OperationExecuted) -> None:
+        """Resumes the coroutine that waits for this answer."""
+        match event:
+            case ReplyReceived():
+                _resolve(self._replies, event.request_id, event)
+            case OperationExecuted():
+                _resolve(self._executions, event.request_id, event)
+            case RequestFailed():
+                future = self._replies.pop(event.request_id, None)
+                if future is not None and not future.done():
+                    future.set_exception(NoReply(event.kind, event.reason))
 
 
-def _owner() -> tuple[int, int] | None:
-    call = CURRENT.get()
-    return None if call is None else call.owner
+async def _answer(waiting: dict[int, asyncio.Future[_Answer]], request_id: int) -> _Answer:
+    # Events are read on this loop's thread, so none is processed between sending the request and this.
+    future: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+    waiting[request_id] = future
+    try:
+        return await future
+    finally:
+        waiting.pop(request_id, None)
+
+
+def _resolve(waiting: dict[int, asyncio.Future[_Answer]], request_id: int, answer: _Answer) -> None:
+    future = waiting.pop(request_id, None)
+    if future is not None and not future.done():
+        future.set_result(answer)

@@ -1,4 +1,4 @@
-"""What runners return and raise, as the driver takes it, and the values that they return beside it."""
+"""Results of runners: what they return and raise, as the driver takes it, and numbers they return besides."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pacenote._core import OperationFailure, RunnerResult
 from pacenote.errors import TrackError
 from pacenote.model.result import ValueSummary
 from pacenote.operations.compile import InvalidOperation
@@ -22,143 +23,141 @@ from pacenote.operations.runner import (
 )
 from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import RallyTaskAssertionError
-from pacenote.python_tasks.builtin_operations import engine_error
+from pacenote.python_tasks.reply_errors import ReplyError, parse_reply_error
 from pacenote.units import OPS
 
-_ABOUT_THE_REQUEST = frozenset({
+_MAX_WEIGHT = 2**63 - 1
+_MAX_STATUS = 2**16 - 1
+
+_REQUEST_KEYS = frozenset({
     *("weight", "unit", "success", "took", "ingest_took", "success-count", "error-count", "retry-count"),
     *("request-status", "max-doc-status", "http-status", "error-type", "error-description", "retried"),
 })
-"""Keys of results that the driver tells itself, or that say why an operation failed."""
+"""Keys of results that the driver records itself, or that say why an operation failed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """Why an operation failed: a class of the driver's, the kind of error, and its reason."""
-
-    error_class: str
-    kind: str
-    reason: str
-    status: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One operation that Python carried out. `values` are what its runner returned beside its work."""
+class OperationResult:
+    """Result of one operation that was executed in Python."""
 
     weight: int = 1
+    """Work done, or attempted if there was no success, in `unit`."""
+
     unit: str = OPS
+    """Unit of the work."""
+
     success: bool = True
-    complaint: Complaint | None = None
+    """Whether the operation succeeded."""
+
+    failure: OperationFailure | None = None
+    """Why it failed, None for a success."""
+
     values: Mapping[str, float] = field(default_factory=dict)
+    """Numbers that its runner returned besides its work, by name."""
+
     meta: Mapping[str, Any] = field(default_factory=dict)
+    """What its runner returned, for schedulers."""
 
-    def document(self, *, last: bool) -> str:
-        """For the driver."""
-        error = None
-        if self.complaint is not None:
-            error = {
-                "class": self.complaint.error_class,
-                "kind": self.complaint.kind,
-                "reason": self.complaint.reason,
-                "status": self.complaint.status,
-            }
-        return json.dumps({
-            "weight": self.weight,
-            "unit": self.unit,
-            "success": self.success,
-            "last": last,
-            "error": error,
-        })
+    completes_task: bool = False
+    """Whether its runner reports that the client's task is complete."""
+
+    def for_driver(self, *, last: bool) -> RunnerResult:
+        """The result as the driver takes it; `last` says that the client has no further operation."""
+        return RunnerResult(self.weight, self.unit, self.success, last, self.failure)
 
 
-def from_runner(returned: Any) -> Done:
-    """What a runner of a plug-in returned: nothing, a truth value, weight and unit, or a dictionary.
+def from_runner(returned: Any) -> OperationResult:
+    """The result of a plug-in's runner: it returns nothing, a truth value, weight and unit, or a dictionary.
 
-    Raises `TrackError` for a weight or a unit that is none.
+    Raises `TrackError` for an invalid weight or unit.
     """
     if isinstance(returned, tuple) and len(returned) == 2:
-        return Done(_weight(returned[0]), _unit(returned[1]), meta={"success": True})
+        return OperationResult(_weight(returned[0]), _unit(returned[1]), meta={"success": True})
     if not isinstance(returned, Mapping):
-        return Done(meta={"success": True})
+        return OperationResult(meta={"success": True})
     success = bool(returned.get("success", True))
     meta = {key: value for key, value in returned.items() if key not in ("weight", "unit")}
     weight, unit = _weight(returned.get("weight", 1)), _unit(returned.get("unit", OPS))
     if not success:
-        return Done(weight, unit, False, _complaint(returned), meta=meta)
+        return OperationResult(weight, unit, False, _returned_failure(returned), meta=meta)
     values = dict(_numbers("", returned))
-    return Done(weight, unit, values=values, meta={"success": True, **meta})
+    return OperationResult(weight, unit, values=values, meta={"success": True, **meta})
 
 
-def from_built_in(result: RunResult) -> Done:
-    """What a built-in operation returned."""
-    complaint = None if result.success else Complaint("condition", "", result.reason or "no success")
-    return Done(result.weight, result.unit, result.success, complaint)
+def from_builtin(result: RunResult) -> OperationResult:
+    """The result of a built-in operation."""
+    if result.success:
+        return OperationResult(result.weight, result.unit)
+    failure = OperationFailure("condition", "", result.reason or "no success")
+    return OperationResult(result.weight, result.unit, False, failure)
 
 
-def from_error(error: BaseException, root: Path) -> Done:
-    """What a runner raised, whether of a plug-in or built in."""
-    complaint = _of_lane(error) or _of_client(error)
-    if complaint is None and isinstance(error, RallyTaskAssertionError):
-        complaint = Complaint("assertion", "", str(error))
-    if complaint is None and isinstance(error, InvalidOperation):
-        complaint = Complaint("plugin", "", error.problems[0])
-    if complaint is None and isinstance(error, TrackError):
-        complaint = Complaint("plugin", "", error.message)
-    if complaint is None:
+def from_error(error: BaseException, root: Path) -> OperationResult:
+    """The result of an operation whose runner raised an error, of a plug-in or built in."""
+    failure = _from_operation_error(error) or _from_client_error(error)
+    if failure is None and isinstance(error, RallyTaskAssertionError):
+        failure = OperationFailure("assertion", "", str(error))
+    if failure is None and isinstance(error, InvalidOperation):
+        failure = OperationFailure("plugin", "", error.problems[0])
+    if failure is None and isinstance(error, TrackError):
+        failure = OperationFailure("plugin", "", error.message)
+    if failure is None:
         # The text begins with the place and names the kind of error.
-        complaint = Complaint("plugin", "", describe(error, root))
-    meta = {"success": False, "error-type": complaint.error_class, "error-description": complaint.reason}
-    return Done(0, OPS, False, complaint, meta=meta)
+        failure = OperationFailure("plugin", "", describe(error, root))
+    meta = {"success": False, "error-type": failure.error_class, "error-description": failure.reason}
+    return OperationResult(0, OPS, False, failure, meta=meta)
 
 
-def _of_lane(error: BaseException) -> Complaint | None:
+def _from_operation_error(error: BaseException) -> OperationFailure | None:
     if not isinstance(error, OperationError):
         return None
     if isinstance(error, HttpStatusError):
-        return Complaint("http-status", engine_error(error.body)[0], error.reason, error.status)
+        kind = parse_reply_error(error.body).kind
+        return OperationFailure("http-status", kind, error.reason, error.status)
     kinds = ((RequestTimedOut, "timeout"), (ConnectionFailed, "connect"), (UnexpectedResponse, "protocol"))
     found = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
-    return Complaint(found, type(error).__name__, error.message)
+    return OperationFailure(found, type(error).__name__, error.message)
 
 
-def _of_client(error: BaseException) -> Complaint | None:
-    """Errors of elasticsearch-py, which is only there if a plug-in's runner was called."""
+def _from_client_error(error: BaseException) -> OperationFailure | None:
+    """The failure of an error of elasticsearch-py, which is imported when a plug-in's runner is called."""
     modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if not modules & {"elasticsearch", "elastic_transport"}:
         return None
     import elasticsearch
 
     if isinstance(error, elasticsearch.ApiError):
-        kind, reason = _reason_of(error)
-        return Complaint("http-status", kind, reason, int(error.status_code))
+        parsed = _parse_api_error(error)
+        return OperationFailure("http-status", parsed.kind, parsed.reason, int(error.status_code))
     if isinstance(error, elasticsearch.ConnectionTimeout):
-        return Complaint("timeout", type(error).__name__, error.message)
+        return OperationFailure("timeout", type(error).__name__, error.message)
     if isinstance(error, elasticsearch.ConnectionError):
-        return Complaint("connect", type(error).__name__, error.message)
-    return Complaint("protocol", type(error).__name__, str(error))
+        return OperationFailure("connect", type(error).__name__, error.message)
+    return OperationFailure("protocol", type(error).__name__, str(error))
 
 
-def _reason_of(error: Any) -> tuple[str, str]:
+def _parse_api_error(error: Any) -> ReplyError:
     body = error.body
     if isinstance(body, Mapping):
         body = json.dumps(body, default=str).encode()
     elif hasattr(body, "getvalue"):
         body = body.getvalue()
-    kind, reason = engine_error(body if isinstance(body, bytes) else str(body).encode())
-    return kind or str(error.message), reason or str(error.message)
+    parsed = parse_reply_error(body if isinstance(body, bytes) else str(body).encode())
+    return ReplyError(parsed.kind or str(error.message), parsed.reason or str(error.message))
 
 
-def _complaint(returned: Mapping[str, Any]) -> Complaint:
+def _returned_failure(returned: Mapping[str, Any]) -> OperationFailure:
     status = returned.get("http-status")
     kind = str(returned.get("error-type") or "")
     reason = str(returned.get("error-description") or "its runner says that it was no success")
     error_class = "bulk-item" if kind == "bulk" else "condition" if status is None else "http-status"
-    return Complaint(error_class, kind, reason, status if isinstance(status, int) else None)
+    known = isinstance(status, int) and 0 <= status <= _MAX_STATUS
+    return OperationFailure(error_class, kind, reason, status if known else None)
 
 
 def _weight(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != int(value):
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
+    if not whole or not 0 <= value <= _MAX_WEIGHT:
         raise TrackError(f"the runner returned the weight {value!r}, must be a whole number of at least 0")
     return int(value)
 
@@ -170,10 +169,10 @@ def _unit(value: Any) -> str:
 
 
 def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
-    """Numbers of a result with their keys, those of dictionaries in it with dots between."""
+    """Numbers of a result with their keys; keys of nested dictionaries are joined with dots."""
     for key, value in returned.items():
         name = f"{prefix}{key}"
-        if name in _ABOUT_THE_REQUEST:
+        if name in _REQUEST_KEYS:
             continue
         if isinstance(value, Mapping):
             yield from _numbers(f"{name}.", value)
@@ -181,14 +180,14 @@ def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, fl
             yield name, float(value)
 
 
-class Values:
-    """Values that the measured operations of a task returned."""
+class ReturnedValues:
+    """Numbers that the measured operations of a task returned."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[float]] = {}
 
     def add(self, values: Mapping[str, float]) -> None:
-        """Takes those of one operation down."""
+        """Adds the numbers of one operation."""
         for name, value in values.items():
             known = self._found.get(name)
             if known is None:
@@ -200,7 +199,7 @@ class Values:
                 known[3] = max(known[3], value)
 
     def summary(self) -> dict[str, ValueSummary]:
-        """What was found, by name."""
+        """The summary of each number, by name."""
         return {
             name: ValueSummary(count=int(count), min=least, mean=total / count, max=most)
             for name, (count, least, total, most) in self._found.items()

@@ -1,71 +1,70 @@
-"""Carries out operations in Python: by runners of plug-ins, or by built-in types written in Python."""
+"""Executes operations in Python: by runners of plug-ins, or by built-in types implemented in Python."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
+from pacenote._core import ClientId
 from pacenote.operations.base import OperationType
 from pacenote.operations.compile import run_operation
 from pacenote.operations.registry import resolve_type
-from pacenote.plugins.registry import ends_by_itself, innermost
+from pacenote.plugins.registry import innermost, reports_completion
 from pacenote.python_tasks.assertions import check_assertions
-from pacenote.python_tasks.builtin_operations import BuiltIns, LightClient
-from pacenote.python_tasks.request_router import Wire
-from pacenote.python_tasks.results import Done, from_built_in, from_error, from_runner
-from pacenote.python_tasks.tasks import Program
+from pacenote.python_tasks.builtin_operations import BuiltinClient, BuiltinOperations
+from pacenote.python_tasks.request_router import RequestRouter
+from pacenote.python_tasks.results import OperationResult, from_builtin, from_error, from_runner
+from pacenote.python_tasks.tasks import PythonTasks
 
 
-class Runners:
-    """Carries out operations of all tasks of a program, on the lane's event loop."""
+class RunnerExecutor:
+    """Executes operations of all Python tasks, on the event loop's thread."""
 
-    def __init__(self, wire: Wire, program: Program) -> None:
-        self._wire = wire
-        self._program = program
-        self._built_ins = BuiltIns(wire, program.context)
-        self._light = LightClient(wire)
-        self._clients: dict[str, Any] = {}
-        self._kinds: dict[str, OperationType] = {}
-        self._memories: dict[tuple[int, int], dict[str, Any]] = {}
+    def __init__(self, router: RequestRouter, tasks: PythonTasks) -> None:
+        self._router = router
+        self._tasks = tasks
+        self._builtin_operations = BuiltinOperations(router, tasks.context)
+        self._builtin_client = BuiltinClient(router)
+        self._plugin_clients: dict[str, Any] = {}
+        self._types: dict[str, OperationType] = {}
+        self._client_states: dict[ClientId, dict[str, Any]] = {}
 
-    async def carry_out(self, place: tuple[int, int], params: Mapping[str, Any]) -> tuple[Done, bool]:
-        """Carries out one operation of a client; whether its runner says that the task is done with it.
-
-        Never raises, but for its own cancellation.
-        """
-        kind = self._program.tasks[place[0]].task.operation.type
-        runner = self._program.registry.runners.get(kind)
+    async def execute(self, client: ClientId, params: Mapping[str, Any]) -> OperationResult:
+        """Executes one operation of a client. Raises nothing but its own cancellation."""
+        kind = self._tasks.tasks[client.task].task.operation.type
+        runner = self._tasks.registry.runners.get(kind)
         try:
             if runner is None:
-                return await self._built_in(kind, place, params)
-            return await self._by_plugin(runner, params)
+                return await self._run_builtin(kind, client, params)
+            return await self._run_plugin(runner, params)
         except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
-            return from_error(error, self._program.root), False
+            return from_error(error, self._tasks.root)
 
-    def forget(self, tasks: Collection[int]) -> None:
-        """These tasks have ended."""
-        self._memories = {place: one for place, one in self._memories.items() if place[0] not in tasks}
+    def end_tasks(self, tasks: Collection[int]) -> None:
+        """Drops the state of tasks that have ended, given by their positions in the plan."""
+        self._client_states = {
+            client: state for client, state in self._client_states.items() if client.task not in tasks
+        }
 
     async def close(self) -> None:
         """Closes the clients."""
-        for client in self._clients.values():
+        for client in self._plugin_clients.values():
             await client.close()
 
-    async def _built_in(
-        self, name: str, place: tuple[int, int], params: Mapping[str, Any]
-    ) -> tuple[Done, bool]:
-        kind = self._kinds.get(name)
+    async def _run_builtin(self, name: str, client: ClientId, params: Mapping[str, Any]) -> OperationResult:
+        kind = self._types.get(name)
         if kind is None:
-            kind = self._kinds[name] = resolve_type(name)
-        memory = self._memories.setdefault(place, {})
-        result = await run_operation(kind, params, self._program.context, self._light, memory)
-        return from_built_in(result), kind.reports_completion and not result.incomplete
+            kind = self._types[name] = resolve_type(name)
+        state = self._client_states.setdefault(client, {})
+        ran = await run_operation(kind, params, self._tasks.context, self._builtin_client, state)
+        return replace(from_builtin(ran), completes_task=kind.reports_completion and not ran.incomplete)
 
-    async def _by_plugin(self, runner: Any, params: Mapping[str, Any]) -> tuple[Done, bool]:
-        clients: Any = self._all_clients()
+    async def _run_plugin(self, runner: Any, params: Mapping[str, Any]) -> OperationResult:
+        clients: Any = self._clients()
         if not getattr(innermost(runner), "multi_cluster", False):
             clients = clients["default"]
         if hasattr(runner, "__aenter__") and hasattr(runner, "__aexit__"):
@@ -73,19 +72,24 @@ class Runners:
                 returned = await runner(clients, params)
         else:
             returned = await runner(clients, params)
-        done = from_runner(returned)
-        if self._program.context.assertions:
+        result = from_runner(returned)
+        if self._tasks.context.assertions:
             check_assertions(params, returned)
-        return done, ends_by_itself(runner) and bool(innermost(runner).completed)
+        completed = reports_completion(runner) and bool(innermost(runner).completed)
+        return replace(result, completes_task=completed)
 
-    def _all_clients(self) -> dict[str, Any]:
-        if not self._clients:
+    def _clients(self) -> dict[str, Any]:
+        """The clients of plug-ins by name of cluster."""
+        if not self._plugin_clients:
+            # Importing elasticsearch-py takes long, so it is left to the first operation that needs it.
             from pacenote.python_tasks.client import make_client
 
-            engine = self._program.context.engine
-            for cluster in self._program.clusters:
-                self._clients[cluster] = make_client(self._wire, cluster, engine, self._built_ins)
-        return dict(self._clients)
+            engine = self._tasks.context.engine
+            for cluster in self._tasks.clusters:
+                self._plugin_clients[cluster] = make_client(
+                    self._router, cluster, engine, self._builtin_operations
+                )
+        return dict(self._plugin_clients)
 
 
 def _is_cancelled() -> bool:

@@ -1,4 +1,8 @@
-"""Python's side of a race: one thread with an event loop for runners, one that feeds them and the driver."""
+"""Runs the tasks of a race that need Python: the event loop for runners, and the thread for sources.
+
+[`PythonRuntime`] reads the driver's events on the event loop's thread and passes those for sources and
+schedulers on to [`source_thread`].
+"""
 
 from __future__ import annotations
 
@@ -10,37 +14,66 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, assert_never
 
+from pacenote._core import (
+    ClientEnded,
+    ClientId,
+    OperationEnded,
+    OperationExecuted,
+    PrepareStep,
+    PythonBridge,
+    RaceEnded,
+    ReplyReceived,
+    RequestFailed,
+    RunOperation,
+    ScheduleNext,
+    StepEnded,
+)
 from pacenote.model.result import ValueSummary
-from pacenote.plugins.rally_api.request_context import CURRENT, Call
-from pacenote.python_tasks.protocol import Lane
-from pacenote.python_tasks.request_router import Wire
-from pacenote.python_tasks.results import Values
-from pacenote.python_tasks.runners import Runners
-from pacenote.python_tasks.source_thread import Feeder
-from pacenote.python_tasks.tasks import Program
+from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContext
+from pacenote.python_tasks.messages import (
+    BridgeEvent,
+    ParamsConsumed,
+    RunnerEnded,
+    RunnerStarted,
+    Shutdown,
+)
+from pacenote.python_tasks.request_router import OWNER, RequestRouter
+from pacenote.python_tasks.results import ReturnedValues
+from pacenote.python_tasks.runners import RunnerExecutor
+from pacenote.python_tasks.source_thread import SourceThread
+from pacenote.python_tasks.tasks import PythonTasks
 
-_PATIENCE_S = 5.0
-"""How long code of a plug-in may take to let go when the race is over."""
-
-_FOR_THE_FEEDER = frozenset({"prepare", "next", "after", "ended", "finish"})
+_SHUTDOWN_TIMEOUT_S = 5.0
+"""How long code of a plug-in may take to end when the race is over."""
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """The runner's side of one client: parameters that are there, and the operation that waits for some."""
+class _RunnerState:
+    """The runner of one client: its parameters, and the query that waits for them."""
 
-    ready: deque[Mapping[str, Any]] = field(default_factory=deque)
-    always: Mapping[str, Any] | None = None
-    left: int | None = None
-    run: tuple[int, bool] | None = None
-    over: bool = False
-    doing: asyncio.Task[None] | None = None
+    params: deque[Mapping[str, Any]] = field(default_factory=deque)
+    """Parameters of the next operations."""
+
+    constant_params: Mapping[str, Any] | None = None
+    """Parameters of all operations, if they are always the same."""
+
+    operations_left: int | None = None
+    """How often the constant parameters may still be used, None if not limited."""
+
+    query: RunOperation | None = None
+    """The driver's query that has not been started."""
+
+    exhausted: bool = False
+    """No further parameters will be delivered."""
+
+    task: asyncio.Task[None] | None = None
+    """The operation that is running."""
 
 
-class _Threads(ThreadPoolExecutor):
-    """Where runners let something run that would block the loop. No thread keeps the process from ending."""
+class _DaemonExecutor(ThreadPoolExecutor):
+    """Default executor of the event loop: a daemon thread per call, so that none keeps the process alive."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Calls a function on a thread of its own."""
@@ -58,46 +91,46 @@ class _Threads(ThreadPoolExecutor):
         return future
 
 
-class LaneRuntime:
-    """Runs what a program asks for, from the beginning of a race to its end."""
+class PythonRuntime:
+    """Runs sources, runners and schedulers from the beginning of a race to its end."""
 
-    def __init__(self, lane: Lane, program: Program) -> None:
-        self._lane = lane
-        self._program = program
+    def __init__(self, bridge: PythonBridge, tasks: PythonTasks) -> None:
+        self._bridge = bridge
+        self._tasks = tasks
         self._loop = asyncio.new_event_loop()
-        self._wire = Wire(lane)
-        self._runners = Runners(self._wire, program)
-        self._feeder = Feeder(lane, program, self)
-        self._clients: dict[tuple[int, int], _Waiting] = {}
-        self._values: dict[int, Values] = {}
-        self._over = asyncio.Event()
+        self._router = RequestRouter(bridge)
+        self._runners = RunnerExecutor(self._router, tasks)
+        self._sources = SourceThread(bridge, tasks, self)
+        self._clients: dict[ClientId, _RunnerState] = {}
+        self._values: dict[int, ReturnedValues] = {}
+        self._race_ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="pacenote-python", daemon=True)
 
     def __enter__(self) -> Self:
-        self._feeder.start()
+        self._sources.start()
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends both threads, also when the driver did not say that the race is over."""
-        self._feeder.tell("quit")
+        """Ends both threads, even if the driver did not report the end of the race."""
+        self._sources.send(Shutdown())
         if not self._loop.is_closed():
-            self._call_soon(self._over.set)
-        self._thread.join(_PATIENCE_S)
-        fed = self._feeder.join(_PATIENCE_S)
-        if self._thread.is_alive() or not fed:
-            self._program.warn("Python code of the track is still busy, and is left behind")
+            self._call_soon(self._race_ended.set)
+        self._thread.join(_SHUTDOWN_TIMEOUT_S)
+        sources_ended = self._sources.join(_SHUTDOWN_TIMEOUT_S)
+        if self._thread.is_alive() or not sources_ended:
+            self._tasks.warn("Python code of the track is still busy, and is left behind")
 
     def values(self, task: int) -> dict[str, ValueSummary]:
-        """What runners returned beside their work in a task, by its position in the plan."""
+        """Numbers that runners returned besides their work, for the task at this position in the plan."""
         values = self._values.get(task)
         return {} if values is None else values.summary()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.set_default_executor(_Threads())
+        self._loop.set_default_executor(_DaemonExecutor())
         try:
             self._loop.run_until_complete(self._serve())
         finally:
@@ -105,137 +138,125 @@ class LaneRuntime:
             self._loop.close()
 
     async def _serve(self) -> None:
-        self._loop.add_reader(self._lane.fileno(), self._hear)
-        # What was posted before there was a reader has rung already, and rings on.
-        await self._over.wait()
-        self._loop.remove_reader(self._lane.fileno())
+        # Events queued before there was a reader keep the descriptor readable.
+        self._loop.add_reader(self._bridge.fileno(), self._read_events)
+        await self._race_ended.wait()
+        self._loop.remove_reader(self._bridge.fileno())
         # Also those that runners have started and not awaited.
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
             task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=_PATIENCE_S / 2)
+        if running:
+            await asyncio.wait(running, timeout=_SHUTDOWN_TIMEOUT_S / 2)
         await self._runners.close()
 
-    def _hear(self) -> None:
-        for name, *parts in self._lane.events():
-            if name in _FOR_THE_FEEDER:
-                self._feeder.tell(name, *parts)
-            elif name == "quit":
-                self._over.set()
-            if name == "finish":
-                self._forget(parts[0])
-            handler = _HANDLERS.get(name)
-            if handler is not None:
-                getattr(self, handler)(*parts)
+    def _read_events(self) -> None:
+        for event in self._bridge.events():
+            self._on_event(event)
 
-    def _replied(self, ticket: int, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-        self._wire.replied(ticket, status, headers, body)
+    def _on_event(self, event: BridgeEvent) -> None:
+        match event:
+            case ReplyReceived() | RequestFailed() | OperationExecuted():
+                self._router.on_answer(event)
+            case RunOperation():
+                state = self._state(event.client)
+                state.query = event
+                self._start_operation(event.client, state)
+            case PrepareStep() | ScheduleNext() | OperationEnded() | ClientEnded():
+                self._sources.send(event)
+            case StepEnded():
+                self._sources.send(event)
+                self._end_step(event.step)
+            case RaceEnded():
+                self._race_ended.set()
+            case _:
+                assert_never(event)
 
-    def _failed(self, ticket: int, kind: str, reason: str) -> None:
-        self._wire.failed(ticket, kind, reason)
+    def _end_step(self, step: int) -> None:
+        ended = set(self._tasks.steps[step])
+        self._clients = {client: state for client, state in self._clients.items() if client.task not in ended}
+        self._runners.end_tasks(ended)
 
-    def _came_out(self, ticket: int, document: str) -> None:
-        self._wire.came_out(ticket, document)
+    def deliver(self, client: ClientId, params: Mapping[str, Any]) -> None:
+        """Delivers the parameters of a client's next operation. Called by the thread of sources."""
+        self._call_soon(self._on_params, client, params)
 
-    def _forget(self, step: int) -> None:
-        gone = set(self._program.steps[step])
-        self._clients = {place: one for place, one in self._clients.items() if place[0] not in gone}
-        self._runners.forget(gone)
+    def deliver_constant(self, client: ClientId, params: Mapping[str, Any], operations: int | None) -> None:
+        """Delivers the parameters of all operations of a client; `operations` limits them unless None."""
+        self._call_soon(self._on_constant_params, client, params, operations)
 
-    def deliver(self, task: int, client: int, params: Mapping[str, Any] | None) -> None:
-        """The parameters of a client's next operation; None: there are no more."""
-        self._call_soon(self._arrived, task, client, params)
+    def exhaust(self, client: ClientId) -> None:
+        """Declares that no parameters follow those delivered. Called by the thread of sources."""
+        self._call_soon(self._on_exhausted, client)
 
-    def deliver_always(self, task: int, client: int, params: Mapping[str, Any], most: int | None) -> None:
-        """The parameters of all operations of a client, of which there are so many."""
-        self._call_soon(self._arrived_for_good, task, client, params, most)
-
-    def _call_soon(self, call: Any, *arguments: Any) -> None:
+    def _call_soon(self, callback: Callable[..., object], *arguments: Any) -> None:
         try:
-            self._loop.call_soon_threadsafe(call, *arguments)
+            self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
-            # The loop has been closed meanwhile: nobody waits any more.
+            # The loop has been closed meanwhile, so there are no operations any more.
             return
 
-    def _arrived(self, task: int, client: int, params: Mapping[str, Any] | None) -> None:
-        waiting = self._client(task, client)
-        if params is None:
-            waiting.over = True
-        else:
-            waiting.ready.append(params)
-        self._begin(task, client, waiting)
+    def _on_params(self, client: ClientId, params: Mapping[str, Any]) -> None:
+        state = self._state(client)
+        state.params.append(params)
+        self._start_operation(client, state)
 
-    def _arrived_for_good(self, task: int, client: int, params: Mapping[str, Any], most: int | None) -> None:
-        waiting = self._client(task, client)
-        waiting.always, waiting.left = params, most
-        self._begin(task, client, waiting)
-
-    def _asked(self, token: int, task: int, client: int, measured: bool) -> None:
-        waiting = self._client(task, client)
-        waiting.run = (token, measured)
-        self._begin(task, client, waiting)
-
-    def _client(self, task: int, client: int) -> _Waiting:
-        return self._clients.setdefault((task, client), _Waiting())
-
-    def _begin(self, task: int, client: int, waiting: _Waiting) -> None:
-        """Carries an operation out as soon as it is asked for and its parameters are there."""
-        if waiting.run is None or waiting.doing is not None:
-            return
-        params = self._params(waiting)
-        if params is None:
-            if waiting.over:
-                waiting.run = None
-                self._lane.end(task, client, None)
-            return
-        (token, measured), waiting.run = waiting.run, None
-        operation = self._carry_out((task, client), waiting, (token, measured), params)
-        waiting.doing = self._loop.create_task(operation)
-
-    def _params(self, waiting: _Waiting) -> Mapping[str, Any] | None:
-        """What the next operation is carried out with, None while that is not known."""
-        if waiting.always is not None and not waiting.over:
-            if waiting.left is not None:
-                waiting.left -= 1
-                waiting.over = waiting.left == 0
-            # Of its own: runners may change it.
-            return dict(waiting.always)
-        if not waiting.ready:
-            return None
-        return waiting.ready.popleft()
-
-    async def _carry_out(
-        self,
-        place: tuple[int, int],
-        waiting: _Waiting,
-        run: tuple[int, bool],
-        params: Mapping[str, Any],
+    def _on_constant_params(
+        self, client: ClientId, params: Mapping[str, Any], operations: int | None
     ) -> None:
-        CURRENT.set(Call(place))
-        token, measured = run
-        task, client = place
-        scheduled = self._program.tasks[task].scheduled
+        state = self._state(client)
+        state.constant_params, state.operations_left = params, operations
+        self._start_operation(client, state)
+
+    def _on_exhausted(self, client: ClientId) -> None:
+        state = self._state(client)
+        state.exhausted = True
+        self._start_operation(client, state)
+
+    def _state(self, client: ClientId) -> _RunnerState:
+        return self._clients.setdefault(client, _RunnerState())
+
+    def _start_operation(self, client: ClientId, state: _RunnerState) -> None:
+        """Starts an operation once both the driver's query and its parameters are there."""
+        if state.query is None or state.task is not None:
+            return
+        params = _next_params(state)
+        if params is None:
+            if state.exhausted:
+                state.query = None
+                self._bridge.finish(client, None)
+            return
+        query, state.query = state.query, None
+        state.task = self._loop.create_task(self._execute(query, state, params))
+
+    async def _execute(self, query: RunOperation, state: _RunnerState, params: Mapping[str, Any]) -> None:
+        client = query.client
+        OWNER.set(client)
+        CURRENT_CONTEXT.set(RequestContext())
+        scheduled = self._tasks.tasks[client.task].scheduled
         if scheduled:
-            self._feeder.tell("begin", task, client, time.perf_counter())
-        done, ending = await self._runners.carry_out(place, params)
-        ended = time.perf_counter()
-        if measured and done.values:
-            self._values.setdefault(task, Values()).add(done.values)
-        waiting.doing = None
-        last = ending or (waiting.over and not waiting.ready)
-        self._lane.done(token, done.document(last=last))
-        # What fails from here on must not take the operation with it that has just ended. The source is only
-        # asked for the next one now: it may look at what the runner did, or change what it gave before.
+            self._sources.send(RunnerStarted(client, time.perf_counter()))
+        result = await self._runners.execute(client, params)
+        ended_s = time.perf_counter()
+        if query.measured and result.values:
+            self._values.setdefault(client.task, ReturnedValues()).add(result.values)
+        state.task = None
+        last = result.completes_task or (state.exhausted and not state.params)
+        self._bridge.complete(query.query_id, result.for_driver(last=last))
+        # The operation has ended, so a failure from here on must not count as its own. Only now is the source
+        # asked for the next one: it may look at what the runner did, or change what it returned before.
         if scheduled:
-            self._feeder.tell("done", task, client, ended, done.weight, done.unit, dict(done.meta))
-        if waiting.always is None:
-            self._feeder.tell("taken", task, client)
+            self._sources.send(RunnerEnded(client, ended_s, result.weight, result.unit, dict(result.meta)))
+        if state.constant_params is None:
+            self._sources.send(ParamsConsumed(client))
 
 
-_HANDLERS = {
-    "run": "_asked",
-    "reply": "_replied",
-    "failed": "_failed",
-    "outcome": "_came_out",
-}
+def _next_params(state: _RunnerState) -> Mapping[str, Any] | None:
+    """Parameters of the next operation, None while there are none."""
+    if state.constant_params is not None and not state.exhausted:
+        if state.operations_left is not None:
+            state.operations_left -= 1
+            state.exhausted = state.operations_left == 0
+        # A copy, because runners may change it.
+        return dict(state.constant_params)
+    return state.params.popleft() if state.params else None

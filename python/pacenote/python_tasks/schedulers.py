@@ -1,10 +1,10 @@
-"""Schedulers of plug-ins, of all three generations behind one face.
+"""Schedulers of plug-ins: all three generations of Rally behind one interface.
 
-| generation | looks like |
+| generation | form |
 | --- | --- |
-| full | a class made with the task, with `before_request`, `after_request` and `next` |
-| simple | a class made with the task and the rate of one client, with `next` |
-| legacy | a class made with the `params` of the task, or a plain function from one offset to the next |
+| full | a class built with the task, with `before_request`, `after_request` and `next` |
+| simple | a class built with the task and the rate of one client, with `next` |
+| legacy | a class built with the `params` of the task, or a plain function from one offset to the next |
 """
 
 from __future__ import annotations
@@ -22,148 +22,150 @@ _OPS = "ops/s"
 
 
 class Scheduler(Protocol):
-    """Says when the next operation of one client is due. Times are in seconds."""
+    """Decides when the next operation of one client is due. Times are in seconds."""
 
     def before_request(self, now: float) -> None:
-        """An operation is about to begin."""
+        """Called when an operation is about to begin."""
 
     def after_request(self, now: float, weight: int, unit: str, request_meta_data: Any) -> None:
-        """An operation has ended; failures have done no work."""
+        """Called when an operation has ended; failed operations have done no work."""
 
     def next(self, current: float) -> float:
-        """When the operation after the one at `current` is due; 0 is at once."""
+        """When the operation after the one at `current` is due; 0 means immediately."""
 
 
-class _Wrapped:
-    """Something that only knows `next`."""
+class _NextOnly:
+    """A scheduler that has only `next`."""
 
     def __init__(self, scheduler: Any) -> None:
         self._scheduler = scheduler
 
     def before_request(self, now: float) -> None:
-        """Not of interest."""
+        """Ignored."""
 
     def after_request(self, now: float, weight: int, unit: str, request_meta_data: Any) -> None:
-        """Not of interest."""
+        """Ignored."""
 
     def next(self, current: float) -> float:
-        """What the scheduler says."""
+        """When the wrapped scheduler says that the next operation is due."""
         return float(self._scheduler.next(current))
 
 
-class _Function(_Wrapped):
-    """A function for a scheduler."""
+class _FunctionScheduler(_NextOnly):
+    """A function from the last offset to the next."""
 
     def next(self, current: float) -> float:
-        """What the function says."""
+        """When the function says that the next operation is due."""
         return float(self._scheduler(current))
 
 
-class _Simple(_Wrapped):
-    """A simple scheduler, made for the rate of one client in operations.
+class _SimpleScheduler(_NextOnly):
+    """A simple scheduler, built for the rate of one client in operations per second.
 
-    The rate follows from the work of an operation, so it is only known after the first one that did some;
-    a rate in operations holds from the beginning.
+    A rate in other units is converted by the work of an operation, so it is known only after the first one
+    that did work; a rate in operations applies from the beginning.
     """
 
-    def __init__(self, make: Callable[[rally.Task, float], Any], task: rally.Task) -> None:
+    def __init__(self, build: Callable[[rally.Task, float], Any], task: rally.Task) -> None:
         super().__init__(None)
         target = task.target_throughput
         if target is None:
             raise TrackError(
                 f"scheduler {quoted(str(task.schedule))} needs a target-throughput or a target-interval"
             )
-        self._make = make
+        self._build = build
         self._task = task
         self._target = target
         self._weight = 0
         if target.unit == _OPS:
-            self._scale(1)
+            self._set_rate(1)
 
     def after_request(self, now: float, weight: int, unit: str, request_meta_data: Any) -> None:  # noqa: ARG002
-        """Takes the work of an operation into account."""
+        """Adjusts the rate to the work of the operation."""
         if weight <= 0 or weight == self._weight:
             return
         if f"{unit}/s" == self._target.unit:
-            self._scale(weight)
+            self._set_rate(weight)
         elif self._target.unit != _OPS:
             raise TrackError(
                 f"the target rate is in {self._target.unit}, but the operation counts {unit}; write {unit}/s"
             )
 
     def next(self, current: float) -> float:
-        """What the scheduler says; at once as long as nothing is known."""
+        """When the next operation is due; immediately until the rate is known."""
         return 0.0 if self._scheduler is None else super().next(current)
 
-    def _scale(self, weight: int) -> None:
+    def _set_rate(self, weight: int) -> None:
         self._weight = weight
-        self._scheduler = self._make(self._task, self._target.value / self._task.clients / weight)
+        self._scheduler = self._build(self._task, self._target.value / self._task.clients / weight)
 
 
-class _Even:
-    """Evenly spaced."""
+class _Deterministic:
+    """Operations at a constant interval."""
 
     def __init__(self, rate: float) -> None:
-        self._wait_s = 1 / rate
+        self._interval_s = 1 / rate
 
     def next(self, current: float) -> float:
         """One interval later."""
-        return current + self._wait_s
+        return current + self._interval_s
 
 
-class _Random:
-    """Spaced at random."""
+class _Poisson:
+    """Operations at exponentially distributed intervals."""
 
-    def __init__(self, rate: float, numbers: random.Random) -> None:
+    def __init__(self, rate: float, generator: random.Random) -> None:
         self._rate = rate
-        self._numbers = numbers
+        self._generator = generator
 
     def next(self, current: float) -> float:
-        """Later by what is one interval on average."""
-        return current + self._numbers.expovariate(self._rate)
+        """Later by an interval whose mean is that of the rate."""
+        return current + self._generator.expovariate(self._rate)
 
 
-class _Anywhere:
-    """At a random moment of each interval."""
+class _Uniform:
+    """One operation at a random time of each interval."""
 
-    def __init__(self, rate: float, numbers: random.Random) -> None:
-        self._wait_s = 1 / rate
-        self._numbers = numbers
-        self._begin: float | None = None
+    def __init__(self, rate: float, generator: random.Random) -> None:
+        self._interval_s = 1 / rate
+        self._generator = generator
+        self._interval_start: float | None = None
 
     def next(self, current: float) -> float:
-        """In the interval after the last one; the first begins now."""
-        self._begin = current if self._begin is None else self._begin + self._wait_s
-        return self._begin + self._wait_s * self._numbers.random()
+        """A time in the interval after the last one; the first interval begins at `current`."""
+        start = self._interval_start
+        self._interval_start = current if start is None else start + self._interval_s
+        return self._interval_start + self._interval_s * self._generator.random()
 
 
 def built_in_scheduler(task: rally.Task, client: int) -> Scheduler:
-    """The scheduler of one client where the driver cannot pace, since the work of an operation is not known
-    before it is done.
+    """The scheduler of one client where the driver cannot pace, because the work of an operation is known
+    only when it has ended.
     """
-    numbers = random.Random(f"{task.name} {client}")  # The same in every race.
+    generator = random.Random(f"{task.name} {client}")  # The same in every race.
     if task.schedule == "poisson":
-        return _Simple(lambda _, rate: _Random(rate, numbers), task)
+        return _SimpleScheduler(lambda _, rate: _Poisson(rate, generator), task)
     if task.schedule == "uniform":
-        return _Simple(lambda _, rate: _Anywhere(rate, numbers), task)
-    return _Simple(lambda _, rate: _Even(rate), task)
+        return _SimpleScheduler(lambda _, rate: _Uniform(rate, generator), task)
+    return _SimpleScheduler(lambda _, rate: _Deterministic(rate), task)
 
 
 def build_scheduler(scheduler: Any, task: rally.Task, source: Any) -> Scheduler:
-    """The scheduler of one client; `source` is that of the client, for schedulers that have a place for it.
+    """The scheduler of one client; `source` is the client's, for schedulers with an attribute
+    `parameter_source`.
 
-    What a plug-in raises comes out as it is. Raises `TrackError` for one that cannot be used for the task.
+    Raises `TrackError` if the scheduler cannot be used for the task, and whatever the plug-in raises.
     """
     if inspect.isfunction(scheduler):
-        return _Function(scheduler)
+        return _FunctionScheduler(scheduler)
     parameters = inspect.signature(scheduler.__init__).parameters
     if len(parameters) >= 2 and "params" in parameters:
-        made = scheduler(task.params)
-        wrapped: Scheduler = _Wrapped(made)
+        built = scheduler(task.params)
+        wrapped: Scheduler = _NextOnly(built)
     elif all(callable(getattr(scheduler, name, None)) for name in ("before_request", "after_request")):
-        made = wrapped = scheduler(task)
+        built = wrapped = scheduler(task)
     else:
-        return _Simple(scheduler, task)
-    if hasattr(made, "parameter_source"):
-        made.parameter_source = source
+        return _SimpleScheduler(scheduler, task)
+    if hasattr(built, "parameter_source"):
+        built.parameter_source = source
     return wrapped

@@ -1,9 +1,9 @@
 """The thread on which sources and schedulers of plug-ins run, and nothing else.
 
-Sources are asked in turns, one operation each: for what the driver carries out itself as far ahead as there
-is room in its queues, for runners when the operation before has ended. With a scheduler, a source is only
-asked when the scheduler has been: it looks at the source, and may change it. Because all of this is one
-thread, code of plug-ins need not be safe for several.
+Sources are called in turn, for one operation each: ahead of time for operations that the driver executes, as
+far as its queues have room; for runners when the operation before has ended. With a scheduler, a source is
+called only after the scheduler, which may look at the source and change it. Because all of this is one
+thread, code of plug-ins need not be thread-safe.
 """
 
 from __future__ import annotations
@@ -13,276 +13,345 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, assert_never
 
+from pacenote._core import (
+    ClientEnded,
+    ClientId,
+    OperationEnded,
+    PrepareStep,
+    PythonBridge,
+    ScheduleNext,
+    StepEnded,
+)
 from pacenote.errors import TrackError
 from pacenote.operations.registry import resolve_type
 from pacenote.operations.supplied import OperationSupplier
 from pacenote.operations.supplied_bulk import InvalidSourceParams
 from pacenote.plugins.failures import describe
-from pacenote.plugins.registry import ends_by_itself
-from pacenote.python_tasks.protocol import Lane
+from pacenote.plugins.registry import reports_completion
+from pacenote.python_tasks.messages import (
+    ParamsConsumed,
+    RunnerEnded,
+    RunnerStarted,
+    Shutdown,
+    SourceMessage,
+)
 from pacenote.python_tasks.schedulers import Scheduler, build_scheduler, built_in_scheduler
-from pacenote.python_tasks.sources import Constant, build_source, draw, is_endless, partition, source_name
-from pacenote.python_tasks.tasks import Program, PythonTask
+from pacenote.python_tasks.sources import (
+    ConstantParamSource,
+    build_source,
+    is_endless,
+    next_params,
+    partition,
+    source_name,
+)
+from pacenote.python_tasks.tasks import PythonTask, PythonTasks
+
+_MIN_SLEEP_S, _MAX_SLEEP_S = 0.0005, 0.016
+"""How long to sleep when all queues are full; doubled each time."""
+
+_FILL_TIMEOUT_S = 1.0
+"""How long to fill queues before a step begins; every client gets its first operation in any case."""
 
 
-class Receiver(Protocol):
-    """Runs operations; told from the feeder's thread."""
+class ParamsReceiver(Protocol):
+    """Takes parameters for runners. Called from the thread of sources."""
 
-    def deliver(self, task: int, client: int, params: Mapping[str, Any] | None) -> None:
-        """The parameters of a client's next operation; None: there are no more."""
+    def deliver(self, client: ClientId, params: Mapping[str, Any]) -> None:
+        """Delivers the parameters of a client's next operation."""
 
-    def deliver_always(self, task: int, client: int, params: Mapping[str, Any], most: int | None) -> None:
-        """The parameters of all operations of a client, of which there are so many."""
+    def deliver_constant(self, client: ClientId, params: Mapping[str, Any], operations: int | None) -> None:
+        """Delivers the parameters of all operations of a client; `operations` limits them unless None."""
 
-
-_SHORTEST_S, _LONGEST_S = 0.0005, 0.016
-"""How long to sleep when all queues are full."""
-
-_FILLING_S = 1.0
-"""How long to fill queues before a step begins; every client has its first operation in any case."""
+    def exhaust(self, client: ClientId) -> None:
+        """Declares that no parameters follow those delivered."""
 
 
 @dataclass(slots=True)
-class Seat:
-    """One client of a task: its source, its scheduler, and how far they are."""
+class SourceState:
+    """The source and the scheduler of one client of a task."""
 
-    part: PythonTask
-    client: int
+    task: PythonTask
+    """The task."""
+
+    client: ClientId
+    """The client."""
+
     source: Any
+    """The parameter source, partitioned for the client."""
+
     scheduler: Scheduler | None
-    most: int | None
-    drawn: int = 0
+    """Decides when operations are due, None if the driver does."""
+
+    max_operations: int | None
+    """How many operations the source supplies at most, None if not limited."""
+
+    supplied: int = 0
+    """How many operations the source has supplied."""
+
     ahead: int = 0
-    current: float = 0.0
-    over: bool = False
+    """How many of them a runner has not ended."""
 
-    @property
-    def place(self) -> tuple[int, int]:
-        """Task and client."""
-        return self.part.index, self.client
+    due_s: float = 0.0
+    """When the scheduler's last operation is due, in seconds since the task began."""
+
+    ended: bool = False
+    """Whether the source supplies no more."""
 
 
-class Feeder:
-    """Builds and asks sources and schedulers; told what happens by `tell`, from any thread."""
+class SourceThread:
+    """Builds and calls sources and schedulers; takes messages from any thread."""
 
-    def __init__(self, lane: Lane, program: Program, receiver: Receiver) -> None:
-        self._lane = lane
-        self._program = program
+    def __init__(self, bridge: PythonBridge, tasks: PythonTasks, receiver: ParamsReceiver) -> None:
+        self._bridge = bridge
+        self._tasks = tasks
         self._receiver = receiver
-        self._inbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
-        self._seats: dict[tuple[int, int], Seat] = {}
+        self._messages: queue.SimpleQueue[SourceMessage] = queue.SimpleQueue()
+        self._clients: dict[ClientId, SourceState] = {}
         self._suppliers: dict[int, OperationSupplier] = {}
-        self._began: dict[int, float] = {}
-        self._sleep_s = _SHORTEST_S
+        self._started: dict[int, float] = {}
+        self._sleep_s = _MIN_SLEEP_S
         self._thread = threading.Thread(target=self._run, name="pacenote-feeder", daemon=True)
 
     def start(self) -> None:
         """Starts the thread."""
         self._thread.start()
 
-    def tell(self, *event: Any) -> None:
-        """Tells of an event of the driver, or that a runner is done with its parameters (`taken`)."""
-        self._inbox.put(event)
+    def send(self, message: SourceMessage) -> None:
+        """Sends the thread a message."""
+        self._messages.put(message)
 
-    def join(self, seconds: float) -> bool:
-        """Waits for the thread to end; False when code of a plug-in does not let it."""
-        self._thread.join(seconds)
+    def join(self, timeout_s: float) -> bool:
+        """Waits for the thread to end; False when code of a plug-in keeps it running."""
+        self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:
-            fed = self._feed_in_turns()
-            while (event := self._next_event(fed)) is not None:
-                if event[0] == "quit":
+            active = self._supply_in_turn()
+            while (message := self._next_message(active)) is not None:
+                if isinstance(message, Shutdown):
                     return
-                getattr(self, f"_{event[0]}")(*event[1:])
-                fed = True
+                self._on_message(message)
+                active = True
 
-    def _next_event(self, fed: bool) -> tuple[Any, ...] | None:
-        """What has happened; waits for it when there is nothing to feed."""
+    def _next_message(self, active: bool) -> SourceMessage | None:
+        """The next message; waits for one when there is nothing to supply."""
         try:
-            if fed:
-                self._sleep_s = _SHORTEST_S
-                return self._inbox.get_nowait()
-            if not any(seat.part.supplied and self._may_feed(seat) for seat in self._seats.values()):
-                return self._inbox.get()
-            self._sleep_s = min(self._sleep_s * 2, _LONGEST_S)
-            return self._inbox.get(timeout=self._sleep_s)
+            if active:
+                self._sleep_s = _MIN_SLEEP_S
+                return self._messages.get_nowait()
+            if not any(state.task.queued and _may_supply(state) for state in self._clients.values()):
+                return self._messages.get()
+            self._sleep_s = min(self._sleep_s * 2, _MAX_SLEEP_S)
+            return self._messages.get(timeout=self._sleep_s)
         except queue.Empty:
             return None
 
-    def _prepare(self, step: int) -> None:
-        for index in self._program.steps[step]:
-            part = self._program.tasks.get(index)
-            if part is not None:
-                self._build(part)
-        # Queues are filled before any clock starts, as far as that does not take long.
-        until = time.perf_counter() + _FILLING_S
-        while self._feed_in_turns() and time.perf_counter() < until:
+    def _on_message(self, message: SourceMessage) -> None:
+        match message:
+            case ParamsConsumed():
+                self._on_params_consumed(message)
+            case ScheduleNext():
+                self._on_schedule_next(message)
+            case RunnerStarted():
+                self._on_runner_started(message)
+            case RunnerEnded():
+                self._on_runner_ended(message)
+            case OperationEnded():
+                self._on_operation_ended(message)
+            case ClientEnded():
+                self._clients.pop(message.client, None)
+            case PrepareStep():
+                self._prepare_step(message.step)
+            case StepEnded():
+                self._end_step(message.step)
+            case Shutdown():
+                pass
+            case _:
+                assert_never(message)
+
+    def _prepare_step(self, step: int) -> None:
+        for index in self._tasks.steps[step]:
+            task = self._tasks.tasks.get(index)
+            if task is not None:
+                self._build(task)
+        # Queues are filled before any clock starts, unless that takes long.
+        until = time.perf_counter() + _FILL_TIMEOUT_S
+        while self._supply_in_turn() and time.perf_counter() < until:
             pass
-        self._lane.prepared(step, None)
+        self._bridge.prepared(step, None)
 
-    def _build(self, part: PythonTask) -> None:
-        program = self._program
+    def _build(self, task: PythonTask) -> None:
+        clients = task.task.clients
         try:
-            source = build_source(program.registry, program.track, part.rally)
-            for client in range(part.task.clients):
-                self._seat(part, client, partition(source, client, part.task.clients))
-            if part.supplied:
-                kind = resolve_type(part.task.operation.type)
-                self._suppliers[part.index] = OperationSupplier(kind, program.context)
+            source = build_source(self._tasks.registry, self._tasks.track, task.rally_task)
+            for client in range(clients):
+                self._add_client(task, ClientId(task.index, client), partition(source, client, clients))
+            if task.queued:
+                kind = resolve_type(task.task.operation.type)
+                self._suppliers[task.index] = OperationSupplier(kind, self._tasks.context)
         except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
-            for client in range(part.task.clients):
-                self._seats.pop((part.index, client), None)
-                self._lane.end(part.index, client, self._failed(part, error))
+            for client in range(clients):
+                client_id = ClientId(task.index, client)
+                self._clients.pop(client_id, None)
+                self._bridge.finish(client_id, self._describe(task, error))
 
-    def _seat(self, part: PythonTask, client: int, source: Any) -> None:
-        scheduler = None
-        if part.scheduled:
-            registered = self._program.registry.schedulers.get(part.task.schedule)
-            if registered is None:
-                scheduler = built_in_scheduler(part.rally, client)
-            else:
-                scheduler = build_scheduler(registered, part.rally, source)
-        most = part.most
-        if most is None and part.once and is_endless(source) and (part.warmup or not self._ends(part)):
-            most = part.warmup + 1
-        seat = Seat(part, client, source, scheduler, most)
-        if part.runs and scheduler is None and isinstance(source, Constant):
-            # Nothing has to be asked for, so the runner's thread need not wait for this one.
-            params = {**source.params(), "operation-type": part.task.operation.type}
-            self._receiver.deliver_always(*seat.place, params, most)
-            seat.over = True
-        self._seats[part.index, client] = seat
+    def _add_client(self, task: PythonTask, client: ClientId, source: Any) -> None:
+        scheduler = self._build_scheduler(task, client, source) if task.scheduled else None
+        operations = task.max_operations
+        if operations is None and self._supplies_single_operation(task, source):
+            operations = task.warmup + 1
+        state = SourceState(task, client, source, scheduler, operations)
+        if task.has_runner and scheduler is None and isinstance(source, ConstantParamSource):
+            # The source need not be called, so the runner's thread need not wait for this one.
+            params = {**source.params(), "operation-type": task.task.operation.type}
+            self._receiver.deliver_constant(client, params, operations)
+            state.ended = True
+        self._clients[client] = state
 
-    def _ends(self, part: PythonTask) -> bool:
-        runner = self._program.registry.runners.get(part.task.operation.type)
-        if runner is not None:
-            return ends_by_itself(runner)
-        return part.runs and resolve_type(part.task.operation.type).reports_completion
-
-    def _finish(self, step: int) -> None:
-        gone = set(self._program.steps[step])
-        self._seats = {place: seat for place, seat in self._seats.items() if place[0] not in gone}
-        self._suppliers = {index: one for index, one in self._suppliers.items() if index not in gone}
-
-    def _ended(self, task: int, client: int) -> None:
-        self._seats.pop((task, client), None)
-
-    def _taken(self, task: int, client: int) -> None:
-        seat = self._seats.get((task, client))
-        if seat is not None:
-            seat.ahead -= 1
-
-    def _feed_in_turns(self) -> bool:
-        """One operation for every client that has room; False when none had."""
-        fed = False
-        for seat in list(self._seats.values()):
-            if self._may_feed(seat) and self._has_room(seat):
-                self._guarded(seat, self._feed_one)
-                fed = True
-        return fed
-
-    def _may_feed(self, seat: Seat) -> bool:
-        return not seat.over and seat.scheduler is None and (seat.part.supplied or seat.part.runs)
-
-    def _has_room(self, seat: Seat) -> bool:
-        return seat.ahead < 1 if seat.part.runs else self._lane.room(*seat.place) > 0
-
-    def _feed_one(self, seat: Seat) -> None:
-        if not self._hand_over(seat) or seat.drawn == seat.most:
-            self._exhaust(seat)
-
-    def _hand_over(self, seat: Seat) -> bool:
-        """The next operation, on its way; False when there is none."""
-        if seat.drawn == seat.most:
+    def _supplies_single_operation(self, task: PythonTask, source: Any) -> bool:
+        if not (task.single_operation and is_endless(source)):
             return False
-        params = draw(seat.source)
+        return task.warmup > 0 or not self._reports_completion(task)
+
+    def _build_scheduler(self, task: PythonTask, client: ClientId, source: Any) -> Scheduler:
+        registered = self._tasks.registry.schedulers.get(task.task.schedule)
+        if registered is None:
+            return built_in_scheduler(task.rally_task, client.client)
+        return build_scheduler(registered, task.rally_task, source)
+
+    def _reports_completion(self, task: PythonTask) -> bool:
+        runner = self._tasks.registry.runners.get(task.task.operation.type)
+        if runner is not None:
+            return reports_completion(runner)
+        return task.has_runner and resolve_type(task.task.operation.type).reports_completion
+
+    def _end_step(self, step: int) -> None:
+        ended = set(self._tasks.steps[step])
+        self._clients = {client: state for client, state in self._clients.items() if client.task not in ended}
+        self._suppliers = {index: one for index, one in self._suppliers.items() if index not in ended}
+
+    def _on_params_consumed(self, message: ParamsConsumed) -> None:
+        state = self._clients.get(message.client)
+        if state is not None:
+            state.ahead -= 1
+
+    def _supply_in_turn(self) -> bool:
+        """Supplies one operation to every client that has room; False when none had."""
+        active = False
+        for state in list(self._clients.values()):
+            if _may_supply(state) and self._has_room(state):
+                self._guarded(state, partial(self._supply_or_end, state))
+                active = True
+        return active
+
+    def _has_room(self, state: SourceState) -> bool:
+        return state.ahead < 1 if state.task.has_runner else self._bridge.free_slots(state.client) > 0
+
+    def _supply_or_end(self, state: SourceState) -> None:
+        if not self._supply(state) or state.supplied == state.max_operations:
+            state.ended = True
+            if state.task.has_runner:
+                self._receiver.exhaust(state.client)
+            else:
+                self._bridge.finish(state.client, None)
+
+    def _supply(self, state: SourceState) -> bool:
+        """Supplies the next operation; False when there is none."""
+        if state.supplied == state.max_operations:
+            return False
+        params = next_params(state.source)
         if params is None:
             return False
-        seat.drawn += 1
-        if seat.part.runs:
-            seat.ahead += 1
+        state.supplied += 1
+        if state.task.has_runner:
+            state.ahead += 1
             if isinstance(params, dict):
-                params["operation-type"] = seat.part.task.operation.type
-            self._receiver.deliver(*seat.place, params)
-        elif seat.part.supplied:
-            supplied = self._suppliers[seat.part.index].supply(params)
-            self._lane.supply(*seat.place, supplied.document, supplied.body)
+                params["operation-type"] = state.task.task.operation.type
+            self._receiver.deliver(state.client, params)
+        elif state.task.queued:
+            operation = self._suppliers[state.task.index].supply(params)
+            self._bridge.enqueue(state.client, operation.document, operation.body)
         return True
 
-    def _exhaust(self, seat: Seat) -> None:
-        seat.over = True
-        if seat.part.runs:
-            self._receiver.deliver(*seat.place, None)
-        else:
-            self._lane.end(*seat.place, None)
-
-    def _next(self, token: int, task: int, client: int) -> None:
-        """A scheduler says when, then the source what."""
-        seat = self._seats.get((task, client))
-        if seat is None or seat.over or seat.scheduler is None:
-            self._lane.due(token, None)
+    def _on_schedule_next(self, message: ScheduleNext) -> None:
+        """Calls the scheduler for the time of the next operation, then the source for its parameters."""
+        state = self._clients.get(message.client)
+        if state is None or state.ended or state.scheduler is None:
+            self._bridge.schedule(message.query_id, None)
             return
-        self._guarded(seat, lambda seat: self._schedule(seat, token))
+        scheduler = state.scheduler
+        self._guarded(state, lambda: self._schedule(state, scheduler, message.query_id))
 
-    def _schedule(self, seat: Seat, token: int) -> None:
-        assert seat.scheduler is not None
-        began = self._began.setdefault(seat.part.index, time.perf_counter())
-        if not self._advance(seat, seat.scheduler):
-            seat.over = True
-            self._lane.due(token, None)
+    def _schedule(self, state: SourceState, scheduler: Scheduler, query_id: int) -> None:
+        started = self._started.setdefault(state.task.index, time.perf_counter())
+        if not self._advance(state, scheduler):
+            state.ended = True
+            self._bridge.schedule(query_id, None)
             return
-        elapsed = time.perf_counter() - began
-        # An offset of 0 means at once, to the driver too.
-        due_s = max(seat.current, 0.0)
-        if not seat.part.runs:
-            # The driver sends it then; when a runner begins is told by `begin`.
-            seat.scheduler.before_request(began + max(due_s, elapsed))
-        self._lane.due(token, due_s)
+        elapsed = time.perf_counter() - started
+        # An offset of 0 means immediately, to the driver too.
+        due_s = max(state.due_s, 0.0)
+        if not state.task.has_runner:
+            # The driver sends the operation then; runners report their start with `RunnerStarted`.
+            scheduler.before_request(started + max(due_s, elapsed))
+        self._bridge.schedule(query_id, due_s)
 
-    def _advance(self, seat: Seat, scheduler: Scheduler) -> bool:
-        """Goes to the next operation; False when there is none. A scheduler may end the task, too."""
+    def _advance(self, state: SourceState, scheduler: Scheduler) -> bool:
+        """Advances to the next operation; False when there is none. A scheduler may end the task, too."""
         try:
-            seat.current = float(scheduler.next(seat.current))
+            state.due_s = float(scheduler.next(state.due_s))
         except StopIteration:
             return False
-        return self._hand_over(seat) if seat.part.supplied or seat.part.runs else True
+        return self._supply(state) if state.task.queued or state.task.has_runner else True
 
-    def _begin(self, task: int, client: int, now: float) -> None:
-        """A runner begins with an operation."""
-        seat = self._seats.get((task, client))
-        if seat is not None and seat.scheduler is not None and not seat.over:
-            scheduler = seat.scheduler
-            self._guarded(seat, lambda _: scheduler.before_request(now))
+    def _on_runner_started(self, message: RunnerStarted) -> None:
+        self._call_scheduler(message.client, lambda scheduler: scheduler.before_request(message.started_s))
 
-    def _after(self, task: int, client: int, *what: Any) -> None:
-        """What became of an operation that the driver carried out itself."""
-        weight, unit, success, error, seconds = what
-        meta = {"success": True} if success else {"success": False, "error-description": error}
-        now = self._began.get(task, time.perf_counter()) + seconds
-        self._done(task, client, now, weight, unit, meta)
+    def _on_runner_ended(self, message: RunnerEnded) -> None:
+        self._call_scheduler(
+            message.client,
+            lambda scheduler: scheduler.after_request(
+                message.ended_s, message.weight, message.unit, message.meta
+            ),
+        )
 
-    def _done(self, task: int, client: int, *what: Any) -> None:
-        """What became of an operation: end, weight, unit, and what else its runner says."""
-        seat = self._seats.get((task, client))
-        if seat is not None and seat.scheduler is not None and not seat.over:
-            scheduler = seat.scheduler
-            self._guarded(seat, lambda _: scheduler.after_request(*what))
+    def _on_operation_ended(self, message: OperationEnded) -> None:
+        meta: dict[str, Any] = {"success": True}
+        if not message.success:
+            meta = {"success": False, "error-description": message.error}
+        started = self._started.get(message.client.task, time.perf_counter())
+        ended_s = started + message.seconds_since_start
+        self._call_scheduler(
+            message.client,
+            lambda scheduler: scheduler.after_request(ended_s, message.weight, message.unit, meta),
+        )
 
-    def _guarded(self, seat: Seat, call: Callable[[Seat], object]) -> None:
-        """Calls code of a plug-in; whatever it raises ends the client's share, and nothing else."""
+    def _call_scheduler(self, client: ClientId, call: Callable[[Scheduler], object]) -> None:
+        state = self._clients.get(client)
+        if state is not None and state.scheduler is not None and not state.ended:
+            scheduler = state.scheduler
+            self._guarded(state, lambda: call(scheduler))
+
+    def _guarded(self, state: SourceState, call: Callable[[], object]) -> None:
+        """Calls code of a plug-in; an error ends this client, and nothing else."""
         try:
-            call(seat)
-        except BaseException as error:
-            seat.over = True
-            self._lane.end(*seat.place, self._failed(seat.part, error))
+            call()
+        except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
+            state.ended = True
+            self._bridge.finish(state.client, self._describe(state.task, error))
 
-    def _failed(self, part: PythonTask, error: BaseException) -> str:
-        name = source_name(part.rally)
+    def _describe(self, task: PythonTask, error: BaseException) -> str:
+        name = source_name(task.rally_task)
         if isinstance(error, InvalidSourceParams | TrackError):
             return f"{name} {error.message}"
-        what = "scheduler or " if part.scheduled else ""
-        return f"{what}{name} failed: {describe(error, self._program.root)}"
+        what = "scheduler or " if task.scheduled else ""
+        return f"{what}{name} failed: {describe(error, self._tasks.root)}"
+
+
+def _may_supply(state: SourceState) -> bool:
+    """Whether the source is called without waiting for a scheduler."""
+    return not state.ended and state.scheduler is None and (state.task.queued or state.task.has_runner)

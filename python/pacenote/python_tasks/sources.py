@@ -1,4 +1,4 @@
-"""Parameter sources: built when their step begins, one for each client, asked for operation by operation."""
+"""Parameter sources: built when their step begins, partitioned for each client, called for each operation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pacenote.plugins.rally_api.esrally.track.params import (
     CreateComposableTemplateParamSource,
     SearchParamSource,
 )
-from pacenote.plugins.registry import Registry
+from pacenote.plugins.registry import PluginRegistry
 
-_OF_TYPES: Mapping[str, type[ParamSource]] = {
+_SOURCES_BY_TYPE: Mapping[str, type[ParamSource]] = {
     "bulk": BulkIndexParamSource,
     "search": SearchParamSource,
     "paginated-search": SearchParamSource,
@@ -26,19 +26,19 @@ _OF_TYPES: Mapping[str, type[ParamSource]] = {
     "create-component-template": CreateComponentTemplateParamSource,
     "create-composable-template": CreateComposableTemplateParamSource,
 }
-"""What gives the parameters of a built-in type that a plug-in's runner carries out instead of ours."""
+"""Sources of built-in types whose runner a plug-in replaces, by type."""
 
 
-class Constant(ParamSource):
-    """The parameters of the operation, in a dictionary of their own each time: runners may change it."""
+class ConstantParamSource(ParamSource):
+    """A source that returns the parameters of the operation, each time in a new dictionary."""
 
     def params(self) -> dict[str, Any]:
         """A copy of the operation's parameters."""
         return dict(self._params)
 
 
-class _Function(ParamSource):
-    """A function for a source: called for each operation."""
+class _FunctionParamSource(ParamSource):
+    """A source that calls a function for each operation."""
 
     def __init__(self, function: Any, track: rally.Track, params: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(track, params, **kwargs)
@@ -48,18 +48,20 @@ class _Function(ParamSource):
         return self._function(self.track, self._params, **self.kwargs)
 
 
-def build_source(registry: Registry, track: rally.Track, task: rally.Task) -> Any:
-    """The source of a task, before it is split over clients. What a plug-in raises comes out as it is."""
+def build_source(registry: PluginRegistry, track: rally.Track, task: rally.Task) -> Any:
+    """The source of a task, before it is partitioned. Raises whatever the plug-in raises."""
     operation = task.operation
     params = operation.params if operation.params is not None else {}
     name = operation.param_source
     if not name or name not in registry.param_sources:
-        kind = _OF_TYPES.get(operation.type, Constant) if operation.type in registry.runners else Constant
+        kind: type[ParamSource] = ConstantParamSource
+        if operation.type in registry.runners:
+            kind = _SOURCES_BY_TYPE.get(operation.type, ConstantParamSource)
         return kind(track, params, operation_name=task.name)
     source = registry.param_sources[name]
-    named = _accepted(source, {"operation_name": task.name})
+    named = _accepted_arguments(source, {"operation_name": task.name})
     if inspect.isfunction(source):
-        return _Function(source, track, params, **named)
+        return _FunctionParamSource(source, track, params, **named)
     return source(track, params, **named)
 
 
@@ -70,7 +72,7 @@ def partition(source: Any, client: int, clients: int) -> Any:
 
 
 def is_endless(source: Any) -> bool:
-    """Whether a source has no end of its own, by its `infinite`, or by the `size` of older ones."""
+    """Whether a source never ends by itself, by its `infinite`, or by the `size` of older sources."""
     infinite = getattr(source, "infinite", None)
     if infinite is not None:
         return bool(infinite)
@@ -78,35 +80,35 @@ def is_endless(source: Any) -> bool:
     return not callable(size) or size() is None
 
 
-def draw(source: Any) -> Mapping[str, Any] | None:
+def next_params(source: Any) -> Mapping[str, Any] | None:
     """The parameters of the next operation, None at the end.
 
-    Raises `TrackError` for what is no dictionary; what a plug-in raises comes out as it is.
+    Raises `TrackError` if the source does not return a dictionary, and whatever the plug-in raises.
     """
     try:
         params = source.params()
     except StopIteration:
         return None
     if not isinstance(params, Mapping):
-        raise TrackError(f"returned {_described(params)}, must be a dictionary of parameters")
+        raise TrackError(f"returned {_describe(params)}, must be a dictionary of parameters")
     return params
 
 
 def source_name(task: rally.Task) -> str:
-    """What messages call the source of a task."""
+    """The source of a task, for messages."""
     name = task.operation.param_source
     return f"parameter source {quoted(name)}" if name else f"parameters of {quoted(task.operation.name)}"
 
 
-def _described(value: object) -> str:
+def _describe(value: object) -> str:
     if value is None:
         return "nothing"
     text = repr(value)
     return f"a {type(value).__name__} ({text if len(text) <= 60 else text[:57] + '...'})"
 
 
-def _accepted(source: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """Those named arguments that the source takes."""
+def _accepted_arguments(source: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """Those of the named arguments that the source accepts."""
     try:
         parameters = inspect.signature(source).parameters
     except (TypeError, ValueError):

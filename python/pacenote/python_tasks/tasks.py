@@ -1,4 +1,4 @@
-"""What Python has to do in a race: the tasks of the plan in which it has a hand."""
+"""The tasks of a plan that need Python while the race runs."""
 
 from __future__ import annotations
 
@@ -9,42 +9,65 @@ from pathlib import Path
 from pacenote.model import track as model
 from pacenote.operations.base import CompileContext
 from pacenote.plugins.rally_api import track as rally
-from pacenote.plugins.registry import Registry
+from pacenote.plugins.registry import PluginRegistry
 
 
 @dataclass(frozen=True, slots=True)
 class PythonTask:
-    """One task of the plan.
-
-    `supplied`: the driver carries out what a parameter source supplies. `runs`: a runner carries it out.
-    `scheduled`: a scheduler says when. `most` is how many operations a client does, None if that is not
-    decided beforehand; with `once`, a source without end supplies one operation after those that warm up.
-    """
+    """One task of the plan that needs Python."""
 
     index: int
+    """Position in the plan."""
+
     task: model.Task
-    rally: rally.Task
-    supplied: bool = False
-    runs: bool = False
+    """The task of the track."""
+
+    rally_task: rally.Task
+    """The same task as plug-ins see it."""
+
+    queued: bool = False
+    """Whether a parameter source queues operations that the driver executes."""
+
+    has_runner: bool = False
+    """Whether a runner executes the operations."""
+
     scheduled: bool = False
+    """Whether a scheduler decides when operations are due."""
+
     warmup: int = 0
-    most: int | None = None
-    once: bool = False
+    """Operations of each client that warm up."""
+
+    max_operations: int | None = None
+    """Operations of each client in all, None if the task is not bound by iterations."""
+
+    single_operation: bool = False
+    """Whether an endless source supplies one operation after those that warm up."""
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """All of it.
-
-    `tasks` by position in the plan, `steps` the positions of the tasks of each step. `clusters` are the names
-    of all clusters, the one under test first. `root` is the folder of the track, for messages.
-    """
+class PythonTasks:
+    """All tasks of a plan that need Python, and what they need to run."""
 
     track: rally.Track
-    registry: Registry
+    """The track as plug-ins see it."""
+
+    registry: PluginRegistry
+    """What the plug-ins of the track registered."""
+
     context: CompileContext
+    """What operations may know besides their own parameters."""
+
     tasks: Mapping[int, PythonTask]
+    """The tasks by position in the plan."""
+
     steps: tuple[tuple[int, ...], ...]
+    """For each step of the plan, the positions of its tasks, those without Python too."""
+
     root: Path
+    """Folder of the track, for messages."""
+
     clusters: tuple[str, ...] = ("default",)
+    """Names of all clusters, the one under test first."""
+
     warn: Callable[[str], None] = field(default=lambda _: None)
+    """Shows a warning to the user."""

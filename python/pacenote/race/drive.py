@@ -22,7 +22,7 @@ from pacenote.model.result import RaceProgress, TaskResult, ValueSummary
 from pacenote.store.race_folder import RaceFolder
 
 if TYPE_CHECKING:
-    from pacenote.python_tasks.tasks import Program
+    from pacenote.python_tasks.tasks import PythonTasks
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a race and keep its results: Ctrl-C, a request to terminate, a closed terminal."""
@@ -76,26 +76,26 @@ def drive(
     folder: RaceFolder,
     exit_reason: Callable[[], str | None] | None,
     listener: RaceListener,
-    program: Program | None = None,
+    python_tasks: PythonTasks | None = None,
 ) -> DriveResult:
     """Drives a plan document until it is done, stopped or failed.
 
     `exit_reason` returns why the engine has ended, None while it runs; without it the engine is not watched.
-    `program` holds the tasks that are carried out in Python, if there are any. Raises DriverError if the core
-    cannot start, StoreError if a result cannot be stored; the core has stopped when it is raised.
+    `python_tasks` are the tasks that need Python, if there are any. Raises DriverError if the core cannot
+    start, StoreError if a result cannot be stored; the core has stopped when it is raised.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
     except _core.CoreError as error:
         raise DriverError(str(error)) from None
     running = _RunningDriver(driver, folder, exit_reason, listener)
-    lane = driver.lane()
-    if lane is None or program is None:
+    bridge = driver.bridge()
+    if bridge is None or python_tasks is None:
         return running.run()
     # Imported only if the plan needs Python.
-    from pacenote.python_tasks.runtime import LaneRuntime
+    from pacenote.python_tasks.runtime import PythonRuntime
 
-    with LaneRuntime(lane, program) as runtime:
+    with PythonRuntime(bridge, python_tasks) as runtime:
         running.values = runtime.values
         return running.run()
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pacenote.plugins.rally_api.track import Task as RallyTask
     from pacenote.plugins.tools import Tools
     from pacenote.plugins.track_plugins import TrackPlugins
-    from pacenote.python_tasks.tasks import Program, PythonTask
+    from pacenote.python_tasks.tasks import PythonTask, PythonTasks
 
 
 @contextlib.contextmanager
@@ -113,32 +113,32 @@ def set_data_files(plugins: TrackPlugins | None, corpora: PreparedCorpora, reque
     plugins.set_data_files(folders, files)
 
 
-def python_program(
+def python_tasks_of(
     plan: Plan,
     prepared: PreparedTrack,
     plugins: TrackPlugins | None,
     context: CompileContext,
     warn: Callable[[str], None],
-) -> Program | None:
+) -> PythonTasks | None:
     """The tasks of a plan that need Python while they run; None if there are none."""
     if not plan.needs_python:
         return None
     from pacenote.plugins.rally_api.convert import to_rally
-    from pacenote.plugins.registry import Registry
-    from pacenote.python_tasks.tasks import Program
+    from pacenote.plugins.registry import PluginRegistry
+    from pacenote.python_tasks.tasks import PythonTasks
 
     track = to_rally(prepared.track, prepared.challenge.name) if plugins is None else plugins.track
     challenge = track.find_challenge(prepared.challenge.name)
     rally_tasks = (task for element in challenge.schedule for task in element)
     triples = zip(plan.tasks, prepared.challenge.tasks(), rally_tasks, strict=True)
     tasks = {
-        index: _python_task(index, planned, task, rally)
-        for index, (planned, task, rally) in enumerate(triples)
+        index: _python_task(index, planned, task, rally_task)
+        for index, (planned, task, rally_task) in enumerate(triples)
         if planned.needs_python
     }
-    return Program(
+    return PythonTasks(
         track=track,
-        registry=Registry() if plugins is None else plugins.registry,
+        registry=PluginRegistry() if plugins is None else plugins.registry,
         context=context,
         tasks=tasks,
         steps=tuple(
@@ -151,20 +151,20 @@ def python_program(
     )
 
 
-def _python_task(index: int, planned: PlannedTask, task: Task, rally: RallyTask) -> PythonTask:
+def _python_task(index: int, planned: PlannedTask, task: Task, rally_task: RallyTask) -> PythonTask:
     from pacenote.python_tasks.tasks import PythonTask
 
     bound = planned.bound
     return PythonTask(
         index=index,
         task=task,
-        rally=rally,
-        supplied=isinstance(planned.work, PythonSource),
-        runs=isinstance(planned.work, PythonRunner),
+        rally_task=rally_task,
+        queued=isinstance(planned.work, PythonSource),
+        has_runner=isinstance(planned.work, PythonRunner),
         scheduled=isinstance(planned.pace, PythonScheduler),
         warmup=bound.warmup if isinstance(bound, Iterations) else 0,
-        most=_max_operations(bound),
-        once=not task.is_time_based,
+        max_operations=_max_operations(bound),
+        single_operation=not task.is_time_based,
     )
 
 

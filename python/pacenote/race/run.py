@@ -45,7 +45,7 @@ from pacenote.race.plugins import (
     load_plugins,
     plugin_names,
     prepare_plugin_data,
-    python_program,
+    python_tasks_of,
     run_track_processors,
     set_data_files,
     source_files,
@@ -117,8 +117,8 @@ class RaceContext:
             self.request.enable_assertions,
         )
         plan = with_targets(plan, self.cluster, self.request)
-        program = python_program(plan, self.prepared, self.plugins, context, self.listener.warning)
-        return drive(plan.to_json(), folder, exit_reason, self.listener, program)
+        python_tasks = python_tasks_of(plan, self.prepared, self.plugins, context, self.listener.warning)
+        return drive(plan.to_json(), folder, exit_reason, self.listener, python_tasks)
 
 
 DriveStage = Callable[[RaceContext], RaceRecord]

@@ -87,8 +87,8 @@ impl Coordinator {
 
     /// Ends all threads but the collector, which ends when the last sender of recordings is dropped: here.
     fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
-        if let Some(lane) = &self.context.lane {
-            lane.quit();
+        if let Some(bridge) = &self.context.bridge {
+            bridge.shutdown();
         }
         self.pool.shutdown()
     }
@@ -106,17 +106,17 @@ impl Coordinator {
     }
 
     fn run_step(&self, step: &Arc<StepRun>) -> Result<(), DriveError> {
-        let WorkerContext { race, lane, record_sender, .. } = &self.context;
+        let WorkerContext { race, bridge, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
         for run in step.tasks() {
             files.open(&step.plan().tasks[run.index as usize])?;
         }
         let files = Arc::new(files);
-        let lane = lane.as_ref().filter(|lane| lane.open_step(step));
+        let bridge = bridge.as_ref().filter(|bridge| bridge.open_step(step));
         self.pool.broadcast(|| WorkerCommand::Prepare(Arc::clone(step), Arc::clone(&files)))?;
         self.pool.wait_all()?;
-        if let Some(lane) = lane
-            && !lane.await_prepared(race)?
+        if let Some(bridge) = bridge
+            && !bridge.wait_until_prepared(race)?
         {
             return Ok(());
         }
@@ -127,13 +127,13 @@ impl Coordinator {
             let threads = self.pool.workers_of(step, run.index);
             record_sender.send(Delivery::Begin { task: run.index, threads, started_ns });
         }
-        if let Some(lane) = lane {
-            lane.begin_step();
+        if let Some(bridge) = bridge {
+            bridge.start_step();
         }
         self.pool.broadcast(|| WorkerCommand::Start)?;
         self.pool.wait_all()?;
-        if let Some(lane) = lane {
-            lane.finish_step(step);
+        if let Some(bridge) = bridge {
+            bridge.close_step(step);
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ mod tests {
         let (sender, deliveries) = channel();
         let context = WorkerContext {
             endpoints: Endpoint::for_cluster(&plan.target, &mut SystemRoots::default()).unwrap(),
-            lane: None,
+            bridge: None,
             race: Arc::clone(&race),
             record_sender: RecordSender::new(sender, sample_policy(plan.driver.samples)),
             plan: Arc::clone(&plan),

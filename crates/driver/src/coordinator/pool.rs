@@ -5,12 +5,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::coordinator::threads::{DriverThread, join, run_thread, spawn};
 use crate::error::DriveError;
-use crate::python::Lane;
-use crate::python::requests::{Command, serve};
+use crate::python::RequestThread;
 use crate::race_state::RaceState;
 use crate::step::{StepRun, WorkerIndex};
 use crate::summary::ThreadSummary;
@@ -59,13 +58,12 @@ impl WorkerPool {
     /// # Errors
     ///
     /// When the system refuses a thread.
-    pub fn spawn_bridge(
+    pub fn spawn_request_thread(
         &mut self,
-        lane: Arc<Lane>,
+        requests: RequestThread,
         race: Arc<RaceState>,
-        commands: UnboundedReceiver<Command>,
     ) -> Result<(), DriveError> {
-        self.threads.push(spawn("lane", move || run_thread("lane", serve(lane, race, commands)))?);
+        self.threads.push(spawn("lane", move || run_thread("lane", requests.serve(race)))?);
         Ok(())
     }
 

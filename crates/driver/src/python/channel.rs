@@ -1,4 +1,4 @@
-//! One client of a task that Python has a hand in.
+//! What one client of a task shares with Python: a queue of operations, queries and their answers.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -9,288 +9,304 @@ use pacenote_record::Traffic;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
+use crate::client_id::ClientId;
 use crate::operation::outcome::{Outcome, SubOperation};
-use crate::python::answer::Done;
-use crate::python::item::Item;
+use crate::python::protocol::RunnerResult;
+use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::lock;
 
-/// What Python said.
+/// Python's answer to a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// The next operation is due so long after the task's beginning; `None`: there is none.
+    /// The next operation is due this long after the task's beginning; `None` if there is none.
     Due(Option<Duration>),
-    /// The operation has ended, and when.
-    Done(Box<Done>, Instant),
-    /// There are no more operations.
-    Over,
+    /// The runner's result, and when it was received.
+    Completed(Box<RunnerResult>, Instant),
+    /// The client has no more operations.
+    Finished,
 }
 
-/// Where the answer to the last question stands.
+/// State of the last query.
 #[derive(Debug, Default)]
-enum Slot {
-    /// Nobody waits for one.
+enum QueryState {
+    /// There is none, or its answer has been taken.
     #[default]
-    Closed,
-    /// It has not come.
-    Open,
-    /// It has come and was not heard.
-    Said(Answer),
+    Idle,
+    /// No answer has been received.
+    Waiting,
+    /// The answer has been received and not taken.
+    Answered(Answer),
 }
 
-/// The requests of the operation that a runner carries out.
+/// The requests that belong to the operation that a runner executes.
 #[derive(Debug, Default)]
-pub struct Trip {
-    /// When the first of them was handed to the kernel.
+pub struct RequestTotals {
+    /// When the first of them was written to the socket.
     pub first_sent: Option<Instant>,
-    /// When the last byte of the last reply had arrived.
-    pub done: Option<Instant>,
-    /// HTTP status of the last of them.
+    /// When the last byte of the last reply was received.
+    pub last_received: Option<Instant>,
+    /// HTTP status of the last reply.
     pub status: u16,
-    /// How many are under way.
-    pub open: u32,
-    /// What went over the wire for those that have ended.
+    /// Requests that have not ended.
+    pub in_flight: u32,
+    /// Traffic of those that have ended.
     pub traffic: Traffic,
     /// Attempts after the first.
     pub retries: u32,
-    /// The operations within those that the driver carried out.
+    /// Sub-operations of composites that the driver executed for the runner.
     pub sub_operations: Vec<SubOperation>,
 }
 
+/// Identifies one operation of a client to the requests that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryNumber(u32);
+
 /// Python's end of a client's queue.
 #[derive(Debug)]
-struct Feed {
-    ready: Producer<Item>,
-    /// Operations that were carried out come back, to be freed by the thread that made them: freeing memory of another
-    /// thread takes a lock of the allocator's.
-    spent: Consumer<Item>,
+struct OperationProducer {
+    operations: Producer<QueuedOperation>,
+    /// Executed operations come back, to be freed by the thread that allocated them: freeing memory of another thread
+    /// takes a lock of the allocator.
+    used: Consumer<QueuedOperation>,
 }
 
-/// The worker's end of it.
+/// The worker's end of a client's queue.
 #[derive(Debug)]
-pub struct Drain {
-    /// What was handed over.
-    pub ready: Consumer<Item>,
-    /// The way back.
-    pub spent: Producer<Item>,
+pub struct OperationConsumer {
+    /// Operations that are ready.
+    pub operations: Consumer<QueuedOperation>,
+    /// Takes executed operations back.
+    pub used: Producer<QueuedOperation>,
 }
 
-/// See the module documentation. The worker of the client waits at it, Python's threads answer.
+/// The channel of one client. The client's worker waits on it, Python's threads answer.
 #[derive(Debug)]
-pub struct Seat {
-    /// Position of the task in the plan.
-    pub task: u32,
-    /// Which of its clients.
-    pub client: u32,
-    /// Row of the allocation matrix; decides which hosts it talks to.
+pub struct ClientChannel {
+    /// The client.
+    pub id: ClientId,
+    /// Row of the allocation matrix; decides which hosts the client uses.
     pub row: u32,
-    /// Position among all seats; part of its tokens.
-    number: u32,
-    /// Operations that the source may be ahead; `None` when nothing is supplied.
-    ahead: Option<usize>,
-    /// A scheduler in Python says when its operations are due.
+    /// Position among all channels; part of the ids of its queries.
+    index: u32,
+    /// Capacity of the queue; `None` without a queue.
+    capacity: Option<usize>,
     scheduled: bool,
-    /// A runner in Python carries its operations out.
     runs: bool,
-    feed: Mutex<Option<Feed>>,
-    drain: Mutex<Option<Drain>>,
-    /// Python has no more operations for it, and why if something failed.
-    over: OnceLock<Option<String>>,
-    /// The driver wants no more.
-    ended: AtomicBool,
-    /// Counts what was asked, so that an answer that comes too late is known as such.
-    turn: AtomicU32,
-    answer: Mutex<Slot>,
-    trip: Mutex<Trip>,
-    bell: Notify,
+    producer: Mutex<Option<OperationProducer>>,
+    consumer: Mutex<Option<OperationConsumer>>,
+    /// Set when Python has no more operations, with the reason if something failed.
+    finished: OnceLock<Option<String>>,
+    /// The driver takes no more operations.
+    closed: AtomicBool,
+    /// Counts queries, so that late answers are recognized.
+    queries: AtomicU32,
+    query: Mutex<QueryState>,
+    totals: Mutex<RequestTotals>,
+    notify: Notify,
 }
 
-impl Seat {
-    /// A seat for client `client` of a task; `None` when Python has no hand in it.
-    pub fn new(task: &PlannedTask, place: (u32, u32, u32), number: u32) -> Option<Self> {
+impl ClientChannel {
+    /// The channel number `index`, of a client in a row of the allocation matrix; `None` if its task needs no Python.
+    pub fn new(task: &PlannedTask, id: ClientId, row: u32, index: u32) -> Option<Self> {
         let scheduled = matches!(task.pace, TaskPacing::PythonScheduler {});
-        let (ahead, runs) = match task.work {
+        let (capacity, runs) = match task.work {
             TaskWork::PythonSource { ahead } => (Some(ahead as usize), false),
             TaskWork::PythonRunner {} => (None, true),
             _ if scheduled => (None, false),
             _ => return None,
         };
-        let (task, client, row) = place;
         Some(Self {
-            task,
-            client,
+            id,
             row,
-            number,
-            ahead,
+            index,
+            capacity,
             scheduled,
             runs,
-            feed: Mutex::default(),
-            drain: Mutex::default(),
-            over: OnceLock::new(),
-            ended: AtomicBool::new(false),
-            turn: AtomicU32::new(0),
-            answer: Mutex::default(),
-            trip: Mutex::default(),
-            bell: Notify::new(),
+            producer: Mutex::default(),
+            consumer: Mutex::default(),
+            finished: OnceLock::new(),
+            closed: AtomicBool::new(false),
+            queries: AtomicU32::new(0),
+            query: Mutex::default(),
+            totals: Mutex::default(),
+            notify: Notify::new(),
         })
     }
 
-    /// Whether a scheduler in Python says when its operations are due.
+    /// Whether a scheduler in Python decides when its operations are due.
     pub fn is_scheduled(&self) -> bool {
         self.scheduled
     }
 
-    /// Whether a runner in Python carries its operations out.
-    pub fn is_run_by_python(&self) -> bool {
+    /// Whether a runner in Python executes its operations.
+    pub fn has_runner(&self) -> bool {
         self.runs
     }
 
-    /// Makes the queue, if there is to be one.
+    /// Creates the queue, if the client has one.
     pub fn open(&self) {
-        if let Some(ahead) = self.ahead {
-            let (to, ready) = RingBuffer::new(ahead);
-            let (back, spent) = RingBuffer::new(ahead);
-            *lock(&self.feed) = Some(Feed { ready: to, spent });
-            *lock(&self.drain) = Some(Drain { ready, spent: back });
+        if let Some(capacity) = self.capacity {
+            let (operations_in, operations_out) = RingBuffer::new(capacity);
+            let (used_in, used_out) = RingBuffer::new(capacity);
+            let producer = OperationProducer { operations: operations_in, used: used_out };
+            let consumer = OperationConsumer { operations: operations_out, used: used_in };
+            *lock(&self.producer) = Some(producer);
+            *lock(&self.consumer) = Some(consumer);
         }
     }
 
-    /// The worker's end of the queue; given away once.
-    pub fn take_drain(&self) -> Option<Drain> {
-        lock(&self.drain).take()
+    /// The worker's end of the queue; `None` after the first call.
+    pub fn take_consumer(&self) -> Option<OperationConsumer> {
+        lock(&self.consumer).take()
     }
 
-    /// Gives the queue's memory back.
+    /// Takes no more operations, and frees the queue.
     pub fn close(&self) {
-        self.ended.store(true, Ordering::Relaxed);
-        *lock(&self.feed) = None;
-        *lock(&self.drain) = None;
+        self.stop_taking();
+        *lock(&self.producer) = None;
+        *lock(&self.consumer) = None;
     }
 
-    /// The driver wants nothing more.
-    pub fn end(&self) {
-        self.ended.store(true, Ordering::Relaxed);
+    /// Takes no more operations.
+    pub fn stop_taking(&self) {
+        self.closed.store(true, Ordering::Relaxed);
     }
 
     /// How many operations fit into the queue now.
-    pub fn room(&self) -> usize {
-        let feed = lock(&self.feed);
-        if self.ended.load(Ordering::Relaxed) {
+    pub fn free_slots(&self) -> usize {
+        let producer = lock(&self.producer);
+        if self.closed.load(Ordering::Relaxed) {
             0
         } else {
-            feed.as_ref().map_or(0, |feed| feed.ready.slots())
+            producer.as_ref().map_or(0, |producer| producer.operations.slots())
         }
     }
 
-    /// Adds an operation; `false` when there is no room.
-    pub fn push(&self, item: Item) -> bool {
-        let pushed = match lock(&self.feed).as_mut() {
-            Some(feed) if !self.ended.load(Ordering::Relaxed) => {
-                while feed.spent.pop().is_ok() {}
-                feed.ready.push(item)
+    /// Adds an operation; `false` when the queue is full or closed.
+    pub fn push(&self, operation: QueuedOperation) -> bool {
+        let pushed = match lock(&self.producer).as_mut() {
+            Some(producer) if !self.closed.load(Ordering::Relaxed) => {
+                while producer.used.pop().is_ok() {}
+                producer.operations.push(operation)
             }
             _ => return false,
         };
         if let Err(PushError::Full(_)) = pushed {
             return false;
         }
-        self.bell.notify_one();
+        self.notify.notify_one();
         true
     }
 
-    /// Python has no more operations; the first word stands.
+    /// Records that Python has no more operations; the first call counts.
     pub fn finish(&self, error: Option<String>) {
-        let _ = self.over.set(error);
-        self.bell.notify_one();
+        let _ = self.finished.set(error);
+        self.notify.notify_one();
     }
 
     /// Whether Python has no more operations.
-    pub fn is_over(&self) -> bool {
-        self.over.get().is_some()
+    pub fn is_finished(&self) -> bool {
+        self.finished.get().is_some()
     }
 
-    /// What failed, if something did.
+    /// The failure because of which Python has no more operations, if that is why.
     pub fn failure(&self) -> Option<&str> {
-        self.over.get()?.as_deref()
+        self.finished.get()?.as_deref()
     }
 
-    /// The token of the next question. What is answered to an earlier one is not heard any more.
-    pub fn ask(&self) -> u64 {
-        let (mut answer, mut trip) = (lock(&self.answer), lock(&self.trip));
-        (*answer, *trip) = (Slot::Open, Trip::default());
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        u64::from(self.number) << 32 | u64::from(turn)
+    /// Starts a query and returns its id. Answers to earlier queries are ignored from here.
+    pub fn start_query(&self) -> u64 {
+        let (mut query, mut totals) = (lock(&self.query), lock(&self.totals));
+        (*query, *totals) = (QueryState::Waiting, RequestTotals::default());
+        let number = self.queries.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        u64::from(self.index) << 32 | u64::from(number)
     }
 
-    fn turn(&self) -> u32 {
-        self.turn.load(Ordering::Relaxed)
+    fn last_query(&self) -> QueryNumber {
+        QueryNumber(self.queries.load(Ordering::Relaxed))
     }
 
-    /// Takes an answer, if it is the first to the last question.
-    pub fn reply(&self, turn: u32, said: Answer) {
-        let mut answer = lock(&self.answer);
-        if self.turn() == turn && matches!(*answer, Slot::Open) {
-            *answer = Slot::Said(said);
-            drop(answer);
-            self.bell.notify_one();
+    /// Accepts an answer if it is the first to the last query.
+    pub fn answer(&self, number: QueryNumber, answer: Answer) {
+        let mut query = lock(&self.query);
+        if self.last_query() == number && matches!(*query, QueryState::Waiting) {
+            *query = QueryState::Answered(answer);
+            drop(query);
+            self.notify.notify_one();
         }
     }
 
-    /// Waits for the answer to the last question.
-    pub async fn hear(&self) -> Answer {
+    /// Waits for the answer to the last query.
+    pub async fn receive_answer(&self) -> Answer {
         loop {
-            if let Some(answer) = self.heard() {
+            if let Some(answer) = self.take_answer() {
                 return answer;
             }
-            self.bell.notified().await;
+            self.notify.notified().await;
         }
     }
 
-    fn heard(&self) -> Option<Answer> {
-        let mut answer = lock(&self.answer);
-        if matches!(*answer, Slot::Open) && !self.is_over() {
+    fn take_answer(&self) -> Option<Answer> {
+        let mut query = lock(&self.query);
+        if matches!(*query, QueryState::Waiting) && !self.is_finished() {
             return None;
         }
-        match std::mem::take(&mut *answer) {
-            Slot::Said(said) => Some(said),
-            Slot::Open | Slot::Closed => Some(Answer::Over),
+        match std::mem::take(&mut *query) {
+            QueryState::Answered(answer) => Some(answer),
+            QueryState::Waiting | QueryState::Idle => Some(Answer::Finished),
         }
     }
 
-    /// Waits until something was supplied or nothing will be.
-    pub async fn arrival(&self, drain: &Consumer<Item>) {
-        while drain.is_empty() && !self.is_over() {
-            self.bell.notified().await;
+    /// Waits until `operations` holds one, or Python has no more.
+    pub async fn wait_for_operation(&self, operations: &Consumer<QueuedOperation>) {
+        while operations.is_empty() && !self.is_finished() {
+            self.notify.notified().await;
         }
     }
 
-    /// A request of the operation that is under way goes out; tells which operation that is.
-    pub fn depart(&self) -> u32 {
-        let mut trip = lock(&self.trip);
-        trip.open += 1;
-        self.turn()
+    /// Counts a request of the operation that is being executed; returns which operation that is.
+    pub fn begin_request(&self) -> QueryNumber {
+        let mut totals = lock(&self.totals);
+        totals.in_flight += 1;
+        self.last_query()
     }
 
-    /// A request of an operation has ended.
-    pub fn arrive(&self, turn: u32, outcome: Option<Outcome>) {
-        let mut trip = lock(&self.trip);
-        if self.turn() != turn {
-            return;
+    /// Adds a request that has ended to its operation, unless that has ended too. Without an outcome nothing was sent.
+    pub fn end_request(&self, number: QueryNumber, outcome: Option<Outcome>) {
+        let mut totals = lock(&self.totals);
+        if self.last_query() == number {
+            totals.in_flight = totals.in_flight.saturating_sub(1);
+            if let Some(outcome) = outcome {
+                totals.add(outcome);
+            }
         }
-        trip.open = trip.open.saturating_sub(1);
-        let Some(outcome) = outcome else { return };
-        trip.first_sent =
-            Some(trip.first_sent.map_or(outcome.first_sent, |known| known.min(outcome.first_sent)));
-        if trip.done.is_none_or(|known| outcome.done >= known) {
-            trip.done = Some(outcome.done);
-            trip.status = outcome.status;
-        }
-        trip.traffic += outcome.traffic;
-        trip.retries += outcome.retries;
-        trip.sub_operations.extend(outcome.sub_operations);
     }
 
-    /// Takes the requests of the operation that was asked for last.
-    pub fn take_trip(&self) -> Trip {
-        std::mem::take(&mut *lock(&self.trip))
+    /// Takes the totals of the last query's operation.
+    pub fn take_totals(&self) -> RequestTotals {
+        std::mem::take(&mut *lock(&self.totals))
+    }
+}
+
+impl RequestTotals {
+    fn add(&mut self, outcome: Outcome) {
+        let first_sent = self.first_sent.map_or(outcome.first_sent, |known| known.min(outcome.first_sent));
+        self.first_sent = Some(first_sent);
+        if self.last_received.is_none_or(|known| outcome.done >= known) {
+            self.last_received = Some(outcome.done);
+            self.status = outcome.status;
+        }
+        self.traffic += outcome.traffic;
+        self.retries += outcome.retries;
+        self.sub_operations.extend(outcome.sub_operations);
+    }
+}
+
+impl QueryNumber {
+    /// The query number within a query id; the other half is the channel's index.
+    pub fn of_id(query_id: u64) -> Option<(usize, Self)> {
+        let index = usize::try_from(query_id >> 32).ok()?;
+        let number = u32::try_from(query_id & u64::from(u32::MAX)).ok()?;
+        Some((index, Self(number)))
     }
 }

@@ -1,4 +1,4 @@
-//! What Python is told: a queue with a descriptor that is readable while something is in it.
+//! Events for Python: a queue with a file descriptor that is readable while events are queued.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,140 +7,139 @@ use std::sync::Mutex;
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::client_id::ClientId;
+use crate::python::protocol::ExecutionResult;
 use crate::race_state::lock;
 
-/// Something that Python is asked for or told.
+/// A query or a notification for Python.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LaneEvent {
-    /// Build sources, runners and schedulers of a step and fill its queues; to be answered with `prepared`.
-    Prepare {
+pub enum PythonEvent {
+    /// Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
+    PrepareStep {
         /// Position of the step in the plan.
         step: usize,
     },
-    /// Carry out one operation; to be answered with `done`.
-    Run {
-        /// Goes into the answer.
-        token: u64,
-        /// Position of the task in the plan.
-        task: u32,
-        /// Which of its clients.
-        client: u32,
-        /// Whether the operation counts; warm-up does not.
+    /// Execute one operation; answered by `complete`.
+    RunOperation {
+        /// Identifies the query in the answer.
+        query_id: u64,
+        /// The client that executes it.
+        client: ClientId,
+        /// Whether the operation counts as measured; warm-up does not.
         measured: bool,
     },
-    /// Say when the client's next operation is due; to be answered with `due`.
-    Next {
-        /// Goes into the answer.
-        token: u64,
-        /// Position of the task in the plan.
-        task: u32,
-        /// Which of its clients.
-        client: u32,
+    /// Decide when the client's next operation is due; answered by `schedule`.
+    ScheduleNext {
+        /// Identifies the query in the answer.
+        query_id: u64,
+        /// The client whose operation is scheduled.
+        client: ClientId,
     },
-    /// What became of an operation whose task has a scheduler, and whose runner is the driver itself.
-    After(After),
-    /// A client's share of a task is over.
-    Ended {
-        /// Position of the task in the plan.
-        task: u32,
-        /// Which of its clients.
-        client: u32,
+    /// An operation ended that the driver executed itself and that a scheduler in Python paces.
+    OperationEnded(OperationEnded),
+    /// A client has finished its task.
+    ClientEnded {
+        /// The client.
+        client: ClientId,
     },
     /// All clients of a step have ended.
-    Finish {
+    StepEnded {
         /// Position of the step in the plan.
         step: usize,
     },
     /// The reply to a request.
-    Reply {
-        /// Which request.
-        ticket: u64,
-        /// HTTP status.
-        status: u16,
-        /// Names as the server wrote them.
-        headers: Vec<(String, String)>,
-        /// As it came, without its framing.
-        body: Vec<u8>,
-    },
+    ReplyReceived(RunnerReply),
     /// A request that got no reply.
-    Failed {
-        /// Which request.
-        ticket: u64,
+    RequestFailed {
+        /// Identifies the request.
+        request_id: u64,
         /// `connect`, `tls`, `reset`, `timeout` or `protocol`.
         kind: &'static str,
-        /// In the system's words.
+        /// The system's message.
         reason: String,
     },
-    /// What became of an operation that Python had carried out natively.
-    Outcome {
-        /// Which one.
-        ticket: u64,
-        /// The outcome as a JSON document.
-        json: String,
+    /// The driver has executed an operation on behalf of a runner.
+    OperationExecuted {
+        /// Identifies the operation.
+        request_id: u64,
+        /// Its result.
+        result: ExecutionResult,
     },
-    /// The race is over; nothing follows.
-    Quit,
+    /// The race is over; no event follows.
+    RaceEnded,
 }
 
-/// What became of an operation.
+/// The end of an operation, for the scheduler that paces it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct After {
-    /// Position of the task in the plan.
-    pub task: u32,
-    /// Which of its clients.
-    pub client: u32,
+pub struct OperationEnded {
+    /// The client that executed it.
+    pub client: ClientId,
     /// Work done.
     pub weight: u64,
-    /// Its unit.
+    /// Unit of the work.
     pub unit: String,
     /// Whether it succeeded.
     pub success: bool,
     /// Error class and reason of a failure, empty for a success.
     pub error: String,
-    /// When it ended, seconds since the task began.
+    /// When it ended, in seconds since the task began.
     pub seconds_since_start: f64,
+}
+
+/// The reply to a request of a runner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerReply {
+    /// Identifies the request.
+    pub request_id: u64,
+    /// HTTP status.
+    pub status: u16,
+    /// Header fields; names as the server wrote them.
+    pub headers: Vec<(String, String)>,
+    /// The body, without its framing and decompressed.
+    pub body: Vec<u8>,
 }
 
 /// Events on their way to Python.
 #[derive(Debug)]
-pub struct Mailbox {
-    queue: Mutex<VecDeque<LaneEvent>>,
-    bell: OwnedFd,
+pub struct EventQueue {
+    queue: Mutex<VecDeque<PythonEvent>>,
+    /// Readable while events are queued.
+    wakeup: OwnedFd,
 }
 
-impl Mailbox {
-    /// An empty one.
+impl EventQueue {
+    /// An empty queue.
     ///
     /// # Errors
     ///
     /// When the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { queue: Mutex::default(), bell })
+        let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { queue: Mutex::default(), wakeup })
     }
 
     /// A descriptor that is readable while events are queued.
     pub fn fileno(&self) -> RawFd {
-        self.bell.as_raw_fd()
+        self.wakeup.as_raw_fd()
     }
 
     /// Adds an event.
-    pub fn post(&self, event: LaneEvent) {
+    pub fn push(&self, event: PythonEvent) {
         let mut queue = lock(&self.queue);
         let first = queue.is_empty();
         queue.push_back(event);
         drop(queue);
         if first {
-            // Fails only when it has been rung 2^64 times without being heard.
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            // Fails only when 2^64 writes have not been read.
+            let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
         }
     }
 
-    /// Takes all events.
-    pub fn take(&self) -> Vec<LaneEvent> {
+    /// Removes and returns all events, oldest first.
+    pub fn drain(&self) -> Vec<PythonEvent> {
         let mut queue = lock(&self.queue);
-        // Heard before the queue is emptied: an event that comes now rings again.
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        // Reset before the queue is emptied, so that an event that is pushed now sets it again.
+        let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         queue.drain(..).collect()
     }
 }

@@ -1,74 +1,71 @@
-//! Python's hand in one client's share of a task.
+//! [`ClientHandle`].
 
 use std::sync::Arc;
 
-use crate::python::Lane;
-use crate::python::channel::{Answer, Seat};
-use crate::python::events::{After, LaneEvent};
+use crate::python::channel::{Answer, ClientChannel};
+use crate::python::events::{EventQueue, OperationEnded, PythonEvent};
 use crate::response::outcome::ReplyOutcome;
 use crate::units::nanos;
 
-/// See the module documentation.
+/// Handle through which the measured loop of one client talks to its source, runner or scheduler in Python.
 #[derive(Debug, Clone)]
-pub struct Hand {
-    lane: Arc<Lane>,
-    seat: Arc<Seat>,
+pub struct ClientHandle {
+    events: Arc<EventQueue>,
+    channel: Arc<ClientChannel>,
 }
 
-impl Hand {
-    /// The hand that a lane has in a seat.
-    pub fn new(lane: &Arc<Lane>, seat: &Arc<Seat>) -> Self {
-        Self { lane: Arc::clone(lane), seat: Arc::clone(seat) }
+impl ClientHandle {
+    /// A handle to a channel; its events go to `events`.
+    pub fn new(events: &Arc<EventQueue>, channel: &Arc<ClientChannel>) -> Self {
+        Self { events: Arc::clone(events), channel: Arc::clone(channel) }
     }
 
-    /// The client's place at the table.
-    pub fn seat(&self) -> &Arc<Seat> {
-        &self.seat
+    /// The client's channel.
+    pub fn channel(&self) -> &Arc<ClientChannel> {
+        &self.channel
     }
 
-    /// Tells Python something.
-    pub fn post(&self, event: LaneEvent) {
-        self.lane.post(event);
+    /// Sends an event to Python.
+    pub fn send(&self, event: PythonEvent) {
+        self.events.push(event);
     }
 
-    /// What failed in Python, if something did.
+    /// The failure in Python that ended the client, if one did.
     pub fn failure(&self) -> Option<&str> {
-        self.seat.failure()
+        self.channel.failure()
     }
 
-    /// Asks the scheduler when the next operation is due, in nanoseconds since the task began; `None`: never.
+    /// Asks the scheduler when the next operation is due, in nanoseconds since the task began; `None` if there is none.
     pub async fn next_due_ns(&self) -> Option<u64> {
-        let (task, client) = (self.seat.task, self.seat.client);
-        let token = self.seat.ask();
-        self.lane.post(LaneEvent::Next { token, task, client });
-        match self.seat.hear().await {
+        let query_id = self.channel.start_query();
+        self.events.push(PythonEvent::ScheduleNext { query_id, client: self.channel.id });
+        match self.channel.receive_answer().await {
             Answer::Due(offset) => offset.map(nanos),
             _ => None,
         }
     }
 
-    /// Tells the scheduler what became of an operation that the driver carried out itself. Runners know.
-    pub fn tell(&self, result: &ReplyOutcome, unit: &str, seconds_since_start: f64) {
-        if !self.seat.is_scheduled() || self.seat.is_run_by_python() {
+    /// Sends the outcome of an operation to its scheduler, unless a runner in Python executed it.
+    pub fn send_outcome(&self, outcome: &ReplyOutcome, unit: &str, seconds_since_start: f64) {
+        if !self.channel.is_scheduled() || self.channel.has_runner() {
             return;
         }
-        let failure = result.failures.first();
-        let error =
-            failure.map_or_else(String::new, |one| format!("{}: {}", result.class.name(), one.reason));
-        self.lane.post(LaneEvent::After(After {
-            task: self.seat.task,
-            client: self.seat.client,
-            weight: result.accepted,
+        let failure = outcome.failures.first();
+        let error = failure
+            .map_or_else(String::new, |failure| format!("{}: {}", outcome.class.name(), failure.reason));
+        self.events.push(PythonEvent::OperationEnded(OperationEnded {
+            client: self.channel.id,
+            weight: outcome.accepted,
             unit: unit.to_owned(),
-            success: result.is_success(),
+            success: outcome.is_success(),
             error,
             seconds_since_start,
         }));
     }
 
-    /// The client's share is over.
+    /// Records that the client has finished its task.
     pub fn end(&self) {
-        self.seat.end();
-        self.lane.post(LaneEvent::Ended { task: self.seat.task, client: self.seat.client });
+        self.channel.stop_taking();
+        self.events.push(PythonEvent::ClientEnded { client: self.channel.id });
     }
 }

@@ -1,57 +1,58 @@
-//! Operations that a parameter source in Python hands over while the race runs.
+//! [`QueuedSource`].
 
 use std::sync::Arc;
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::Outcome;
-use crate::python::channel::{Drain, Seat};
-use crate::python::item::Item;
+use crate::python::channel::{ClientChannel, OperationConsumer};
+use crate::python::queued_operation::QueuedOperation;
 use crate::transport::pool::ConnectionPool;
 
-/// The worker's end of a client's queue.
+/// Operations that a parameter source in Python queues while the race runs: the worker's end of a client's queue.
 #[derive(Debug)]
-pub struct SuppliedSource {
-    seat: Arc<Seat>,
-    drain: Drain,
-    item: Option<Item>,
+pub struct QueuedSource {
+    channel: Arc<ClientChannel>,
+    consumer: OperationConsumer,
+    operation: Option<QueuedOperation>,
 }
 
-impl SuppliedSource {
-    /// The source of a seat whose queue is open.
-    pub fn new(seat: &Arc<Seat>) -> Option<Self> {
-        Some(Self { seat: Arc::clone(seat), drain: seat.take_drain()?, item: None })
+impl QueuedSource {
+    /// The source of a channel with an open queue; `None` without one.
+    pub fn new(channel: &Arc<ClientChannel>) -> Option<Self> {
+        Some(Self { channel: Arc::clone(channel), consumer: channel.take_consumer()?, operation: None })
     }
 
-    /// Nothing was supplied, but something may come.
-    pub fn is_dry(&self) -> bool {
-        self.drain.ready.is_empty() && !self.seat.is_over()
+    /// Whether the queue is empty and an operation may still be queued.
+    pub fn is_starved(&self) -> bool {
+        self.consumer.operations.is_empty() && !self.channel.is_finished()
     }
 
-    /// Whether an operation was handed over.
-    pub fn has_some(&self) -> bool {
-        !self.drain.ready.is_empty()
+    /// Whether an operation is queued.
+    pub fn has_operation(&self) -> bool {
+        !self.consumer.operations.is_empty()
     }
 
-    /// Waits until it is not dry any more.
-    pub async fn arrival(&self) {
-        self.seat.arrival(&self.drain.ready).await;
+    /// Waits until an operation is queued or Python has no more.
+    pub async fn wait(&self) {
+        self.channel.wait_for_operation(&self.consumer.operations).await;
     }
 
-    /// Takes the next operation. Returns `false` when there is none.
+    /// Takes the next operation; `false` when there is none.
     pub fn prepare(&mut self) -> bool {
-        if let Some(spent) = std::mem::replace(&mut self.item, self.drain.ready.pop().ok()) {
-            // Without room on the way back it is freed here.
-            let _ = self.drain.spent.push(spent);
+        let next = self.consumer.operations.pop().ok();
+        if let Some(used) = std::mem::replace(&mut self.operation, next) {
+            // When the way back is full, it is freed here.
+            let _ = self.consumer.used.push(used);
         }
-        self.item.is_some()
+        self.operation.is_some()
     }
 
-    /// Carries the operation out; `None` when the race or the step ended while it waited.
+    /// Executes the operation; `None` when the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
-        links: &ConnectionPool,
+        connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
     ) -> Option<Outcome> {
-        self.item.as_mut()?.execute(links, cancellation).await
+        self.operation.as_mut()?.execute(connections, cancellation).await
     }
 }

@@ -1,4 +1,4 @@
-//! The thread that sends the requests of runners: connections per client and cluster, several at once if need be.
+//! The thread that sends the requests of runners, over connections per client and host.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,239 +7,223 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pacenote_record::ErrorClass;
-use serde::Serialize;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
 use crate::cancel::Cancellation;
+use crate::client_id::ClientId;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::outcome::Outcome;
 use crate::operation::prepared::PreparedRequest;
-use crate::python::Lane;
-use crate::python::channel::Seat;
-use crate::python::events::LaneEvent;
-use crate::python::item::Item;
+use crate::python::channel::{ClientChannel, QueryNumber};
+use crate::python::clusters::{ClusterHost, Clusters};
+use crate::python::events::{EventQueue, PythonEvent, RunnerReply};
+use crate::python::preparation::Preparation;
+use crate::python::protocol::ExecutionResult;
+use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
 use crate::response::outcome::ReplyOutcome;
 use crate::step::StepRun;
 use crate::transport::pool::ConnectionPool;
 
-/// What the thread is told.
+/// A command for the thread.
 #[derive(Debug)]
-pub enum Command {
-    /// Connect the clients of a step, then say so.
-    Connect(Vec<Arc<Seat>>),
-    /// The clocks of a step have started.
-    Begin,
-    /// All clients of a step have ended.
-    End(Arc<StepRun>),
-    /// Send something.
-    Carry(Box<Errand>),
-    /// End; what is under way is dropped.
-    Quit,
+pub enum RequestCommand {
+    /// A step is being prepared: connect the clients that have a runner.
+    OpenStep(Arc<StepRun>, Vec<Arc<ClientChannel>>),
+    /// The clocks of the step have started.
+    StartStep,
+    /// All clients of the step have ended.
+    CloseStep,
+    /// Send a request or execute an operation.
+    Send(Box<RequestJob>),
+    /// End; requests under way are dropped.
+    Shutdown,
 }
 
-/// Something to be sent.
+/// A request or an operation to be sent.
 #[derive(Debug)]
-pub struct Errand {
-    /// Names it in the answer.
-    pub ticket: u64,
-    /// The client whose operation it belongs to, and which of its operations.
-    pub owner: Option<(Arc<Seat>, u32)>,
-    /// Position of the cluster.
-    pub cluster: usize,
-    /// Position of the host in the cluster.
-    pub host: usize,
-    /// What.
-    pub load: Load,
+pub struct RequestJob {
+    /// Identifies the job in its event.
+    pub request_id: u64,
+    /// The operation that it belongs to.
+    pub owner: Option<RequestOwner>,
+    /// Where it is sent.
+    pub to: ClusterHost,
+    /// What is sent.
+    pub payload: JobPayload,
 }
 
-/// What is sent.
+/// The operation of a client that a request belongs to.
 #[derive(Debug)]
-pub enum Load {
+pub struct RequestOwner {
+    /// The client.
+    pub channel: Arc<ClientChannel>,
+    /// Which of its operations.
+    pub query: QueryNumber,
+}
+
+/// What a job sends.
+#[derive(Debug)]
+pub enum JobPayload {
     /// One request, not compressed yet.
     Request(Box<PreparedRequest<Vec<u8>>>),
     /// A whole operation.
-    Operation(Item),
+    Operation(QueuedOperation),
 }
 
-/// The client, cluster and host that connections are for.
-type Purpose = (Option<(u32, u32)>, usize, usize);
+/// What connections are kept for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ConnectionKey {
+    /// `None` for requests outside an operation.
+    client: Option<ClientId>,
+    to: ClusterHost,
+}
 
-/// What all errands share.
-struct Wire {
-    lane: Arc<Lane>,
+/// The thread's work before it runs: what it serves, and where its commands come from.
+#[derive(Debug)]
+pub struct RequestThread {
+    /// Where requests are sent.
+    pub clusters: Arc<Clusters>,
+    /// Takes replies.
+    pub events: Arc<EventQueue>,
+    /// Waits for the connections of a step.
+    pub preparation: Arc<Preparation>,
+    /// Commands of the bridge.
+    pub commands: UnboundedReceiver<RequestCommand>,
+}
+
+impl RequestThread {
+    /// Serves commands until [`RequestCommand::Shutdown`]; returns when the thread was busiest.
+    pub async fn serve(mut self, race: Arc<RaceState>) -> PeakLoad {
+        let sender = Rc::new(RequestSender {
+            clusters: self.clusters,
+            events: self.events,
+            preparation: self.preparation,
+            waker: race.bridge_waker(),
+            race,
+            step: RefCell::default(),
+            connections: RefCell::default(),
+        });
+        let (mut meter, mut peak) = (None::<CpuMeter>, PeakLoad::default());
+        while let Some(command) = self.commands.recv().await {
+            match command {
+                RequestCommand::OpenStep(step, channels) => {
+                    sender.open_step(step);
+                    let sender = Rc::clone(&sender);
+                    drop(tokio::task::spawn_local(async move { sender.connect(channels).await }));
+                }
+                RequestCommand::Send(job) => {
+                    let sender = Rc::clone(&sender);
+                    drop(tokio::task::spawn_local(async move { sender.execute(*job).await }));
+                }
+                RequestCommand::StartStep => meter = Some(CpuMeter::start()),
+                RequestCommand::CloseStep => {
+                    if let (Some(step), Some(meter)) = (sender.step.take(), meter.take()) {
+                        peak.add(&step.step().name, meter.read(0), &[], |_| String::new());
+                    }
+                }
+                RequestCommand::Shutdown => break,
+            }
+        }
+        peak
+    }
+}
+
+/// What all jobs share.
+struct RequestSender {
+    clusters: Arc<Clusters>,
+    events: Arc<EventQueue>,
+    preparation: Arc<Preparation>,
     race: Arc<RaceState>,
     waker: Arc<Notify>,
-    links: RefCell<BTreeMap<Purpose, Rc<ConnectionPool>>>,
+    /// The step that runs.
+    step: RefCell<Option<Arc<StepRun>>>,
+    connections: RefCell<BTreeMap<ConnectionKey, Rc<ConnectionPool>>>,
 }
 
-/// Serves until told to quit. Tells when the thread was busiest.
-pub async fn serve(
-    lane: Arc<Lane>,
-    race: Arc<RaceState>,
-    mut commands: UnboundedReceiver<Command>,
-) -> PeakLoad {
-    let waker = race.bridge_waker();
-    let wire = Rc::new(Wire { lane, race, waker, links: RefCell::default() });
-    let (mut meter, mut usage) = (None::<CpuMeter>, PeakLoad::default());
-    while let Some(command) = commands.recv().await {
-        let wire = Rc::clone(&wire);
-        match command {
-            Command::Connect(seats) => {
-                // Clients of earlier steps have no more requests; their connections would stay open until the end.
-                wire.links.borrow_mut().retain(|(owner, ..), _| owner.is_none());
-                drop(tokio::task::spawn_local(async move { wire.connect(seats).await }));
-            }
-            Command::Carry(errand) => {
-                drop(tokio::task::spawn_local(async move { wire.carry(*errand).await }));
-            }
-            Command::Begin => meter = Some(CpuMeter::start()),
-            Command::End(step) => {
-                if let Some(meter) = meter.take() {
-                    usage.add(&step.step().name, meter.read(0), &[], |_| String::new());
-                }
-            }
-            Command::Quit => break,
-        }
+impl RequestSender {
+    fn open_step(&self, step: Arc<StepRun>) {
+        *self.step.borrow_mut() = Some(step);
+        // Clients of earlier steps send no more requests; their connections would stay open until the race ends.
+        self.connections.borrow_mut().retain(|key, _| key.client.is_none());
     }
-    usage
-}
 
-impl Wire {
-    /// Opens one connection for each client, before any clock starts. Whoever is not there will be missed by the first
-    /// request.
-    async fn connect(&self, seats: Vec<Arc<Seat>>) {
-        let deadline = Instant::now() + self.lane.timeout();
+    /// Opens one connection for each client, before any clock starts. A host that cannot be reached is reported by the
+    /// first request.
+    async fn connect(&self, channels: Vec<Arc<ClientChannel>>) {
+        let deadline = Instant::now() + self.clusters.timeout();
         let mut opening = JoinSet::new();
-        for seat in seats {
-            let links = self.links((Some((seat.task, seat.client)), 0, self.lane.host_of(&seat, 0)));
-            opening.spawn_local(async move { links.connect(deadline).await });
+        for channel in channels {
+            let pool = self.connections(Some(&channel), self.clusters.host_of(channel.row, 0));
+            opening.spawn_local(async move { pool.connect(deadline).await });
         }
         while opening.join_next().await.is_some() {}
-        self.lane.connected();
+        self.preparation.connected();
     }
 
-    async fn carry(&self, errand: Errand) {
-        let Errand { ticket, owner, cluster, host, load } = errand;
-        let purpose = (owner.as_ref().map(|(seat, _)| (seat.task, seat.client)), cluster, host);
-        let links = self.links(purpose);
-        let (outcome, event) = match load {
-            Load::Request(prepared) => request(&links, ticket, *prepared).await,
-            Load::Operation(item) => self.operation(&links, ticket, item).await,
-        };
-        if let Some((seat, turn)) = owner {
-            seat.arrive(turn, outcome);
-        }
-        self.lane.post(event);
-    }
-
-    async fn operation(
-        &self,
-        links: &ConnectionPool,
-        ticket: u64,
-        mut item: Item,
-    ) -> (Option<Outcome>, LaneEvent) {
-        let outcome = match self.lane.step() {
-            Some(step) => {
-                let cancellation = Cancellation { step: &step, race: &self.race, waker: &self.waker };
-                item.execute(links, &cancellation).await
+    async fn execute(&self, job: RequestJob) {
+        let RequestJob { request_id, owner, to, payload } = job;
+        let connections = self.connections(owner.as_ref().map(|owner| &owner.channel), to);
+        let (outcome, event) = match payload {
+            JobPayload::Request(prepared) => request(&connections, request_id, *prepared).await,
+            JobPayload::Operation(operation) => {
+                let outcome = self.execute_operation(&connections, operation).await;
+                let result = ExecutionResult::new(outcome.as_ref());
+                (outcome, PythonEvent::OperationExecuted { request_id, result })
             }
-            None => None,
         };
-        let json = report(outcome.as_ref(), &links.last_body().unwrap_or_default());
-        (outcome, LaneEvent::Outcome { ticket, json })
+        if let Some(RequestOwner { channel, query }) = owner {
+            channel.end_request(query, outcome);
+        }
+        self.events.push(event);
     }
 
-    fn links(&self, purpose: Purpose) -> Rc<ConnectionPool> {
-        let mut links = self.links.borrow_mut();
-        let made = links.entry(purpose).or_insert_with(|| Rc::new(self.lane.links(purpose.0, purpose.1)));
-        Rc::clone(made)
+    async fn execute_operation(
+        &self,
+        connections: &ConnectionPool,
+        mut operation: QueuedOperation,
+    ) -> Option<Outcome> {
+        let step = self.step.borrow().clone()?;
+        let cancellation = Cancellation { step: &step, race: &self.race, waker: &self.waker };
+        operation.execute(connections, &cancellation).await
+    }
+
+    fn connections(&self, owner: Option<&Arc<ClientChannel>>, to: ClusterHost) -> Rc<ConnectionPool> {
+        let key = ConnectionKey { client: owner.map(|channel| channel.id), to };
+        let row = owner.map_or(0, |channel| channel.row);
+        let mut connections = self.connections.borrow_mut();
+        let pool =
+            connections.entry(key).or_insert_with(|| Rc::new(self.clusters.connections(row, to.cluster)));
+        Rc::clone(pool)
     }
 }
 
+/// Sends one request. Returns its outcome, `None` if it could not be sent, and the event that answers it.
 async fn request(
-    links: &ConnectionPool,
-    ticket: u64,
+    connections: &ConnectionPool,
+    request_id: u64,
     mut prepared: PreparedRequest<Vec<u8>>,
-) -> (Option<Outcome>, LaneEvent) {
+) -> (Option<Outcome>, PythonEvent) {
     if let Err(error) = prepared.compress_in_slices().await {
         let kind = ErrorClass::Protocol.name();
-        return (None, LaneEvent::Failed { ticket, kind, reason: error.to_string() });
+        return (None, PythonEvent::RequestFailed { request_id, kind, reason: error.to_string() });
     }
     let mut reply = None;
-    let keep = |status, body: &[u8]| {
+    let keep_reply = |status, body: &[u8]| {
         reply = Some((status, body.to_vec()));
         ReplyOutcome::success(0, -1)
     };
-    let mut link = links.acquire();
-    let outcome = prepared.send(&mut link, keep).await;
+    let mut connection = connections.acquire();
+    let outcome = prepared.send(&mut connection, keep_reply).await;
     let event = if let Some((status, body)) = reply {
-        LaneEvent::Reply { ticket, status, headers: link.headers(), body }
+        PythonEvent::ReplyReceived(RunnerReply { request_id, status, headers: connection.headers(), body })
     } else {
-        let reason = outcome.result.failures.first().map_or_else(String::new, |one| one.reason.clone());
-        LaneEvent::Failed { ticket, kind: outcome.result.class.name(), reason }
+        let first = outcome.result.failures.first();
+        let reason = first.map_or_else(String::new, |failure| failure.reason.clone());
+        PythonEvent::RequestFailed { request_id, kind: outcome.result.class.name(), reason }
     };
-    links.release(link);
+    connections.release(connection);
     (Some(outcome), event)
-}
-
-/// What became of an operation, as Python reads it.
-#[derive(Serialize)]
-struct Report<'a> {
-    success: bool,
-    weight: u64,
-    status: u16,
-    took_ms: i64,
-    error: Option<Complaint<'a>>,
-    /// The last reply as text.
-    body: std::borrow::Cow<'a, str>,
-}
-
-#[derive(Serialize)]
-struct Complaint<'a> {
-    class: &'a str,
-    kind: &'a str,
-    reason: &'a str,
-    status: u16,
-}
-
-fn report(outcome: Option<&Outcome>, body: &[u8]) -> String {
-    let cut_short = Complaint {
-        class: ErrorClass::Condition.name(),
-        kind: "",
-        reason: "the race or its step ended while the operation waited",
-        status: 0,
-    };
-    let said = match outcome {
-        None => Report {
-            success: false,
-            weight: 0,
-            status: 0,
-            took_ms: -1,
-            error: Some(cut_short),
-            body: "".into(),
-        },
-        Some(outcome) => {
-            let result = &outcome.result;
-            let failure = result.failures.first();
-            let error = (!result.is_success()).then(|| Complaint {
-                class: result.class.name(),
-                kind: failure.map_or("", |failure| &failure.kind),
-                reason: failure.map_or("", |failure| &failure.reason),
-                status: failure.map_or(outcome.status, |failure| failure.status),
-            });
-            Report {
-                success: result.is_success(),
-                weight: result.accepted,
-                status: outcome.status,
-                took_ms: result.took_ms,
-                error,
-                body: String::from_utf8_lossy(body),
-            }
-        }
-    };
-    // Strings and numbers can always be written.
-    serde_json::to_string(&said).unwrap_or_default()
 }

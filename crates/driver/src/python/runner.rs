@@ -1,4 +1,4 @@
-//! Operations that a runner in Python carries out.
+//! [`RunnerSource`].
 
 use std::time::{Duration, Instant};
 
@@ -7,95 +7,95 @@ use pacenote_record::{ErrorClass, SampleType, Traffic};
 use crate::cancel::{Cancellation, until_cancelled};
 use crate::operation::outcome::Outcome;
 use crate::python::channel::Answer;
-use crate::python::events::LaneEvent;
-use crate::python::handle::Hand;
+use crate::python::events::PythonEvent;
+use crate::python::handle::ClientHandle;
 use crate::race_state::StopLevel;
 
-/// One client's way to its runner.
+/// Operations of one client that a runner in Python executes.
 #[derive(Debug)]
-pub struct LaneSource {
-    hand: Hand,
-    /// When the runner was done with its last operation.
-    ended: Option<Instant>,
+pub struct RunnerSource {
+    handle: ClientHandle,
+    /// When the runner completed its last operation.
+    completed: Option<Instant>,
     last: bool,
     unit: Option<String>,
 }
 
-impl LaneSource {
-    /// The way of one client.
-    pub fn new(hand: &Hand) -> Self {
-        Self { hand: hand.clone(), ended: None, last: false, unit: None }
+impl RunnerSource {
+    /// The source of one client.
+    pub fn new(handle: &ClientHandle) -> Self {
+        Self { handle: handle.clone(), completed: None, last: false, unit: None }
     }
 
     /// Whether there may be another operation.
     pub fn prepare(&self) -> bool {
-        !self.last && !self.hand.seat().is_over()
+        !self.last && !self.handle.channel().is_finished()
     }
 
-    /// Lets the runner carry out one operation; `None` when it had none to carry out, or did not come to an end once the
-    /// race was stopped.
+    /// Has the runner execute one operation; `None` when it had none, or did not complete it after the race was stopped.
     ///
-    /// Whoever drops this future abandons the operation: what the runner says later is not heard.
+    /// Dropping this future abandons the operation: a later answer of the runner is ignored.
     pub async fn execute(
         &mut self,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
     ) -> Option<Outcome> {
-        let seat = self.hand.seat();
-        let (task, client, measured) = (seat.task, seat.client, sample_type == SampleType::Normal);
-        let token = seat.ask();
+        let channel = self.handle.channel();
+        let (client, measured) = (channel.id, sample_type == SampleType::Normal);
+        let query_id = channel.start_query();
         let started = Instant::now();
-        self.hand.post(LaneEvent::Run { token, task, client, measured });
-        let Answer::Done(done, ended) = self.hear(cancellation).await? else { return None };
-        let (trip, result) = (seat.take_trip(), done.result());
-        self.ended = Some(ended);
-        // A plug-in that failed is not tried again: it would fail as fast as it can.
-        self.last = done.last || result.class == ErrorClass::Plugin;
-        if done.success {
-            self.unit = Some(done.unit);
+        self.handle.send(PythonEvent::RunOperation { query_id, client, measured });
+        let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
+        let (totals, result) = (channel.take_totals(), answer.outcome());
+        self.completed = Some(completed);
+        // A plug-in that failed is not called again: it would fail in a tight loop.
+        self.last = answer.last || result.class == ErrorClass::Plugin;
+        if answer.success {
+            self.unit = Some(answer.unit);
         }
-        let first_sent = trip.first_sent.unwrap_or(started);
-        let status = if trip.traffic.requests > 0 {
-            trip.status
+        let first_sent = totals.first_sent.unwrap_or(started);
+        let status = if totals.traffic.requests > 0 {
+            totals.status
         } else {
             result.failures.first().map_or(0, |failure| failure.status)
         };
+        let requests = totals.traffic.requests + totals.in_flight;
         Some(Outcome {
             first_sent,
             sent: first_sent,
-            done: trip.done.filter(|_| trip.open == 0).unwrap_or(ended),
-            free: ended,
+            done: totals.last_received.filter(|_| totals.in_flight == 0).unwrap_or(completed),
+            free: completed,
             result,
             status,
-            retries: trip.retries,
-            traffic: Traffic { requests: trip.traffic.requests + trip.open, ..trip.traffic },
-            sub_operations: trip.sub_operations,
+            retries: totals.retries,
+            traffic: Traffic { requests, ..totals.traffic },
+            sub_operations: totals.sub_operations,
         })
     }
 
-    /// What the runner says. A race that is stopped waits as long as for any request: those end by themselves, code
-    /// need not.
-    async fn hear(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
-        let (seat, race) = (self.hand.seat(), cancellation.race);
+    /// Waits for the runner's answer. After the race was stopped it waits no longer than the timeout of a request:
+    /// requests end by themselves, Python code may not.
+    async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
+        let (channel, race) = (self.handle.channel(), cancellation.race);
         let stopped = || race.stop_level() != StopLevel::Run;
-        if let Some(answer) = until_cancelled(seat.hear(), cancellation.waker, stopped).await {
+        if let Some(answer) = until_cancelled(channel.receive_answer(), cancellation.waker, stopped).await {
             return Some(answer);
         }
-        let patience = Duration::from_millis(cancellation.step.plan().target.timeout_ms);
-        tokio::time::timeout(patience, seat.hear()).await.ok()
+        let timeout = Duration::from_millis(cancellation.step.plan().target.timeout_ms);
+        tokio::time::timeout(timeout, channel.receive_answer()).await.ok()
     }
 
-    /// When the runner was done with its last operation.
-    pub fn ended(&self) -> Option<Instant> {
-        self.ended
+    /// When the runner completed its last operation.
+    pub fn completed(&self) -> Option<Instant> {
+        self.completed
     }
 
-    /// Whether the last operation was the last of all.
+    /// Whether the last operation was the client's last.
     pub fn was_last(&self) -> bool {
         self.last
     }
 
-    /// The unit of the last success; told once.
+    /// Takes the unit of the last success.
     pub fn take_unit(&mut self) -> Option<String> {
         self.unit.take()
     }

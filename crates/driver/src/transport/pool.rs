@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pacenote_record::Traffic;
 
 use crate::transport::connect::{ConnectError, Endpoint, Endpoints};
-use crate::transport::http::{Connection, ExchangeError, RequestHead, Response};
+use crate::transport::http::{Connection, ExchangeError, RequestHead};
 use crate::transport::timeout::RequestTimer;
 use crate::transport::traffic::ByteCounts;
 
@@ -79,11 +79,6 @@ impl ConnectionPool {
     pub fn release(&self, connection: PooledConnection) {
         self.idle.borrow_mut().push(connection);
     }
-
-    /// The body of the last response, until the next request; `None` if the last request had no response.
-    pub fn last_body(&self) -> Option<Vec<u8>> {
-        self.idle.borrow().last().and_then(|connection| connection.body().map(<[u8]>::to_vec))
-    }
 }
 
 /// The body of a request.
@@ -132,8 +127,6 @@ pub struct PooledConnection {
     uncounted_reconnects: u32,
     connection: Option<Connection>,
     timer: RequestTimer,
-    /// The response to the last request, if there was one.
-    response: Option<Response>,
 }
 
 impl PooledConnection {
@@ -145,7 +138,6 @@ impl PooledConnection {
             uncounted_reconnects: 0,
             connection: None,
             timer: RequestTimer::default(),
-            response: None,
         }
     }
 
@@ -158,18 +150,12 @@ impl PooledConnection {
         self.connection.as_mut().is_none_or(Connection::was_closed_by_server)
     }
 
-    fn body(&self) -> Option<&[u8]> {
-        let connection = self.connection.as_ref()?;
-        self.response.as_ref().map(|response| connection.body(response))
-    }
-
     /// Opens the connection unless it can be used; returns the number of reconnects.
     async fn connect(&mut self, deadline: Instant) -> Result<u32, ConnectError> {
         if self.connection.as_mut().is_some_and(Connection::is_ready) {
             return Ok(0);
         }
-        // The body of the last response is in the buffers of the old connection.
-        (self.connection, self.response) = (None, None);
+        self.connection = None;
         let stream = self.endpoint.connect(self.client, deadline).await?;
         self.connection = Some(Connection::new(stream));
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
@@ -184,7 +170,6 @@ impl PooledConnection {
         timeout: Duration,
         read: impl FnOnce(u16, &[u8]) -> T,
     ) -> Exchange<T> {
-        self.response = None;
         let deadline = Instant::now() + timeout;
         let connected = self.connect(deadline).await;
         let sent = Instant::now();
@@ -217,7 +202,6 @@ impl PooledConnection {
         let traffic = Traffic { content_in: content.len() as u64, ..traffic };
         let status = response.status;
         let result = Ok(read(status, content));
-        self.response = Some(response);
         Exchange { sent, done, traffic, status, result }
     }
 }

@@ -11,7 +11,7 @@ use pacenote_record::{
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
 use crate::operation::outcome::{Outcome, SubOperation};
-use crate::python::Hand;
+use crate::python::ClientHandle;
 use crate::response::outcome::ReplyOutcome;
 use crate::schedule::clock::Clock;
 use crate::schedule::limiter::Limiter;
@@ -37,7 +37,7 @@ pub struct TaskClient<'a> {
     /// When the task began; all its times count from here.
     pub origin: Instant,
     /// The handle through which the client talks to Python, if Python takes part in the task.
-    pub hand: Option<&'a Hand>,
+    pub handle: Option<&'a ClientHandle>,
 }
 
 /// When a client enters a task.
@@ -107,7 +107,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             self.clock.mark_active();
             let times = LoopTimes { due_ns, free_ns, started, ended: self.operations.ended() };
             free_ns = self.elapsed_ns(outcome.free);
-            let was_last = self.client.hand.is_some() && self.notify_python(&outcome);
+            let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
             let class = outcome.result.class;
             self.apply_failure_policy(&outcome.result);
             self.record(sample_type, &times, outcome);
@@ -126,10 +126,10 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         pacer: &mut Pacer,
         limiter: &mut Limiter,
     ) -> Result<NextOperation, EndedBy> {
-        let scheduler = self.client.hand.filter(|hand| hand.seat().is_scheduled());
+        let scheduler = self.client.handle.filter(|handle| handle.channel().is_scheduled());
         let due_ns = match scheduler {
             None => pacer.next_due_ns(),
-            Some(hand) => match self.request_due_time(hand, limiter).await? {
+            Some(handle) => match self.request_due_time(handle, limiter).await? {
                 Some(due_ns) => Some(due_ns),
                 None => return Err(self.source_exhausted()),
             },
@@ -193,11 +193,15 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
 
     /// Requests the next due time from a scheduler in Python; `None` if there is none. A scheduler is not asked for more
     /// operations than the task has.
-    async fn request_due_time(&self, hand: &Hand, limiter: &Limiter) -> Result<Option<u64>, EndedBy> {
+    async fn request_due_time(
+        &self,
+        handle: &ClientHandle,
+        limiter: &Limiter,
+    ) -> Result<Option<u64>, EndedBy> {
         if let Some(ended_by) = limiter.ended(self.elapsed_ns(self.clock.now())) {
             return Err(ended_by);
         }
-        let due_ns = self.cancellation.until_cancelled(hand.next_due_ns()).await;
+        let due_ns = self.cancellation.until_cancelled(handle.next_due_ns()).await;
         let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
         // An offset of 0 means that the operation is due now, so it cannot be late.
         Ok(due_ns.map(|due_ns| if due_ns == 0 { self.elapsed_ns(self.clock.now()) } else { due_ns }))
@@ -241,9 +245,9 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     /// Sends the outcome of an operation to Python's scheduler, and takes what a runner in Python has said; `true` when the
     /// operation was the last.
     fn notify_python(&mut self, outcome: &Outcome) -> bool {
-        let TaskClient { id, task, run, hand, .. } = self.client;
-        if let Some(hand) = hand {
-            hand.tell(&outcome.result, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
+        let TaskClient { id, task, run, handle, .. } = self.client;
+        if let Some(handle) = handle {
+            handle.send_outcome(&outcome.result, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
         }
         if let Some(unit) = self.operations.take_unit()
             && run.set_unit(&unit)
@@ -257,8 +261,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python had
     /// no operation left.
     fn execution_cancelled(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
-        let runner = self.client.hand.filter(|hand| hand.seat().is_run_by_python());
-        if !runner.is_some_and(|hand| hand.seat().is_over()) {
+        let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
+        if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason();
         }
         self.recorder.borrow_mut().undo_operation(self.client.id.task);
@@ -271,7 +275,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     /// Ends the client because its source has no more operations. If something failed in Python, that is recorded as the
     /// failure of one operation.
     fn source_exhausted(&self) -> EndedBy {
-        let Some(reason) = self.client.hand.and_then(Hand::failure) else { return EndedBy::Source };
+        let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
         let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
         self.recorder.borrow_mut().begin_source_failure(self.client.id.task);
         let now = self.clock.now();

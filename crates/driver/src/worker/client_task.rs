@@ -6,7 +6,7 @@ use pacenote_record::{ClientEnded, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
-use crate::python::Hand;
+use crate::python::ClientHandle;
 use crate::schedule::clock::Clock;
 use crate::schedule::step_schedules::Schedule;
 use crate::worker::client_loop::{ClientLoop, Entry, TaskClient};
@@ -24,7 +24,7 @@ pub struct ClientTask<O> {
     /// What it executes.
     pub operations: O,
     /// The handle through which the client talks to Python, if Python takes part in the task.
-    pub hand: Option<Hand>,
+    pub handle: Option<ClientHandle>,
 }
 
 /// Runs the tasks of a client, one after another. The tasks after the one in which it was stopped end at once.
@@ -36,19 +36,19 @@ pub async fn run_tasks<C: Clock, O: Operations>(
 ) {
     let mut stopped = None;
     for (position, client_task) in tasks.iter_mut().enumerate() {
-        let ClientTask { id, start_ns, schedule, operations, hand } = client_task;
+        let ClientTask { id, start_ns, schedule, operations, handle } = client_task;
         let Some((run, task)) = cancellation.step.task(id.task) else { continue };
         let ended_by = if let Some(reason) = stopped {
             reason
         } else {
             let origin = run.origin(clock.now());
-            let client = TaskClient { id: *id, task, run, origin, hand: hand.as_ref() };
+            let client = TaskClient { id: *id, task, run, origin, handle: handle.as_ref() };
             let mut client_loop = ClientLoop { clock, operations, client, recorder, cancellation };
             client_loop.run(schedule, Entry { start_ns: *start_ns, is_late: position > 0 }).await
         };
         stopped = cancellation.stop_reason();
-        if let Some(hand) = hand {
-            hand.end();
+        if let Some(handle) = handle {
+            handle.end();
         }
         cancellation.step.client_ended(run);
         recorder.borrow_mut().end_client(ClientEnded {

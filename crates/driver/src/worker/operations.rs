@@ -70,28 +70,28 @@ impl Operations for PooledOperations {
     }
 
     fn is_starved(&self) -> bool {
-        self.source.is_dry()
+        self.source.is_starved()
     }
 
     async fn delivery(&self) {
-        if let Source::Supplied(supplied) = &self.source {
-            supplied.arrival().await;
+        if let Source::Queued(queued) = &self.source {
+            queued.wait().await;
         }
     }
 
     fn has_ended(&self) -> bool {
-        matches!(&self.source, Source::Supplied(supplied) if !supplied.has_some() && !supplied.is_dry())
+        matches!(&self.source, Source::Queued(queued) if !queued.has_operation() && !queued.is_starved())
     }
 
     fn take_unit(&mut self) -> Option<String> {
         match &mut self.source {
-            Source::Lane(lane) => lane.take_unit(),
+            Source::Runner(runner) => runner.take_unit(),
             _ => None,
         }
     }
 
     fn was_last(&self) -> bool {
-        matches!(&self.source, Source::Lane(lane) if lane.was_last())
+        matches!(&self.source, Source::Runner(runner) if runner.was_last())
     }
 
     fn authority(&self) -> &str {

@@ -13,7 +13,7 @@ use crate::operation::context::Destination;
 use crate::operation::data_files::DataFiles;
 use crate::operation::outcome::Outcome;
 use crate::operation::wait::wait;
-use crate::python::{Hand, LaneSource, SuppliedSource};
+use crate::python::{ClientHandle, QueuedSource, RunnerSource};
 use crate::transport::pool::ConnectionPool;
 
 /// The source of one client's share of a task.
@@ -26,9 +26,9 @@ pub enum Source {
     /// Waits.
     Sleep(Duration),
     /// Carries out what a parameter source in Python hands over.
-    Supplied(Box<SuppliedSource>),
+    Queued(Box<QueuedSource>),
     /// Lets a runner in Python do it.
-    Lane(Box<LaneSource>),
+    Runner(Box<RunnerSource>),
 }
 
 impl Source {
@@ -46,12 +46,12 @@ impl Source {
             }
             TaskWork::Calls(calls) => Self::Calls(Box::new(Operation::new(calls, to)?)),
             TaskWork::PythonSource { .. } => {
-                let supplied = site.hand.and_then(|hand| SuppliedSource::new(hand.seat()));
-                Self::Supplied(Box::new(supplied.ok_or_else(|| nobody(task))?))
+                let queued = site.handle.and_then(|handle| QueuedSource::new(handle.channel()));
+                Self::Queued(Box::new(queued.ok_or_else(|| without_bridge(task))?))
             }
             TaskWork::PythonRunner {} => {
-                let hand = site.hand.ok_or_else(|| nobody(task))?;
-                Self::Lane(Box::new(LaneSource::new(hand)))
+                let handle = site.handle.ok_or_else(|| without_bridge(task))?;
+                Self::Runner(Box::new(RunnerSource::new(handle)))
             }
             TaskWork::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
         })
@@ -62,8 +62,8 @@ impl Source {
         match self {
             Self::Bulk(bulk) => bulk.prepare(),
             Self::Calls(_) | Self::Sleep(_) => true,
-            Self::Supplied(supplied) => supplied.prepare(),
-            Self::Lane(lane) => lane.prepare(),
+            Self::Queued(queued) => queued.prepare(),
+            Self::Runner(runner) => runner.prepare(),
         }
     }
 
@@ -75,14 +75,14 @@ impl Source {
     }
 
     /// Whether the next operation has yet to be handed over.
-    pub fn is_dry(&self) -> bool {
-        matches!(self, Self::Supplied(supplied) if supplied.is_dry())
+    pub fn is_starved(&self) -> bool {
+        matches!(self, Self::Queued(queued) if queued.is_starved())
     }
 
     /// When the last operation ended as a whole, where that is not for the driver to say.
     pub fn ended(&self) -> Option<Instant> {
         match self {
-            Self::Lane(lane) => lane.ended(),
+            Self::Runner(runner) => runner.completed(),
             _ => None,
         }
     }
@@ -104,15 +104,15 @@ impl Source {
             }
             Self::Calls(calls) => calls.execute(links, cancellation).await,
             Self::Sleep(duration) => wait(*duration, 1, cancellation).await,
-            Self::Supplied(supplied) => supplied.execute(links, cancellation).await,
-            Self::Lane(lane) => lane.execute(cancellation, sample_type).await,
+            Self::Queued(queued) => queued.execute(links, cancellation).await,
+            Self::Runner(runner) => runner.execute(cancellation, sample_type).await,
         }
     }
 }
 
-/// Cannot happen: a plan with such a task has a lane.
-fn nobody(task: &PlannedTask) -> DriveError {
-    DriveError::Python(format!("nobody in Python takes part in task {}", task.name))
+/// Cannot happen: a plan with such a task has a bridge.
+fn without_bridge(task: &PlannedTask) -> DriveError {
+    DriveError::Python(format!("task {} has no connection to Python", task.name))
 }
 
 /// Where a source is to be used.
@@ -122,6 +122,6 @@ pub struct Site<'a> {
     pub host: usize,
     /// The data files of the step.
     pub files: &'a DataFiles,
-    /// Python's hand in this client's share, if it has one.
-    pub hand: Option<&'a Hand>,
+    /// Connection of this client to Python, if its task needs it.
+    pub handle: Option<&'a ClientHandle>,
 }

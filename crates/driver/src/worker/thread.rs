@@ -17,7 +17,7 @@ use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
-use crate::python::Lane;
+use crate::python::PythonBridge;
 use crate::race_state::{RaceState, StopLevel};
 use crate::schedule::limiter::measured_window;
 use crate::schedule::pacer::Pacer;
@@ -61,7 +61,7 @@ pub struct WorkerContext {
     /// The hosts of the cluster under test.
     pub endpoints: Endpoints,
     /// The bridge to Python, if the plan needs it.
-    pub lane: Option<Arc<Lane>>,
+    pub bridge: Option<Arc<PythonBridge>>,
     /// The state of the race.
     pub race: Arc<RaceState>,
     /// Where recordings are sent.
@@ -163,18 +163,18 @@ impl Worker {
         pool: &Rc<ConnectionPool>,
         resources: &StepResources<'_>,
     ) -> Result<Vec<ClientTask<PooledOperations>>, DriveError> {
-        let WorkerContext { plan, lane, .. } = &self.context;
+        let WorkerContext { plan, bridge, .. } = &self.context;
         let host = row.client as usize % plan.target.hosts.len();
         let client_task = |allocation: TaskAllocation| {
             let id = client_id(allocation);
             let task = &plan.tasks[id.task as usize];
             add_client(resources.recorder, id, task)?;
-            let hand = lane.as_ref().and_then(|lane| lane.hand((id.task, id.client)));
-            let site = Site { host, files: resources.files, hand: hand.as_ref() };
+            let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
+            let site = Site { host, files: resources.files, handle: handle.as_ref() };
             let source = Source::new(plan, task, id.client, site)?;
             let operations = PooledOperations { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client);
-            Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, hand })
+            Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, handle })
         };
         row.allocations.iter().copied().map(client_task).collect()
     }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(dead_code, unused_imports, reason = "each test uses its part")]
 
-pub mod lane;
+pub mod python;
 pub mod samples;
 pub mod server;
 

@@ -6,13 +6,13 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use pacenote_driver::LaneEvent;
+use pacenote_driver::{ClientId, PythonEvent, RunnerRequest};
 use pacenote_record::TaskResult;
 use rustls::version::{TLS12, TLS13};
 use serde_json::{Value, json};
 
 use crate::certificates::{Authority, ClientAuth, path_text, server_config};
-use crate::support::lane::{get, lane_task, prepared, race, success, supplied_task};
+use crate::support::python::{CLIENT, get, prepared, queued_task, race, runner_task, success};
 use crate::support::server::{Answer, End, WireBytes};
 use crate::support::{self, Seen, Server, bulk_task, good, plan, request, request_task, run};
 
@@ -158,33 +158,35 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
     let server = Server::start(|_, _| Some(good()));
     let supply = json!({"kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],
                         "documents": 1, "timeout_ms": null});
-    let mut plan = plan(server.port, &[supplied_task("bulk", 4), lane_task("own")]);
+    let mut plan = plan(server.port, &[queued_task("bulk", 4), runner_task("own")]);
     plan["target"]["compress"] = true.into();
-    let (mut token_of_run, mut replies) = (0, 0);
-    let finished = race(&plan, move |lane, event| match event {
-        LaneEvent::Prepare { step: 0 } => {
-            lane.supply((0, 0), &supply.to_string(), Some(b"{\"index\":{}}\n{\"n\":1}\n".to_vec())).unwrap();
-            lane.end((0, 0), None).unwrap();
-            lane.prepared(0, None);
+    let own = ClientId { task: 1, client: 0 };
+    let (mut running, mut replies) = (0, 0);
+    let finished = race(&plan, move |bridge, event| match event {
+        PythonEvent::PrepareStep { step: 0 } => {
+            bridge
+                .enqueue(CLIENT, &supply.to_string(), Some(b"{\"index\":{}}\n{\"n\":1}\n".to_vec()))
+                .unwrap();
+            bridge.finish(CLIENT, None).unwrap();
+            bridge.prepared(0, None);
         }
-        LaneEvent::Run { token, .. } => {
-            token_of_run = *token;
+        PythonEvent::RunOperation { query_id, .. } => {
+            running = *query_id;
             let request = |target: &str, coding: &[(&str, &str)], body: &[u8]| {
                 let headers = coding.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-                let request =
-                    pacenote_driver::LaneRequest { headers, body: Some(body.to_vec()), ..get(target) };
-                lane.request(Some((1, 0)), "default", request).unwrap();
+                let request = RunnerRequest { headers, body: Some(body.to_vec()), ..get(target) };
+                bridge.request(Some(own), "default", request).unwrap();
             };
             request("/plain", &[], b"some text");
             request("/own", &[("Content-Encoding", "identity")], b"own text");
         }
-        LaneEvent::Reply { .. } => {
+        PythonEvent::ReplyReceived(_) => {
             replies += 1;
             if replies == 2 {
-                lane.done(token_of_run, &success(1, true)).unwrap();
+                bridge.complete(running, success(1, true)).unwrap();
             }
         }
-        other => prepared(lane, other),
+        other => prepared(bridge, other),
     });
     let seen = server.seen();
     let find = |path: &str| seen.iter().find(|one| one.line.contains(path)).unwrap();

@@ -1,4 +1,4 @@
-"""Which operation a piece of a plug-in's code belongs to, wherever it is awaited."""
+"""Rally's request context: marks that plug-ins set at the beginning and the end of their requests."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Self
 
 
 @dataclass(slots=True)
-class Call:
-    """One operation that Python carries out, for the client `owner` (task, client).
+class RequestContext:
+    """Marks of one operation that runs in Python. Times are in seconds of `time.perf_counter`."""
 
-    `raw` replies are handed over as bytes. What was marked as `request_start` and `request_end` is in seconds
-    of `time.perf_counter`.
-    """
-
-    owner: tuple[int, int] | None
     raw: bool = False
+    """Whether replies are returned to the plug-in as bytes."""
+
     request_start: float | None = None
+    """When the first request began, None before."""
+
     request_end: float | None = None
+    """When the last request ended, None before."""
 
 
-CURRENT: ContextVar[Call | None] = ContextVar("pacenote_call", default=None)
-"""The operation under way, inherited by tasks that a runner starts."""
+CURRENT_CONTEXT: ContextVar[RequestContext | None] = ContextVar("pacenote_request_context", default=None)
+"""Context of the operation that is running; inherited by tasks that a runner starts."""
 
 
 class RequestContextManager:
@@ -32,69 +32,69 @@ class RequestContextManager:
 
     def __init__(self, holder: object) -> None:
         self.ctx_holder = holder
-        self._around: Call | None = None
-        self._call = Call(owner=None)
-        self._token: Token[Call | None] | None = None
+        self._outer: RequestContext | None = None
+        self._context = RequestContext()
+        self._token: Token[RequestContext | None] | None = None
 
     @property
     def request_start(self) -> float | None:
-        """When the first request of the span began."""
-        return self._call.request_start
+        """When the first request of the span began, in seconds of `time.perf_counter`."""
+        return self._context.request_start
 
     @property
     def request_end(self) -> float | None:
-        """When the last request of the span ended."""
-        return self._call.request_end
+        """When the last request of the span ended, in seconds of `time.perf_counter`."""
+        return self._context.request_end
 
     def __enter__(self) -> Self:
-        self._around = CURRENT.get()
-        self._call = Call(self._around.owner if self._around else None)
-        self._token = CURRENT.set(self._call)
+        self._outer = CURRENT_CONTEXT.get()
+        self._context = RequestContext()
+        self._token = CURRENT_CONTEXT.set(self._context)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._token is not None:
-            CURRENT.reset(self._token)
-        if self._around is not None:
-            if self._around.request_start is None:
-                self._around.request_start = self._call.request_start
-            self._around.request_end = self._call.request_end
+            CURRENT_CONTEXT.reset(self._token)
+        if self._outer is not None:
+            if self._outer.request_start is None:
+                self._outer.request_start = self._context.request_start
+            self._outer.request_end = self._context.request_end
 
 
 class RequestContextHolder:
-    """What Rally's client offers to plug-ins that mark the beginning and the end of requests themselves.
+    """The methods of Rally's client for plug-ins that mark the beginning and the end of requests themselves.
 
-    Marks are kept for the plug-in; times in results are those of the driver, which sees the requests.
+    Marks are for the plug-in only; times in results are those that the driver measures.
     """
 
-    request_context: ClassVar[ContextVar[Call | None]] = CURRENT
+    request_context: ClassVar[ContextVar[RequestContext | None]] = CURRENT_CONTEXT
 
     def new_request_context(self) -> RequestContextManager:
-        """A span of requests."""
+        """A span of requests, to be entered with `with`."""
         return RequestContextManager(self)
 
     @classmethod
     def on_request_start(cls) -> None:
         """Marks the beginning of the first request."""
-        call = CURRENT.get()
-        if call is not None and call.request_start is None:
-            call.request_start = time.perf_counter()
+        context = CURRENT_CONTEXT.get()
+        if context is not None and context.request_start is None:
+            context.request_start = time.perf_counter()
 
     @classmethod
     def on_request_end(cls) -> None:
         """Marks the end of the last request."""
-        call = CURRENT.get()
-        if call is not None:
-            call.request_end = time.perf_counter()
+        context = CURRENT_CONTEXT.get()
+        if context is not None:
+            context.request_end = time.perf_counter()
 
     @classmethod
     def return_raw_response(cls) -> None:
-        """Lets the operation's replies be bytes that nobody parses."""
-        call = CURRENT.get()
-        if call is not None:
-            call.raw = True
+        """Returns the replies of this operation as bytes that are not parsed."""
+        context = CURRENT_CONTEXT.get()
+        if context is not None:
+            context.raw = True
 
     on_client_request_start: ClassVar[Any] = on_request_start
     on_client_request_end: ClassVar[Any] = on_request_end

@@ -313,7 +313,7 @@ impl Simulation {
             prepared: 0,
         };
         let start_ns = Pacer::client_start_ns(task, id.client);
-        ClientTask { id, start_ns, schedule: schedules.schedule(id), operations, hand: None }
+        ClientTask { id, start_ns, schedule: schedules.schedule(id), operations, handle: None }
     }
 
     fn recorded(self) -> Recorded {

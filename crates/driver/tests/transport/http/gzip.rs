@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use pacenote_driver::LaneEvent;
+use pacenote_driver::{PythonEvent, RunnerReply};
 use serde_json::{Value, json};
 
-use crate::support::lane::{get, lane_task, prepared, race, success};
+use crate::support::python::{CLIENT, get, prepared, race, runner_task, success};
 use crate::support::server::{Answer, Server, chunked, framed, good, gzipped};
 use crate::support::{plan, request, request_task, run};
 
@@ -96,18 +96,18 @@ fn a_runner_in_python_receives_the_decompressed_body() {
     let mut running = 0;
     let heard = Arc::new(Mutex::new(None));
     let told = Arc::clone(&heard);
-    race(&plan(server.port, &[lane_task("own")]), move |lane, event| match event {
-        LaneEvent::Run { token, .. } => {
-            running = *token;
+    race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } => {
+            running = *query_id;
             let mut asked = get("/");
             asked.headers.push(("accept-encoding".into(), "gzip".into()));
-            lane.request(Some((0, 0)), "default", asked).unwrap();
+            bridge.request(Some(CLIENT), "default", asked).unwrap();
         }
-        LaneEvent::Reply { body, .. } => {
+        PythonEvent::ReplyReceived(RunnerReply { body, .. }) => {
             *told.lock().unwrap() = Some(body.clone());
-            lane.done(running, &success(1, true)).unwrap();
+            bridge.complete(running, success(1, true)).unwrap();
         }
-        other => prepared(lane, other),
+        other => prepared(bridge, other),
     });
     assert_eq!(heard.lock().unwrap().take().unwrap(), failed_search());
 }

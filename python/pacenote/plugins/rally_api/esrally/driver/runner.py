@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pacenote.operations.registry import known_types
 from pacenote.plugins.rally_api.errors import DataError, RallyError
-from pacenote.plugins.registry import in_use, innermost
+from pacenote.plugins.registry import current_registry, innermost
 
 Params = dict[str, Any]
 
@@ -133,7 +133,7 @@ def unwrap(runner: Any) -> Any:
 def runner_for(operation_type: Any) -> Any:
     """The runner of a type: a plug-in's, else the built-in one. Raises `RallyError`."""
     name = str(getattr(operation_type, "value", operation_type))
-    registered = in_use().runners.get(name)
+    registered = current_registry().runners.get(name)
     if registered is not None:
         return _Registered(registered)
     if name not in known_types():
@@ -156,7 +156,7 @@ class BuiltIn(Runner):
 
     async def __call__(self, es: Any, params: Params) -> Any:
         """Carries the operation out; returns what Rally's runner of the type returns."""
-        return await es.pacenote_built_in(self.operation_type, params)
+        return await es.pacenote_execute(self.operation_type, params)
 
     def __repr__(self) -> str:
         return self.operation_type

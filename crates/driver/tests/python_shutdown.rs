@@ -1,4 +1,4 @@
-//! How races end in which Python has a hand, and what is known of its operations then.
+//! How races with Python code end, and what is recorded of its operations then.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;
@@ -7,87 +7,86 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use pacenote_driver::LaneEvent;
+use pacenote_driver::{PythonEvent, RunnerRequest};
 use pacenote_record::EndedBy;
 use serde_json::json;
-use support::lane::{get, lane_task, prepared, race, success};
+use support::python::{CLIENT, get, prepared, race, runner_task, success};
 use support::{Server, good, plan, reply, request, request_task, step};
 
 #[test]
-fn a_runner_that_hangs_does_not_keep_a_race_that_was_aborted() {
+fn a_hanging_runner_does_not_delay_an_aborted_race() {
     let called = Arc::new(Barrier::new(2));
-    let gate = Arc::clone(&called);
+    let barrier = Arc::clone(&called);
     let server = Server::start(move |_, _| {
-        // The failure comes when the runner has been called.
-        gate.wait();
+        // The request fails once the runner has been called.
+        barrier.wait();
         Some(reply(500, &json!({})))
     });
-    let tasks = [lane_task("hangs"), request_task("fails", 1, 5)];
+    let tasks = [runner_task("hangs"), request_task("fails", 1, 5)];
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([step(&tasks, &[0, 1])]);
     plan["driver"]["on_error"] = "abort".into();
     plan["target"]["timeout_ms"] = 300.into();
-    let finished = race(&plan, move |lane, event| match event {
-        LaneEvent::Run { .. } => drop(called.wait()),
-        other => prepared(lane, other),
+    let finished = race(&plan, move |bridge, event| match event {
+        PythonEvent::RunOperation { .. } => drop(called.wait()),
+        other => prepared(bridge, other),
     });
     assert!(finished.summary.aborted.unwrap().starts_with("task fails failed"));
-    let hung = finished.tasks.iter().find(|task| task.task == "hangs").unwrap();
-    let accounting = hung.accounting;
+    let hanging = finished.tasks.iter().find(|task| task.task == "hangs").unwrap();
+    let accounting = hanging.accounting;
     assert_eq!((accounting.operations, accounting.unanswered, accounting.failed), (1, 1, 0));
-    assert_eq!(hung.ended_by, EndedBy::Aborted);
+    assert_eq!(hanging.ended_by, EndedBy::Aborted);
 }
 
 #[test]
-fn a_scheduler_is_asked_once_for_every_operation_and_not_once_more() {
+fn a_scheduler_is_queried_exactly_once_per_operation() {
     let server = Server::start(|_, _| Some(good()));
     let mut task = request_task("search", 1, 3);
     task["pace"] = json!({"kind": "scheduled"});
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
-    let finished = race(&plan(server.port, &[task]), move |lane, event| match event {
-        LaneEvent::Next { token, .. } => {
+    let queries = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&queries);
+    let finished = race(&plan(server.port, &[task]), move |bridge, event| match event {
+        PythonEvent::ScheduleNext { query_id, .. } => {
             count.fetch_add(1, Ordering::Relaxed);
-            lane.due(*token, Some(Duration::ZERO)).unwrap();
+            bridge.schedule(*query_id, Some(Duration::ZERO)).unwrap();
         }
-        other => prepared(lane, other),
+        other => prepared(bridge, other),
     });
     let result = finished.task("search");
     assert_eq!((result.accounting.succeeded, result.ended_by), (3, EndedBy::Iterations));
-    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    assert_eq!(queries.load(Ordering::Relaxed), 3);
 }
 
 #[test]
-fn parts_and_attempts_of_what_a_runner_has_carried_out_are_recorded() {
+fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded() {
     let server = Server::start(|seen, before| {
         let late = seen.line.contains("/second") && [1, 3].contains(&before);
         Some(if late { reply(408, &json!({})) } else { good() })
     });
     let retry = json!({"retries": 1, "until_success": false, "wait_s": 0.0, "on_timeout": true,
         "on_unsuccess": false});
-    let part = |name: &str| {
+    let sub_operation = |name: &str| {
         json!({"kind": "operation", "name": name, "operation_type": "search",
             "calls": [request("GET", &format!("/{name}"))], "retry": retry})
     };
-    let composite =
-        json!({"kind": "composite", "max_connections": null, "items": [part("first"), part("second")]});
+    let composite = json!({"kind": "composite", "max_connections": null, "items": [sub_operation("first"), sub_operation("second")]});
     let composite = json!({"kind": "calls", "calls": [composite], "retry": retry}).to_string();
     let bare = json!({"kind": "calls", "calls": [request("GET", "/second")], "retry": retry}).to_string();
     let mut running = 0;
     let mut left = 2;
-    let finished = race(&plan(server.port, &[lane_task("own")]), move |lane, event| match event {
-        LaneEvent::Run { token, .. } => {
-            running = *token;
-            lane.execute(Some((0, 0)), "default", (&composite, None)).unwrap();
+    let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, .. } => {
+            running = *query_id;
+            bridge.execute(Some(CLIENT), "default", &composite, None).unwrap();
         }
-        LaneEvent::Outcome { .. } => {
+        PythonEvent::OperationExecuted { .. } => {
             left -= 1;
             match left {
-                1 => drop(lane.execute(Some((0, 0)), "default", (&bare, None)).unwrap()),
-                _ => lane.done(running, &success(1, true)).unwrap(),
+                1 => drop(bridge.execute(Some(CLIENT), "default", &bare, None).unwrap()),
+                _ => bridge.complete(running, success(1, true)).unwrap(),
             }
         }
-        other => prepared(lane, other),
+        other => prepared(bridge, other),
     });
     let result = finished.task("own");
     let parts: Vec<_> =
@@ -95,25 +94,25 @@ fn parts_and_attempts_of_what_a_runner_has_carried_out_are_recorded() {
     assert_eq!(parts, [("first", 1), ("second", 1)]);
     assert_eq!(result.sub_operations[1].retried, 1);
     assert_eq!((result.accounting.requests, result.accounting.operations), (5, 1));
-    // That of the composite is its part's; this one is of the operation beside it.
+    // Retries within the composite count for its sub-operation; this one belongs to the second operation.
     assert_eq!(result.accounting.retried, 1);
     assert_eq!(finished.summary.samples, 3);
 }
 
 #[test]
-fn the_thread_that_sends_for_runners_is_summed_up_and_serves_step_after_step() {
+fn the_thread_that_sends_for_runners_serves_all_steps_and_is_summarized() {
     let server = Server::start(|_, _| Some(good()));
-    let tasks = [lane_task("one"), lane_task("two")];
+    let tasks = [runner_task("one"), runner_task("two")];
     let mut running = 0;
-    let finished = race(&plan(server.port, &tasks), move |lane, event| match event {
-        LaneEvent::Run { token, task, .. } => {
-            running = *token;
-            let endless = Some(Duration::MAX);
-            let request = pacenote_driver::LaneRequest { timeout: endless, ..get("/") };
-            lane.request(Some((*task, 0)), "default", request).unwrap();
+    let finished = race(&plan(server.port, &tasks), move |bridge, event| match event {
+        PythonEvent::RunOperation { query_id, client, .. } => {
+            running = *query_id;
+            let timeout = Some(Duration::MAX);
+            let request = RunnerRequest { timeout, ..get("/") };
+            bridge.request(Some(*client), "default", request).unwrap();
         }
-        LaneEvent::Reply { .. } => lane.done(running, &success(1, true)).unwrap(),
-        other => prepared(lane, other),
+        PythonEvent::ReplyReceived(_) => bridge.complete(running, success(1, true)).unwrap(),
+        other => prepared(bridge, other),
     });
     let names: Vec<&str> = finished.summary.threads.iter().map(|thread| thread.name.as_str()).collect();
     assert_eq!(names, ["drive-0", "lane", "collect", "control"]);

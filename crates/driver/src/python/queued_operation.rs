@@ -1,4 +1,4 @@
-//! One operation that Python handed over, ready to be carried out.
+//! [`QueuedOperation`].
 
 use std::time::Duration;
 
@@ -13,26 +13,37 @@ use crate::operation::outcome::Outcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::transport::pool::ConnectionPool;
 
-/// Everything that can be done off the clock is done: the thread that hands over pays for it, not the client.
+/// An operation as Python supplies it: a document, and the body of a bulk beside it.
 #[derive(Debug)]
-pub enum Item {
+pub struct OperationInput<'a> {
+    /// JSON of a `SuppliedOperation` document.
+    pub document: &'a str,
+    /// Body of a bulk request, `None` for any other operation.
+    pub body: Option<Vec<u8>>,
+}
+
+/// One operation that Python supplied, ready to be executed.
+///
+/// Everything that can be done off the clock is done: the thread that queues the operation pays for it, not the client.
+#[derive(Debug)]
+pub enum QueuedOperation {
     /// Calls.
     Calls(Box<Operation>),
     /// One bulk request.
     Bulk(Box<BulkRequest<Vec<u8>>>),
 }
 
-impl Item {
-    /// Reads a `SuppliedOperation` document.
+impl QueuedOperation {
+    /// Reads and prepares an operation.
     ///
     /// # Errors
     ///
-    /// When it is no such document, or cannot be written as HTTP.
-    pub fn new(to: Destination<'_>, supply: (&str, Option<Vec<u8>>)) -> Result<Self, DriveError> {
-        let (operation, body) = supply;
+    /// When the document is not understood, or cannot be written as HTTP.
+    pub fn new(to: Destination<'_>, input: OperationInput<'_>) -> Result<Self, DriveError> {
+        let OperationInput { document, body } = input;
         let refused = |reason: String| DriveError::InvalidSupply { task: to.task.to_owned(), reason };
         let supply: SuppliedOperation =
-            serde_json::from_str(operation).map_err(|error| refused(error.to_string()))?;
+            serde_json::from_str(document).map_err(|error| refused(error.to_string()))?;
         supply.validate().map_err(|error| refused(error.to_string()))?;
         match supply {
             SuppliedOperation::Calls(_) if body.is_some() => {
@@ -57,7 +68,7 @@ impl Item {
         }
     }
 
-    /// Carries it out; `None` when the race or the step ended while it waited.
+    /// Executes it; `None` when the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,

@@ -1,0 +1,346 @@
+//! [`PythonBridge`].
+
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use pacenote_plan::{Plan, PlannedTask, TaskPacing, TaskWork};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::client_id::ClientId;
+use crate::error::DriveError;
+use crate::operation::context::Destination;
+use crate::operation::prepared::{PreparedRequest, RequestSpec};
+use crate::python::channel::{Answer, ClientChannel, QueryNumber};
+use crate::python::clusters::{ClusterHost, Clusters};
+use crate::python::events::{EventQueue, PythonEvent};
+use crate::python::handle::ClientHandle;
+use crate::python::preparation::Preparation;
+use crate::python::protocol::{RunnerRequest, RunnerResult};
+use crate::python::queued_operation::{OperationInput, QueuedOperation};
+use crate::python::requests::{JobPayload, RequestCommand, RequestJob, RequestOwner, RequestThread};
+use crate::race_state::RaceState;
+use crate::step::StepRun;
+use crate::transport::Endpoints;
+
+/// Longest timeout of a request; longer ones could overflow the clock.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
+
+/// Headers of a runner's request that are not sent: the driver frames messages itself and sends its own `user-agent`.
+const IGNORED_HEADERS: [&str; 6] =
+    ["connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
+
+/// Connection between a race and the Python code that takes part in it. No call waits; all may come from any thread.
+#[derive(Debug)]
+pub struct PythonBridge {
+    clusters: Arc<Clusters>,
+    events: Arc<EventQueue>,
+    preparation: Arc<Preparation>,
+    channels: Vec<Arc<ClientChannel>>,
+    by_client: BTreeMap<ClientId, usize>,
+    commands: UnboundedSender<RequestCommand>,
+    next_request_id: AtomicU64,
+    closed: AtomicBool,
+}
+
+/// A new bridge, and its thread before it is started.
+#[derive(Debug)]
+pub struct NewBridge {
+    /// The bridge.
+    pub bridge: Arc<PythonBridge>,
+    /// Sends the requests of runners.
+    pub requests: RequestThread,
+}
+
+impl PythonBridge {
+    /// A bridge for a plan; `None` if the plan needs no Python. `endpoints` are those of all clusters, the one under test
+    /// first.
+    pub(crate) fn new(plan: &Arc<Plan>, endpoints: &[Endpoints]) -> Result<Option<NewBridge>, DriveError> {
+        if !plan.tasks.iter().any(needs_python) {
+            return Ok(None);
+        }
+        let events = EventQueue::new().map_err(|source| DriveError::System { what: "an event", source })?;
+        let (clusters, events) = (Arc::new(Clusters::new(plan, endpoints)), Arc::new(events));
+        let preparation = Arc::<Preparation>::default();
+        let channels = channels_of(plan);
+        let by_client = channels.iter().enumerate().map(|(index, channel)| (channel.id, index)).collect();
+        let (commands, receiver) = unbounded_channel();
+        let requests = RequestThread {
+            clusters: Arc::clone(&clusters),
+            events: Arc::clone(&events),
+            preparation: Arc::clone(&preparation),
+            commands: receiver,
+        };
+        let bridge = Arc::new(Self {
+            clusters,
+            events,
+            preparation,
+            channels,
+            by_client,
+            commands,
+            next_request_id: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        });
+        Ok(Some(NewBridge { bridge, requests }))
+    }
+
+    /// A descriptor that is readable while events are queued.
+    #[must_use]
+    pub fn fileno(&self) -> RawFd {
+        self.events.fileno()
+    }
+
+    /// Removes and returns all events, oldest first.
+    #[must_use]
+    pub fn events(&self) -> Vec<PythonEvent> {
+        self.events.drain()
+    }
+
+    /// Answers [`PythonEvent::PrepareStep`]; an error ends the race.
+    pub fn prepared(&self, step: usize, error: Option<String>) {
+        self.preparation.prepared(step, error);
+    }
+
+    /// Queues the next operation of a client, given as a `SuppliedOperation` document with the body of a bulk beside it; `false`
+    /// when the queue is full.
+    ///
+    /// # Errors
+    ///
+    /// When the client has no queue or has been finished, or the operation is not understood.
+    pub fn enqueue(
+        &self,
+        client: ClientId,
+        document: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<bool, DriveError> {
+        let channel = self.channel(client)?;
+        if channel.is_finished() {
+            return Err(DriveError::Python(format!("the source of {} has ended", self.name(client))));
+        }
+        if channel.free_slots() == 0 {
+            return Ok(false);
+        }
+        let to = self.clusters.host_of(channel.row, 0);
+        let operation = self.prepare(Some(client), to, OperationInput { document, body })?;
+        Ok(channel.push(operation))
+    }
+
+    /// How many operations fit into the queue of a client now.
+    ///
+    /// # Errors
+    ///
+    /// When the task of the client needs no Python.
+    pub fn free_slots(&self, client: ClientId) -> Result<usize, DriveError> {
+        Ok(self.channel(client)?.free_slots())
+    }
+
+    /// Declares that a client has no operations after those queued; with an error, because something failed.
+    ///
+    /// # Errors
+    ///
+    /// When the task of the client needs no Python.
+    pub fn finish(&self, client: ClientId, error: Option<String>) -> Result<(), DriveError> {
+        self.channel(client)?.finish(error);
+        Ok(())
+    }
+
+    /// Answers [`PythonEvent::ScheduleNext`] with the time since the task's beginning: immediately for 0, `None` for no
+    /// further operation.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such query.
+    pub fn schedule(&self, query_id: u64, offset: Option<Duration>) -> Result<(), DriveError> {
+        self.answer(query_id, Answer::Due(offset))
+    }
+
+    /// Answers [`PythonEvent::RunOperation`].
+    ///
+    /// # Errors
+    ///
+    /// When there is no such query.
+    pub fn complete(&self, query_id: u64, result: RunnerResult) -> Result<(), DriveError> {
+        self.answer(query_id, Answer::Completed(Box::new(result), Instant::now()))
+    }
+
+    /// Sends a request; answered by [`PythonEvent::ReplyReceived`] or [`PythonEvent::RequestFailed`] with the id that is
+    /// returned. It counts for the operation that its owner executes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such cluster or client, the request cannot be written as HTTP, or the race is over.
+    pub fn request(
+        &self,
+        owner: Option<ClientId>,
+        cluster: &str,
+        request: RunnerRequest,
+    ) -> Result<u64, DriveError> {
+        let to = self.destination(owner, cluster)?;
+        let target = self.clusters.target(to.cluster);
+        let own = request.headers.iter().filter(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            !IGNORED_HEADERS.contains(&name.as_str())
+        });
+        let body = request.body.unwrap_or_default();
+        let timeout = request.timeout.unwrap_or(Duration::from_millis(target.timeout_ms)).min(MAX_TIMEOUT);
+        let spec = RequestSpec {
+            method: &request.method,
+            path: &request.target,
+            headers: own,
+            has_body: !body.is_empty(),
+            timeout: Some(timeout),
+        };
+        let prepared = PreparedRequest::new(spec, body, Destination { target, host: to.host, task: "" })
+            .map_err(|error| DriveError::Python(error.to_string()))?;
+        self.send(owner, to, JobPayload::Request(Box::new(prepared)))
+    }
+
+    /// Has the driver execute a `SuppliedOperation` document; answered by [`PythonEvent::OperationExecuted`] with the id that is
+    /// returned. It counts for the operation that its owner executes.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such cluster or client, the operation is not understood, or the race is over.
+    pub fn execute(
+        &self,
+        owner: Option<ClientId>,
+        cluster: &str,
+        document: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<u64, DriveError> {
+        let to = self.destination(owner, cluster)?;
+        let operation = self.prepare(owner, to, OperationInput { document, body })?;
+        self.send(owner, to, JobPayload::Operation(operation))
+    }
+
+    fn prepare(
+        &self,
+        owner: Option<ClientId>,
+        to: ClusterHost,
+        input: OperationInput<'_>,
+    ) -> Result<QueuedOperation, DriveError> {
+        let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task as usize));
+        let task = task.map_or("without owner", |task| &task.name);
+        let target = self.clusters.target(to.cluster);
+        QueuedOperation::new(Destination { target, host: to.host, task }, input)
+    }
+
+    fn send(&self, owner: Option<ClientId>, to: ClusterHost, payload: JobPayload) -> Result<u64, DriveError> {
+        let channel = owner.map(|client| self.channel(client)).transpose()?;
+        let owner = channel
+            .map(|channel| RequestOwner { channel: Arc::clone(channel), query: channel.begin_request() });
+        let request_id = self.next_request_id.fetch_add(1, Ordering::Relaxed);
+        let over = || DriveError::Python("the race is over".into());
+        // The thread may not have ended yet, but its events are not read any more.
+        if self.closed.load(Ordering::Acquire) {
+            return Err(over());
+        }
+        let job = RequestJob { request_id, owner, to, payload };
+        self.commands.send(RequestCommand::Send(Box::new(job))).map_err(|_| over())?;
+        Ok(request_id)
+    }
+
+    /// The host of a cluster that an owner uses.
+    fn destination(&self, owner: Option<ClientId>, cluster: &str) -> Result<ClusterHost, DriveError> {
+        let cluster = self.clusters.position(cluster)?;
+        let row = owner.map_or(Ok(0), |client| self.channel(client).map(|channel| channel.row))?;
+        Ok(self.clusters.host_of(row, cluster))
+    }
+
+    fn answer(&self, query_id: u64, answer: Answer) -> Result<(), DriveError> {
+        let unknown = || DriveError::Python(format!("there is no query {query_id}"));
+        let (index, number) = QueryNumber::of_id(query_id).ok_or_else(unknown)?;
+        self.channels.get(index).ok_or_else(unknown)?.answer(number, answer);
+        Ok(())
+    }
+
+    fn channel(&self, client: ClientId) -> Result<&Arc<ClientChannel>, DriveError> {
+        let unknown = || DriveError::Python(format!("{} needs no Python", self.name(client)));
+        self.by_client.get(&client).map(|index| &self.channels[*index]).ok_or_else(unknown)
+    }
+
+    /// The handle of a client; `None` if its task needs no Python.
+    pub(crate) fn handle(&self, client: ClientId) -> Option<ClientHandle> {
+        self.channel(client).ok().map(|channel| ClientHandle::new(&self.events, channel))
+    }
+
+    /// A client, for messages.
+    fn name(&self, id: ClientId) -> String {
+        let ClientId { task, client } = id;
+        match self.clusters.plan().tasks.get(task as usize) {
+            Some(task) => format!("client {client} of task {}", task.name),
+            None => format!("client {client} of task number {task}"),
+        }
+    }
+
+    /// Opens the queues of a step and has Python prepare it; `false` when the step needs no Python.
+    pub(crate) fn open_step(&self, step: &Arc<StepRun>) -> bool {
+        let channels: Vec<Arc<ClientChannel>> = self.channels_in(step).cloned().collect();
+        if channels.is_empty() {
+            return false;
+        }
+        for channel in &channels {
+            channel.open();
+        }
+        self.preparation.begin(step.index());
+        let with_runner = channels.into_iter().filter(|channel| channel.has_runner()).collect();
+        let _ = self.commands.send(RequestCommand::OpenStep(Arc::clone(step), with_runner));
+        self.events.push(PythonEvent::PrepareStep { step: step.index() });
+        true
+    }
+
+    /// Waits until Python has prepared the step; `false` when the race was stopped meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The error that Python gave.
+    pub(crate) fn wait_until_prepared(&self, race: &RaceState) -> Result<bool, DriveError> {
+        self.preparation.wait(race)
+    }
+
+    /// Records that the clocks of the step start now.
+    pub(crate) fn start_step(&self) {
+        let _ = self.commands.send(RequestCommand::StartStep);
+    }
+
+    /// Closes the queues of a step whose clients have all ended.
+    pub(crate) fn close_step(&self, step: &StepRun) {
+        for channel in self.channels_in(step) {
+            channel.close();
+        }
+        let _ = self.commands.send(RequestCommand::CloseStep);
+        self.events.push(PythonEvent::StepEnded { step: step.index() });
+    }
+
+    /// Ends the thread that sends requests, and tells Python that the race is over.
+    pub(crate) fn shutdown(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            let _ = self.commands.send(RequestCommand::Shutdown);
+            self.events.push(PythonEvent::RaceEnded);
+        }
+    }
+
+    fn channels_in<'a>(&'a self, step: &'a StepRun) -> impl Iterator<Item = &'a Arc<ClientChannel>> {
+        self.channels.iter().filter(|channel| step.task(channel.id.task).is_some())
+    }
+}
+
+fn needs_python(task: &PlannedTask) -> bool {
+    matches!(task.work, TaskWork::PythonSource { .. } | TaskWork::PythonRunner {})
+        || matches!(task.pace, TaskPacing::PythonScheduler {})
+}
+
+fn channels_of(plan: &Plan) -> Vec<Arc<ClientChannel>> {
+    let rows = plan.steps.iter().flat_map(|step| &step.client_allocations);
+    let allocations = rows.flat_map(|row| row.allocations.iter().map(|share| (row.client, *share)));
+    let mut channels = Vec::new();
+    for (row, share) in allocations {
+        let task = &plan.tasks[share.task as usize];
+        let index = u32::try_from(channels.len()).unwrap_or(u32::MAX);
+        let id = ClientId { task: share.task, client: share.client };
+        channels.extend(ClientChannel::new(task, id, row, index).map(Arc::new));
+    }
+    channels
+}

@@ -1,0 +1,75 @@
+//! Clusters that runners can address.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pacenote_plan::{Plan, Target};
+
+use crate::error::DriveError;
+use crate::transport::Endpoints;
+use crate::transport::pool::ConnectionPool;
+
+/// The cluster under test and the other clusters of a plan.
+#[derive(Debug)]
+pub struct Clusters {
+    plan: Arc<Plan>,
+    /// By position: the cluster under test, then the others as the plan lists them.
+    endpoints: Vec<Endpoints>,
+}
+
+/// One host of one cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClusterHost {
+    /// Position of the cluster; 0 is the one under test.
+    pub cluster: usize,
+    /// Position of the host in the cluster.
+    pub host: usize,
+}
+
+impl Clusters {
+    /// The clusters of a plan; `endpoints` are in the order of their positions.
+    pub fn new(plan: &Arc<Plan>, endpoints: &[Endpoints]) -> Self {
+        Self { plan: Arc::clone(plan), endpoints: endpoints.to_vec() }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Position of the cluster that tracks call `name`.
+    ///
+    /// # Errors
+    ///
+    /// When the plan has no such cluster.
+    pub fn position(&self, name: &str) -> Result<usize, DriveError> {
+        match self.plan.others.iter().position(|other| other.name == name) {
+            Some(index) => Ok(index + 1),
+            None if name == "default" => Ok(0),
+            None => Err(DriveError::Python(format!("there is no cluster {name:?}"))),
+        }
+    }
+
+    /// The settings of a cluster.
+    pub fn target(&self, cluster: usize) -> &Target {
+        match cluster.checked_sub(1) {
+            None => &self.plan.target,
+            Some(other) => &self.plan.others[other].target,
+        }
+    }
+
+    /// The host of a cluster that a row of the allocation matrix uses: rows are spread over the hosts.
+    pub fn host_of(&self, row: u32, cluster: usize) -> ClusterHost {
+        ClusterHost { cluster, host: row as usize % self.target(cluster).hosts.len() }
+    }
+
+    /// Connections of a row to its host of a cluster; not opened yet.
+    pub fn connections(&self, row: u32, cluster: usize) -> ConnectionPool {
+        ConnectionPool::for_client(&self.endpoints[cluster], row as usize)
+    }
+
+    /// Timeout of requests to the cluster under test.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.plan.target.timeout_ms)
+    }
+}

@@ -1,0 +1,65 @@
+//! Waiting until a step that needs Python can begin.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::error::DriveError;
+use crate::race_state::{RaceState, StopLevel, lock};
+
+/// Interval at which the stop level is polled while waiting for Python.
+const STOP_POLL: Duration = Duration::from_millis(20);
+
+/// Preparation of the step that begins next: by Python, and by the thread that connects for runners.
+#[derive(Debug, Default)]
+pub struct Preparation {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    step: usize,
+    prepared: Option<Result<(), String>>,
+    connected: bool,
+}
+
+impl Preparation {
+    /// Starts over for a step, given by its position in the plan.
+    pub fn begin(&self, step: usize) {
+        *lock(&self.state) = State { step, ..State::default() };
+    }
+
+    /// Records Python's answer for a step; the first answer counts, and answers for other steps are ignored.
+    pub fn prepared(&self, step: usize, error: Option<String>) {
+        let mut state = lock(&self.state);
+        if state.step == step {
+            state.prepared.get_or_insert(error.map_or(Ok(()), Err));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Records that the clients of the step have their connections.
+    pub fn connected(&self) {
+        lock(&self.state).connected = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the step is prepared; `false` when the race was stopped meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The error that Python gave.
+    pub fn wait(&self, race: &RaceState) -> Result<bool, DriveError> {
+        let mut state = lock(&self.state);
+        loop {
+            match &state.prepared {
+                Some(Err(error)) => return Err(DriveError::Python(error.clone())),
+                Some(Ok(())) if state.connected => return Ok(true),
+                _ if race.stop_level() != StopLevel::Run => return Ok(false),
+                _ => {}
+            }
+            let waited = self.changed.wait_timeout(state, STOP_POLL);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Values that Python and the driver pass to each other besides events.
+
+use std::time::Duration;
+
+use pacenote_record::ErrorClass;
+
+use crate::operation::outcome::Outcome;
+use crate::response::outcome::ReplyOutcome;
+
+/// The reason of a failure for which a runner gives none.
+const UNSPECIFIED: &str = "its runner says that the operation was no success";
+
+/// The reason of an operation that did not end before the race or its step.
+const CUT_SHORT: &str = "the race or its step ended while the operation waited";
+
+/// Error classes that a runner may name.
+const RUNNER_CLASSES: [ErrorClass; 12] = [
+    ErrorClass::Connect,
+    ErrorClass::Reset,
+    ErrorClass::Timeout,
+    ErrorClass::Protocol,
+    ErrorClass::HttpStatus,
+    ErrorClass::BulkItem,
+    ErrorClass::ShardFailure,
+    ErrorClass::SearchTimeout,
+    ErrorClass::Condition,
+    ErrorClass::Partial,
+    ErrorClass::Assertion,
+    ErrorClass::Plugin,
+];
+
+/// An HTTP request of a runner.
+#[derive(Debug, Clone)]
+pub struct RunnerRequest {
+    /// Such as `GET`.
+    pub method: String,
+    /// Path and query string.
+    pub target: String,
+    /// Sent in addition to those of the cluster; where both have a name, the request's value is sent.
+    pub headers: Vec<(String, String)>,
+    /// `None` for no body.
+    pub body: Option<Vec<u8>>,
+    /// `None` for the timeout of the plan.
+    pub timeout: Option<Duration>,
+}
+
+/// What a runner returned for one operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunnerResult {
+    /// Work done, or attempted if the operation failed.
+    pub weight: u64,
+    /// Unit of the work.
+    pub unit: String,
+    /// Whether the operation succeeded.
+    pub success: bool,
+    /// Whether it was the client's last operation.
+    pub last: bool,
+    /// Why it failed, if the runner says so.
+    pub failure: Option<OperationFailure>,
+}
+
+/// Why one operation failed, as runners and the driver tell each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationFailure {
+    /// Its class.
+    pub class: ErrorClass,
+    /// The engine's error type, or the name of the exception.
+    pub kind: String,
+    /// HTTP status, if there was one.
+    pub status: Option<u16>,
+    /// The engine's or the exception's message.
+    pub reason: String,
+}
+
+/// Result of an operation that the driver executed on behalf of a runner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionResult {
+    /// Whether it succeeded.
+    pub success: bool,
+    /// Work done.
+    pub weight: u64,
+    /// HTTP status of the last reply, 0 if there was none.
+    pub status: u16,
+    /// Milliseconds that the engine reports as spent, if it reports them.
+    pub took_ms: Option<u64>,
+    /// Why it failed.
+    pub failure: Option<OperationFailure>,
+}
+
+impl OperationFailure {
+    /// The error class of a name that a runner used; `None` if a runner cannot use it.
+    #[must_use]
+    pub fn class_of(name: &str) -> Option<ErrorClass> {
+        RUNNER_CLASSES.into_iter().find(|class| class.name() == name)
+    }
+}
+
+impl RunnerResult {
+    /// The outcome that is recorded for the operation.
+    pub(crate) fn outcome(&self) -> ReplyOutcome {
+        if self.success {
+            return ReplyOutcome::success(self.weight, -1);
+        }
+        let outcome = match &self.failure {
+            Some(failure) => {
+                let status = failure.status.unwrap_or(0);
+                ReplyOutcome::failure(failure.class, status, &failure.kind, failure.reason.clone())
+            }
+            None => ReplyOutcome::failure(ErrorClass::Condition, 0, "", UNSPECIFIED.into()),
+        };
+        ReplyOutcome { rejected: self.weight, ..outcome }
+    }
+}
+
+impl ExecutionResult {
+    /// The result of an operation; without an outcome it was cut short.
+    pub(crate) fn new(outcome: Option<&Outcome>) -> Self {
+        let Some(outcome) = outcome else { return Self::cut_short() };
+        let result = &outcome.result;
+        let first = result.failures.first();
+        let status = first.map_or(outcome.status, |failure| failure.status);
+        let failure = (!result.is_success()).then(|| OperationFailure {
+            class: result.class,
+            kind: first.map_or_else(String::new, |failure| failure.kind.clone()),
+            status: (status > 0).then_some(status),
+            reason: first.map_or_else(String::new, |failure| failure.reason.clone()),
+        });
+        Self {
+            success: result.is_success(),
+            weight: result.accepted,
+            status: outcome.status,
+            took_ms: u64::try_from(result.took_ms).ok(),
+            failure,
+        }
+    }
+
+    fn cut_short() -> Self {
+        let failure = OperationFailure {
+            class: ErrorClass::Condition,
+            kind: String::new(),
+            status: None,
+            reason: CUT_SHORT.into(),
+        };
+        Self { success: false, weight: 0, status: 0, took_ms: None, failure: Some(failure) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_operation_keeps_its_class_and_counts_its_work_as_failed() {
+        let failure = OperationFailure {
+            class: OperationFailure::class_of("http-status").unwrap(),
+            kind: "rejected".into(),
+            status: Some(429),
+            reason: "queue is full".into(),
+        };
+        let unit = "docs".to_owned();
+        let result = RunnerResult { weight: 3, unit, success: false, last: false, failure: Some(failure) };
+        let outcome = result.outcome();
+        assert_eq!((outcome.class, outcome.accepted, outcome.rejected), (ErrorClass::HttpStatus, 0, 3));
+        assert_eq!((outcome.failures[0].status, outcome.failures[0].kind.as_str()), (429, "rejected"));
+        assert_eq!(OperationFailure::class_of("bad luck"), None);
+    }
+}

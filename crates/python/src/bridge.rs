@@ -1,0 +1,102 @@
+//! The driver's [`PythonBridge`] as a Python class.
+
+use std::sync::Arc;
+
+use pacenote_driver::PythonBridge;
+use pyo3::prelude::*;
+
+use crate::error::core_error;
+use crate::events::event_object;
+use crate::values::{PyClientId, PyRunnerRequest, PyRunnerResult, duration_of};
+
+/// Connection between a race and the Python code that takes part in it. No call waits.
+#[pyclass(frozen, name = "PythonBridge")]
+pub struct PyBridge {
+    bridge: Arc<PythonBridge>,
+}
+
+impl PyBridge {
+    /// The object of a bridge.
+    pub fn new(bridge: &Arc<PythonBridge>) -> Self {
+        Self { bridge: Arc::clone(bridge) }
+    }
+}
+
+#[pymethods]
+impl PyBridge {
+    /// A descriptor that is readable while events are queued.
+    fn fileno(&self) -> i32 {
+        self.bridge.fileno()
+    }
+
+    /// Removes and returns all events, oldest first.
+    fn events<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.bridge.events().into_iter().map(|event| event_object(py, event)).collect()
+    }
+
+    /// Answers `PrepareStep`.
+    fn prepared(&self, step: usize, error: Option<String>) {
+        self.bridge.prepared(step, error);
+    }
+
+    /// Queues the next operation of a client; `False` when the queue is full.
+    fn enqueue(
+        &self,
+        py: Python<'_>,
+        client: PyClientId,
+        operation: &str,
+        body: Option<&[u8]>,
+    ) -> PyResult<bool> {
+        let queued = match body {
+            // Compressing it takes time; runners must not wait for that.
+            Some(body) => py.detach(|| self.bridge.enqueue(client.into(), operation, Some(body.to_vec()))),
+            None => self.bridge.enqueue(client.into(), operation, None),
+        };
+        queued.map_err(core_error)
+    }
+
+    /// How many operations fit into the queue of a client now.
+    fn free_slots(&self, client: PyClientId) -> PyResult<usize> {
+        self.bridge.free_slots(client.into()).map_err(core_error)
+    }
+
+    /// Declares that a client has no operations after those queued.
+    fn finish(&self, client: PyClientId, error: Option<String>) -> PyResult<()> {
+        self.bridge.finish(client.into(), error).map_err(core_error)
+    }
+
+    /// Answers `ScheduleNext`.
+    fn schedule(&self, query_id: u64, offset_s: Option<f64>) -> PyResult<()> {
+        let offset = offset_s.map(duration_of).transpose()?;
+        self.bridge.schedule(query_id, offset).map_err(core_error)
+    }
+
+    /// Answers `RunOperation`.
+    fn complete(&self, query_id: u64, result: &PyRunnerResult) -> PyResult<()> {
+        self.bridge.complete(query_id, result.result.clone()).map_err(core_error)
+    }
+
+    /// Sends a request and returns its id.
+    fn request(
+        &self,
+        py: Python<'_>,
+        owner: Option<PyClientId>,
+        cluster: &str,
+        request: &PyRunnerRequest,
+    ) -> PyResult<u64> {
+        let owner = owner.map(Into::into);
+        self.bridge.request(owner, cluster, request.request(py)).map_err(core_error)
+    }
+
+    /// Has the driver execute an operation and returns its id.
+    fn execute(
+        &self,
+        owner: Option<PyClientId>,
+        cluster: &str,
+        operation: &str,
+        body: Option<&[u8]>,
+    ) -> PyResult<u64> {
+        let owner = owner.map(Into::into);
+        self.bridge.execute(owner, cluster, operation, body.map(<[u8]>::to_vec)).map_err(core_error)
+    }
+}

@@ -1,0 +1,151 @@
+//! The driver's events as Python objects: one frozen class per kind, so that Python can match them.
+
+use pacenote_driver::PythonEvent;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use pyo3::{PyClass, PyClassInitializer};
+
+use crate::values::{PyClientId, PyOperationFailure};
+
+/// Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
+#[pyclass(frozen, get_all, name = "PrepareStep")]
+pub struct PyPrepareStep {
+    step: usize,
+}
+
+/// Execute one operation; answered by `complete`.
+#[pyclass(frozen, get_all, name = "RunOperation")]
+pub struct PyRunOperation {
+    query_id: u64,
+    client: PyClientId,
+    measured: bool,
+}
+
+/// Decide when the client's next operation is due; answered by `schedule`.
+#[pyclass(frozen, get_all, name = "ScheduleNext")]
+pub struct PyScheduleNext {
+    query_id: u64,
+    client: PyClientId,
+}
+
+/// An operation ended that the driver executed itself and that a scheduler in Python paces.
+#[pyclass(frozen, get_all, name = "OperationEnded")]
+pub struct PyOperationEnded {
+    client: PyClientId,
+    weight: u64,
+    unit: String,
+    success: bool,
+    error: String,
+    seconds_since_start: f64,
+}
+
+/// A client has finished its task.
+#[pyclass(frozen, get_all, name = "ClientEnded")]
+pub struct PyClientEnded {
+    client: PyClientId,
+}
+
+/// All clients of a step have ended.
+#[pyclass(frozen, get_all, name = "StepEnded")]
+pub struct PyStepEnded {
+    step: usize,
+}
+
+/// The reply to a request.
+#[pyclass(frozen, get_all, name = "ReplyReceived")]
+pub struct PyReplyReceived {
+    request_id: u64,
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Py<PyBytes>,
+}
+
+/// A request that got no reply.
+#[pyclass(frozen, get_all, name = "RequestFailed")]
+pub struct PyRequestFailed {
+    request_id: u64,
+    kind: &'static str,
+    reason: String,
+}
+
+/// The driver has executed an operation on behalf of a runner.
+#[pyclass(frozen, get_all, name = "OperationExecuted")]
+pub struct PyOperationExecuted {
+    request_id: u64,
+    success: bool,
+    weight: u64,
+    status: u16,
+    took_ms: Option<u64>,
+    failure: Option<Py<PyOperationFailure>>,
+}
+
+/// The race is over; no event follows.
+#[pyclass(frozen, name = "RaceEnded")]
+pub struct PyRaceEnded;
+
+/// An event as an object of its class.
+pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, PyAny>> {
+    match event {
+        PythonEvent::PrepareStep { step } => object(py, PyPrepareStep { step }),
+        PythonEvent::RunOperation { query_id, client, measured } => {
+            object(py, PyRunOperation { query_id, client: client.into(), measured })
+        }
+        PythonEvent::ScheduleNext { query_id, client } => {
+            object(py, PyScheduleNext { query_id, client: client.into() })
+        }
+        PythonEvent::OperationEnded(ended) => object(
+            py,
+            PyOperationEnded {
+                client: ended.client.into(),
+                weight: ended.weight,
+                unit: ended.unit,
+                success: ended.success,
+                error: ended.error,
+                seconds_since_start: ended.seconds_since_start,
+            },
+        ),
+        PythonEvent::ClientEnded { client } => object(py, PyClientEnded { client: client.into() }),
+        PythonEvent::StepEnded { step } => object(py, PyStepEnded { step }),
+        PythonEvent::ReplyReceived(reply) => {
+            let body = PyBytes::new(py, &reply.body).unbind();
+            let (request_id, status, headers) = (reply.request_id, reply.status, reply.headers);
+            object(py, PyReplyReceived { request_id, status, headers, body })
+        }
+        PythonEvent::RequestFailed { request_id, kind, reason } => {
+            object(py, PyRequestFailed { request_id, kind, reason })
+        }
+        PythonEvent::OperationExecuted { request_id, result } => {
+            let failure = result.failure.map(|failure| Py::new(py, PyOperationFailure::from(failure)));
+            object(
+                py,
+                PyOperationExecuted {
+                    request_id,
+                    success: result.success,
+                    weight: result.weight,
+                    status: result.status,
+                    took_ms: result.took_ms,
+                    failure: failure.transpose()?,
+                },
+            )
+        }
+        PythonEvent::RaceEnded => object(py, PyRaceEnded),
+    }
+}
+
+fn object<T: PyClass + Into<PyClassInitializer<T>>>(py: Python<'_>, event: T) -> PyResult<Bound<'_, PyAny>> {
+    Bound::new(py, event).map(Bound::into_any)
+}
+
+/// Adds the classes to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPrepareStep>()?;
+    module.add_class::<PyRunOperation>()?;
+    module.add_class::<PyScheduleNext>()?;
+    module.add_class::<PyOperationEnded>()?;
+    module.add_class::<PyClientEnded>()?;
+    module.add_class::<PyStepEnded>()?;
+    module.add_class::<PyReplyReceived>()?;
+    module.add_class::<PyRequestFailed>()?;
+    module.add_class::<PyOperationExecuted>()?;
+    module.add_class::<PyRaceEnded>()
+}

@@ -1,0 +1,160 @@
+//! Values that Python passes to the bridge and gets from it, as frozen classes.
+
+use pacenote_driver::{ClientId, OperationFailure, RunnerRequest, RunnerResult};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::time::Duration;
+
+use crate::error::core_error;
+
+/// One client of one task.
+#[pyclass(frozen, eq, hash, get_all, from_py_object, name = "ClientId")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PyClientId {
+    task: u32,
+    client: u32,
+}
+
+#[pymethods]
+impl PyClientId {
+    #[new]
+    fn new(task: u32, client: u32) -> Self {
+        Self { task, client }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ClientId(task={}, client={})", self.task, self.client)
+    }
+}
+
+impl From<ClientId> for PyClientId {
+    fn from(ClientId { task, client }: ClientId) -> Self {
+        Self { task, client }
+    }
+}
+
+impl From<PyClientId> for ClientId {
+    fn from(PyClientId { task, client }: PyClientId) -> Self {
+        Self { task, client }
+    }
+}
+
+/// Why one operation failed.
+#[pyclass(frozen, name = "OperationFailure")]
+pub struct PyOperationFailure {
+    failure: OperationFailure,
+}
+
+#[pymethods]
+impl PyOperationFailure {
+    #[new]
+    #[pyo3(signature = (error_class, kind, reason, status=None))]
+    fn new(error_class: &str, kind: String, reason: String, status: Option<u16>) -> PyResult<Self> {
+        let class = OperationFailure::class_of(error_class)
+            .ok_or_else(|| core_error(format!("there is no error class {error_class:?}")))?;
+        Ok(Self { failure: OperationFailure { class, kind, status, reason } })
+    }
+
+    /// Its class.
+    #[getter]
+    fn error_class(&self) -> &'static str {
+        self.failure.class.name()
+    }
+
+    /// The engine's error type, or the name of the exception.
+    #[getter]
+    fn kind(&self) -> &str {
+        &self.failure.kind
+    }
+
+    /// The engine's or the exception's message.
+    #[getter]
+    fn reason(&self) -> &str {
+        &self.failure.reason
+    }
+
+    /// HTTP status, if there was one.
+    #[getter]
+    fn status(&self) -> Option<u16> {
+        self.failure.status
+    }
+}
+
+impl From<OperationFailure> for PyOperationFailure {
+    fn from(failure: OperationFailure) -> Self {
+        Self { failure }
+    }
+}
+
+/// What a runner returned for one operation.
+#[pyclass(frozen, name = "RunnerResult")]
+pub struct PyRunnerResult {
+    /// As the driver takes it.
+    pub result: RunnerResult,
+}
+
+#[pymethods]
+impl PyRunnerResult {
+    #[new]
+    fn new(
+        weight: u64,
+        unit: String,
+        success: bool,
+        last: bool,
+        failure: Option<&PyOperationFailure>,
+    ) -> Self {
+        let failure = failure.map(|failure| failure.failure.clone());
+        Self { result: RunnerResult { weight, unit, success, last, failure } }
+    }
+}
+
+/// An HTTP request of a runner.
+#[pyclass(frozen, name = "RunnerRequest")]
+pub struct PyRunnerRequest {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Option<Py<PyBytes>>,
+    timeout: Option<Duration>,
+}
+
+#[pymethods]
+impl PyRunnerRequest {
+    #[new]
+    fn new(
+        method: String,
+        target: String,
+        headers: Vec<(String, String)>,
+        body: Option<Py<PyBytes>>,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let timeout = timeout_s.map(duration_of).transpose()?;
+        Ok(Self { method, target, headers, body, timeout })
+    }
+}
+
+impl PyRunnerRequest {
+    /// The request as the driver takes it.
+    pub fn request(&self, py: Python<'_>) -> RunnerRequest {
+        RunnerRequest {
+            method: self.method.clone(),
+            target: self.target.clone(),
+            headers: self.headers.clone(),
+            body: self.body.as_ref().map(|body| body.as_bytes(py).to_vec()),
+            timeout: self.timeout,
+        }
+    }
+}
+
+/// Seconds as a duration; an error if they are negative or not finite.
+pub fn duration_of(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| core_error(format!("{seconds} s: {error}")))
+}
+
+/// Adds the classes to the module.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyClientId>()?;
+    module.add_class::<PyOperationFailure>()?;
+    module.add_class::<PyRunnerRequest>()?;
+    module.add_class::<PyRunnerResult>()
+}

@@ -1,0 +1,35 @@
+"""Errors in replies of the engine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+_MAX_BODY = 200
+"""Bytes of a body that are shown when it holds no error that is understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyError:
+    """The error in a reply."""
+
+    kind: str
+    """The engine's error type, such as `index_not_found_exception`; empty if the reply names none."""
+
+    reason: str
+    """The engine's message in one line, or the beginning of the body."""
+
+
+def parse_reply_error(body: bytes) -> ReplyError:
+    """The error in the body of a reply. Never raises."""
+    try:
+        error = json.loads(body)["error"]
+        if isinstance(error, str):
+            return ReplyError("", _one_line(error))
+        return ReplyError(str(error.get("type") or ""), _one_line(str(error.get("reason") or "")))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ReplyError("", _one_line(body[:_MAX_BODY].decode(errors="replace")))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
