@@ -33,7 +33,7 @@ pub enum ConnectError {
     /// The proxy cannot be reached, or does not open a tunnel.
     #[error("proxy {proxy}: {reason}")]
     Proxy {
-        /// TargetHost and port of the proxy.
+        /// Host and port of the proxy.
         proxy: String,
         /// The error of the system, or the response of the proxy.
         reason: String,
@@ -47,7 +47,7 @@ pub enum EndpointError {
     /// A host name cannot be resolved.
     #[error("cannot resolve {host}: {source}")]
     Resolve {
-        /// TargetHost and port.
+        /// Host and port.
         host: String,
         /// The error of the resolver.
         source: io::Error,
@@ -66,7 +66,7 @@ pub type Endpoints = Arc<[Arc<Endpoint>]>;
 /// Everything that is needed to connect to one host.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// TargetHost and port.
+    /// Host and port.
     authority: String,
     /// Addresses of the host, or of its proxy. Resolved once, before the race: resolving for each connection would block
     /// threads whose time no task accounts for.
@@ -79,7 +79,7 @@ pub struct Endpoint {
 /// The proxy in front of a host.
 #[derive(Debug)]
 struct Proxy {
-    /// TargetHost and port.
+    /// Host and port.
     authority: String,
     /// TLS with the proxy.
     tls: Option<TlsConnector>,
@@ -143,7 +143,7 @@ impl Endpoint {
         Self { authority, addresses, proxy: None, tls: None }
     }
 
-    /// TargetHost and port.
+    /// Host and port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority

@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn several_members_and_optional_header_fields_are_decoded() {
-        let mut encoder = GzBuilder::new()
+        let mut first = GzBuilder::new()
             .filename("a")
             .comment("b")
             .extra(vec![0; 300])
             .write(Vec::new(), Compression::fast());
-        encoder.write_all(b"first ").unwrap();
-        let mut encoded = encoder.finish().unwrap();
+        first.write_all(b"first ").unwrap();
+        let mut encoded = first.finish().unwrap();
         encoded.extend(compress(&vec![b'x'; 100_000]));
         encoded.extend(compress(b""));
         let text = decoded(&encoded).unwrap();
