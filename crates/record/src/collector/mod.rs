@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, TaskInfo};
 use crate::collector::accounting::SampleAccounting;
 use crate::collector::sub_operation_totals::SubOperationTotals;
 use crate::collector::task_totals::TaskTotals;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, TaskEnded};
 use crate::error::RecordError;
 use crate::files::series::journal_line;
 use crate::files::writer::Writer;
@@ -166,24 +166,26 @@ impl Collector {
                     (None, _) => {}
                 }
             }
-            Delivery::Ended(ended) => {
-                let Some(running) = self.running.get_mut(&ended.task) else { return Ok(None) };
-                running.totals.end(&ended);
-                running.started_ns = running.started_ns.max(ended.started_ns);
-                running.threads = running.threads.saturating_sub(1);
-                if running.threads == 0 {
-                    let found = [
-                        running.totals.accounting().contradiction(),
-                        running.sample_accounting().contradiction(),
-                    ];
-                    let name = &self.catalog.tasks[ended.task as usize].task;
-                    let found = found.into_iter().flatten();
-                    self.contradictions.extend(found.map(|found| format!("task '{name}': {found}")));
-                    return Ok(self.finish_task(ended.task));
-                }
-            }
+            Delivery::Ended(ended) => return Ok(self.end_on_thread(&ended)),
         }
         Ok(None)
+    }
+
+    /// Ends a task for one thread; the last one finishes it.
+    fn end_on_thread(&mut self, ended: &TaskEnded) -> Option<FinishedTask> {
+        let running = self.running.get_mut(&ended.task)?;
+        running.totals.end(ended);
+        running.started_ns = running.started_ns.max(ended.started_ns);
+        running.threads = running.threads.saturating_sub(1);
+        if running.threads > 0 {
+            return None;
+        }
+        let found =
+            [running.totals.accounting().contradiction(), running.sample_accounting().contradiction()];
+        let name = &self.catalog.tasks[ended.task as usize].task;
+        let found = found.into_iter().flatten();
+        self.contradictions.extend(found.map(|found| format!("task '{name}': {found}")));
+        self.finish_task(ended.task)
     }
 
     /// Stops writing, after a file could not be written; deliveries are still merged and tasks finished.
