@@ -8,7 +8,7 @@ use pacenote_record::SampleType;
 use crate::cancel::Cancellation;
 use crate::operation::outcome::Outcome;
 use crate::transport::pool::ConnectionPool;
-use crate::worker::source::Source;
+use crate::worker::source::OperationSource;
 
 /// The operations of one client in one task.
 pub trait Operations {
@@ -47,7 +47,7 @@ pub trait Operations {
 #[derive(Debug)]
 pub struct PooledOperations {
     /// Makes the operations.
-    pub source: Source,
+    pub source: OperationSource,
     /// The connections of the client.
     pub pool: Rc<ConnectionPool>,
 }
@@ -58,7 +58,7 @@ impl Operations for PooledOperations {
     }
 
     async fn compress(&mut self) {
-        self.source.pack().await;
+        self.source.compress().await;
     }
 
     async fn execute(&mut self, cancellation: &Cancellation<'_>, sample_type: SampleType) -> Option<Outcome> {
@@ -74,24 +74,24 @@ impl Operations for PooledOperations {
     }
 
     async fn delivery(&self) {
-        if let Source::Queued(queued) = &self.source {
+        if let OperationSource::Queued(queued) = &self.source {
             queued.wait().await;
         }
     }
 
     fn has_ended(&self) -> bool {
-        matches!(&self.source, Source::Queued(queued) if !queued.has_operation() && !queued.is_starved())
+        matches!(&self.source, OperationSource::Queued(queued) if !queued.has_operation() && !queued.is_starved())
     }
 
     fn take_unit(&mut self) -> Option<String> {
         match &mut self.source {
-            Source::Runner(runner) => runner.take_unit(),
+            OperationSource::Runner(runner) => runner.take_unit(),
             _ => None,
         }
     }
 
     fn was_last(&self) -> bool {
-        matches!(&self.source, Source::Runner(runner) if runner.was_last())
+        matches!(&self.source, OperationSource::Runner(runner) if runner.was_last())
     }
 
     fn authority(&self) -> &str {

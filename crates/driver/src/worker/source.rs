@@ -1,4 +1,4 @@
-//! What an operation sends. A source prepares the next operation off the clock and then carries it out.
+//! What a client sends: a source prepares the next operation off the clock and executes it when it is due.
 
 use std::time::{Duration, Instant};
 
@@ -16,48 +16,64 @@ use crate::operation::wait::wait;
 use crate::python::{ClientHandle, QueuedSource, RunnerSource};
 use crate::transport::pool::ConnectionPool;
 
-/// The source of one client's share of a task.
+/// Source of the operations that one client executes in one task.
 #[derive(Debug)]
-pub enum Source {
-    /// Posts documents.
+pub enum OperationSource {
+    /// Posts the documents of a corpus.
     Bulk(Box<BulkSource>),
     /// Makes prepared calls.
     Calls(Box<Operation>),
-    /// Waits.
+    /// Waits for this duration without sending a request.
     Sleep(Duration),
-    /// Carries out what a parameter source in Python hands over.
+    /// Executes operations that a parameter source in Python puts into a queue.
     Queued(Box<QueuedSource>),
-    /// Lets a runner in Python do it.
+    /// Has a runner in Python execute each operation.
     Runner(Box<RunnerSource>),
 }
 
-impl Source {
-    /// Prepares everything that need not be done on the clock.
+/// Where a source is used.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceContext<'a> {
+    /// Position of the client's host among the hosts of the target.
+    pub host: usize,
+    /// The data files of the step.
+    pub files: &'a DataFiles,
+    /// Connection of the client to Python, if its task needs it.
+    pub handle: Option<&'a ClientHandle>,
+}
+
+impl OperationSource {
+    /// Creates the source of one client of a task, with everything prepared that can be before the clock starts.
     ///
     /// # Errors
     ///
     /// When a request cannot be written as HTTP or data cannot be read.
-    pub fn new(plan: &Plan, task: &PlannedTask, client: u32, site: Site) -> Result<Self, DriveError> {
-        let to = Destination { target: &plan.target, host: site.host, task: &task.name };
+    pub fn new(
+        plan: &Plan,
+        task: &PlannedTask,
+        client: u32,
+        context: SourceContext<'_>,
+    ) -> Result<Self, DriveError> {
+        let to = Destination { target: &plan.target, host: context.host, task: &task.name };
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
                 let documents = ClientDocuments { task, bulk, client };
-                Self::Bulk(Box::new(BulkSource::new(documents, plan.seed, site.files, to)?))
+                Self::Bulk(Box::new(BulkSource::new(documents, plan.seed, context.files, to)?))
             }
             TaskWork::Calls(calls) => Self::Calls(Box::new(Operation::new(calls, to)?)),
             TaskWork::PythonSource { .. } => {
-                let queued = site.handle.and_then(|handle| QueuedSource::new(handle.channel()));
+                let queued = context.handle.and_then(|handle| QueuedSource::new(handle.channel()));
                 Self::Queued(Box::new(queued.ok_or_else(|| without_bridge(task))?))
             }
             TaskWork::PythonRunner {} => {
-                let handle = site.handle.ok_or_else(|| without_bridge(task))?;
+                let handle = context.handle.ok_or_else(|| without_bridge(task))?;
                 Self::Runner(Box::new(RunnerSource::new(handle)))
             }
             TaskWork::Sleep { seconds } => Self::Sleep(Duration::from_secs_f64(*seconds)),
         })
     }
 
-    /// Prepares the next operation. Returns `false` when there is none.
+    /// Prepares the next operation. Returns `false` if there is none.
     pub fn prepare(&mut self) -> bool {
         match self {
             Self::Bulk(bulk) => bulk.prepare(),
@@ -67,19 +83,19 @@ impl Source {
         }
     }
 
-    /// Compresses what was prepared, if it is sent so. This takes its time, and others of the thread work meanwhile.
-    pub async fn pack(&mut self) {
+    /// Compresses the prepared operation if it is sent compressed, and yields to other clients of the thread meanwhile.
+    pub async fn compress(&mut self) {
         if let Self::Bulk(bulk) = self {
             bulk.compress().await;
         }
     }
 
-    /// Whether the next operation has yet to be handed over.
+    /// Whether the queue is empty, although Python may still add operations to it.
     pub fn is_starved(&self) -> bool {
         matches!(self, Self::Queued(queued) if queued.is_starved())
     }
 
-    /// When the last operation ended as a whole, where that is not for the driver to say.
+    /// When the last operation ended according to its runner; `None` if the driver executes the operations itself.
     pub fn ended(&self) -> Option<Instant> {
         match self {
             Self::Runner(runner) => runner.completed(),
@@ -87,41 +103,30 @@ impl Source {
         }
     }
 
-    /// Carries the prepared operation out; `None` when the race or the step ended while it waited. Such an operation
+    /// Executes the prepared operation. Returns `None` if the race or the step ends while it waits: such an operation
     /// has neither succeeded nor failed.
     pub async fn execute(
         &mut self,
-        links: &ConnectionPool,
+        connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
     ) -> Option<Outcome> {
         match self {
             Self::Bulk(bulk) => {
-                let mut link = links.acquire();
-                let outcome = bulk.execute(&mut link, cancellation).await;
-                links.release(link);
+                let mut connection = connections.acquire();
+                let outcome = bulk.execute(&mut connection, cancellation).await;
+                connections.release(connection);
                 Some(outcome)
             }
-            Self::Calls(calls) => calls.execute(links, cancellation).await,
+            Self::Calls(operation) => operation.execute(connections, cancellation).await,
             Self::Sleep(duration) => wait(*duration, 1, cancellation).await,
-            Self::Queued(queued) => queued.execute(links, cancellation).await,
+            Self::Queued(queued) => queued.execute(connections, cancellation).await,
             Self::Runner(runner) => runner.execute(cancellation, sample_type).await,
         }
     }
 }
 
-/// Cannot happen: a plan with such a task has a bridge.
+/// The error of a task that needs Python in a race without a bridge, which is a defect: its plan creates one.
 fn without_bridge(task: &PlannedTask) -> DriveError {
     DriveError::Python(format!("task {} has no connection to Python", task.name))
-}
-
-/// Where a source is to be used.
-#[derive(Debug, Clone, Copy)]
-pub struct Site<'a> {
-    /// Position of the client's host in the plan.
-    pub host: usize,
-    /// The data files of the step.
-    pub files: &'a DataFiles,
-    /// Connection of this client to Python, if its task needs it.
-    pub handle: Option<&'a ClientHandle>,
 }

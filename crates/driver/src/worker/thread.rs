@@ -28,7 +28,7 @@ use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
 use crate::worker::client_task::{ClientTask, run_tasks};
 use crate::worker::operations::PooledOperations;
-use crate::worker::source::{Site, Source};
+use crate::worker::source::{OperationSource, SourceContext};
 
 /// How often idle connections are checked.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
@@ -170,8 +170,8 @@ impl Worker {
             let task = &plan.tasks[id.task as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
-            let site = Site { host, files: resources.files, handle: handle.as_ref() };
-            let source = Source::new(plan, task, id.client, site)?;
+            let context = SourceContext { host, files: resources.files, handle: handle.as_ref() };
+            let source = OperationSource::new(plan, task, id.client, context)?;
             let operations = PooledOperations { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client);
             Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, handle })
