@@ -26,7 +26,7 @@ def test_a_track_that_renders_to_no_json_is_still_shown(run, books):
 @pytest.mark.parametrize(
     ("text", "rendering", "reading"),
     [
-        ('{"a": NaN}', "NaN is not a number in JSON", "holds NaN, which is no number in JSON"),
+        ('{"a": NaN}', "NaN is not a number in JSON", "holds NaN, which is not a number in JSON"),
         ("[" * 100_000, "maximum recursion depth exceeded", "nests too deeply to be read"),
     ],
 )

@@ -247,5 +247,8 @@ def test_a_connection_that_is_refused_is_tried_so_often() -> None:
 def test_parameters_that_a_source_got_wrong_are_refused() -> None:
     with serving(in_turn({})) as served, pytest.raises(InvalidOperation) as caught:
         served.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
-    assert [problem.text for problem in caught.value.found] == ["is missing", "is -1, must be at least 0"]
+    assert [problem.text for problem in caught.value.found_problems] == [
+        "is missing",
+        "is -1, must be at least 0",
+    ]
     assert served.asked == []

@@ -50,7 +50,7 @@ def test_offline_installs_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("requirement", ["--pre", " "])
 def test_options_of_pip_are_no_packages(tmp_path: Path, requirement: str) -> None:
-    with pytest.raises(TrackError, match="is no package"):
+    with pytest.raises(TrackError, match="is not a package"):
         install_dependencies([requirement], tmp_path, False)
 
 

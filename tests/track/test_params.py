@@ -53,7 +53,7 @@ def test_lists(text: str, expected: list[Any]) -> None:
     ("content", "message"),
     [
         (None, "cannot be read: No such file or directory"),
-        (b"\xff", "cannot be read: it is no UTF-8 text"),
+        (b"\xff", "cannot be read: it is not UTF-8 text"),
         (b"[" * 100_000, "nests too deeply to be read"),
     ],
 )
@@ -69,10 +69,10 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a", "--track-params: item 1 is no key:value pair"),
-        ("a:1,b", "--track-params: item 2 is no key:value pair"),
-        (":1", "--track-params: item 1 is no key:value pair"),
-        ('{"a": }', "--track-params: no valid JSON: Expecting value at line 1, column 7"),
+        ("a", "--track-params: item 1 is not a key:value pair"),
+        ("a:1,b", "--track-params: item 2 is not a key:value pair"),
+        (":1", "--track-params: item 1 is not a key:value pair"),
+        ('{"a": }', "--track-params: not valid JSON: Expecting value at line 1, column 7"),
         ("x.json", "--track-params: is [1], must be an object"),
     ],
 )

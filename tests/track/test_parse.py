@@ -159,11 +159,11 @@ TASK_RULES: list[tuple[dict[str, Any], str]] = [
 PARALLEL_RULES: list[tuple[dict[str, Any], str]] = [
     ({"parallel": {}}, "schedule[0].parallel.tasks is missing"),
     (parallel(), "schedule[0].parallel.tasks is empty"),
-    (parallel(parallel(*TWO)), "schedule[0].parallel.tasks[0].parallel cannot stand inside another"),
+    (parallel(parallel(*TWO)), "schedule[0].parallel.tasks[0].parallel cannot be inside another"),
     (parallel(*TWO, clients=0), "schedule[0].parallel.clients is 0"),
     (
         parallel(*TWO, **{"completed-by": "bb"}),
-        'completed-by names "bb", which is none of its tasks (did you mean "b"?)',
+        'completed-by names "bb", which is not one of its tasks (did you mean "b"?)',
     ),
     (
         parallel({**TWO[0], "ramp-up-time-period": 1, "warmup-time-period": 1}),
@@ -234,7 +234,7 @@ def test_a_track_that_is_no_object(tmp_path: Path) -> None:
 
 
 def test_numbers_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(TrackError, match=r"track\.json rendered holds NaN, which is no number in JSON"):
+    with pytest.raises(TrackError, match=r"track\.json rendered holds NaN, which is not a number in JSON"):
         load_track(folder(tmp_path, {"track.json": '{"a": NaN}'}), {}, NOW)
 
 
@@ -365,7 +365,7 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("{", 'indices[0].body names "i.json", which rendered is no valid JSON'),
+        ("{", 'indices[0].body names "i.json", which rendered is not valid JSON'),
         ("[]", 'indices[0].body names "i.json", which holds [], must hold an object'),
         (
             "{{ 1 / 0 }}",

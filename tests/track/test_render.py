@@ -91,13 +91,13 @@ def test_bodies_have_parameters_and_helpers_but_no_now_no_filters_no_files(tmp_p
 @pytest.mark.parametrize(
     ("fragment", "place", "reason"),
     [
-        ("ok\n{% if %}", "ops/b.json, line 2: no valid template", "Expected an expression"),
+        ("ok\n{% if %}", "ops/b.json, line 2: not a valid template", "Expected an expression"),
         ("{{ 1 / 0 }}", "ops/b.json, line 1: cannot be rendered", "ZeroDivisionError"),
         ("a\nb\n{{ missing.field }}", "ops/b.json, line 3: cannot be rendered", "'missing' is undefined"),
         ("{% include 'nope.json' %}", "ops/b.json, line 1: cannot be rendered", '"nope.json"'),
         ("\n{{ 1 | nofilter }}", "ops/b.json, line 2", "nofilter"),
         ("{% include 'inc.json' %}", "inc.json, line 2: cannot be rendered", "'gone' is undefined"),
-        ("{% include 'bad.json' %}", "bad.json, line 1: no valid template", "unexpected"),
+        ("{% include 'bad.json' %}", "bad.json, line 1: not a valid template", "unexpected"),
     ],
 )
 def test_errors_name_the_fragment_and_its_line(
@@ -156,8 +156,8 @@ def test_names_that_templates_have_already_are_no_parameters(tmp_path: Path) -> 
     with pytest.raises(TrackError) as caught:
         load_track(source, {"now": 3, "build_flavor": "x"}, RenderOptions(now=0.0, ignore_unused=True))
     assert caught.value.problems == (
-        '"build_flavor" is no name for a parameter: templates have it already',
-        '"now" is no name for a parameter: templates have it already',
+        '"build_flavor" cannot be the name of a parameter: templates have a variable of that name',
+        '"now" cannot be the name of a parameter: templates have a variable of that name',
     )
 
 
@@ -170,7 +170,7 @@ def test_rendered_text_that_is_no_json_shows_the_line_and_the_fragment(tmp_path:
     with pytest.raises(TrackError) as caught:
         load_track(folder(tmp_path, files), {}, NOW)
     message, excerpt = caught.value.message, caught.value.problems[0]
-    assert "no valid JSON: Expecting ',' delimiter, column 1" in message
+    assert "not valid JSON: Expecting ',' delimiter, column 1" in message
     assert "(track.json rendered, line 7, near ops/b.json:3)" in message
     assert '> 7 | "operation-type": "search"' in excerpt
     assert '  6 | "name": "second"' in excerpt

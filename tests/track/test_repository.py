@@ -161,7 +161,7 @@ def test_a_checkout_that_was_killed_is_made_again(repository: GitRepository) -> 
 def test_a_folder_in_the_place_of_a_checkout_is_left_alone(repository: GitRepository) -> None:
     root = repository.checkout().root
     (root / ".git").unlink()
-    with pytest.raises(TrackError, match="cannot be checked out: it is no work tree of git"):
+    with pytest.raises(TrackError, match="cannot be checked out: it is not a git work tree"):
         repository.checkout()
     assert (root / "books").is_dir()
 
@@ -272,7 +272,7 @@ def test_a_user_name_which_may_be_a_token_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_an_url_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the URL of a track repository is none: Invalid IPv6 URL"):
+    with pytest.raises(UsageError, match="the URL of a track repository is malformed: Invalid IPv6 URL"):
         open_repository("http://[", {}, tmp_path)
 
 
@@ -292,7 +292,7 @@ def test_a_track_is_prepared_from_a_repository(upstream: Path, tmp_path: Path) -
     )
     prepared = prepare_track(request)
     assert prepared.track.description == "for 8.11"
-    assert prepared.found.revision == git("rev-parse", "8.11", at=upstream)
+    assert prepared.located.revision == git("rev-parse", "8.11", at=upstream)
     (note,) = prepared.notes
     assert note.startswith(f'track "books" from repository "mine" ({upstream}), branch 8.11, revision ')
     with pytest.raises(TrackError, match='there is no track "bok"'):

@@ -56,7 +56,7 @@ def test_workload_json_is_an_entry_file_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("nowhere", "does not exist"), ("empty", "holds no track.json"), ("notes.txt", "is no track")],
+    [("nowhere", "does not exist"), ("empty", "holds no track.json"), ("notes.txt", "is not a track")],
 )
 def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / "empty").mkdir()
@@ -70,7 +70,7 @@ def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
 
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "track.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(TrackError, match="no UTF-8 text: byte 7"):
+    with pytest.raises(TrackError, match="not UTF-8 text: byte 7"):
         read_text(tmp_path / "track.json")
 
 

@@ -35,9 +35,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.track.prepare import load_selected_track
 
     wanted = load_selected_track(track_request(options), console.progress)
-    for text in wanted.found.warnings:
+    for text in wanted.located.warnings:
         console.warning(text)
-    for text in wanted.found.notes:
+    for text in wanted.located.notes:
         console.progress(text)
     track = wanted.track
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges

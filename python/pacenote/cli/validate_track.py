@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
     request = track_request(options)
     wanted = load_selected_track(request, console.progress)
-    for text in wanted.found.warnings:
+    for text in wanted.located.warnings:
         console.warning(text)
     track = for_build_flavor(wanted.track, request)
     challenges = [track.challenge(options.challenge)] if options.challenge else track.challenges

@@ -17,14 +17,14 @@ from pacenote.operations.runner import DriverClient, RunResult, run_with_retry
 
 
 class InvalidOperation(TrackError):
-    """The parameters of an operation are wrong; `found` are the problems with their key paths."""
+    """The parameters of an operation are wrong; `found_problems` are the problems with their key paths."""
 
     def __init__(self, operation: Operation, found: Problems) -> None:
         super().__init__(
             f'operation "{operation.name}" ({operation.type}) cannot be run',
             problems=tuple(str(problem) for problem in found),
         )
-        self.found = tuple(found)
+        self.found_problems = tuple(found)
 
 
 def compile_operation(

@@ -185,7 +185,7 @@ class _Builder:
             context = dataclasses.replace(self._context, clients=task.clients)
             compiled = compile_operation(resolved, operation, context)
         except InvalidOperation as cause:
-            self._problems.extend(cause.found)
+            self._problems.extend(cause.found_problems)
             return None
         self._compiled[id(operation), task.clients] = compiled
         return compiled

@@ -40,7 +40,7 @@ def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: Prepa
     return RaceRecord(
         race_id=request.race_id,
         timestamp=request.effective_start or datetime.now(UTC),
-        track=RecordedTrack(track.name, prepared.found.revision, request.track_params),
+        track=RecordedTrack(track.name, prepared.located.revision, request.track_params),
         challenge=None if challenge.auto_generated else challenge.name,
         pipeline=request.pipeline,
         car=request.car if provisioned else ("external",),

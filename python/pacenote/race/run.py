@@ -263,7 +263,7 @@ def _load_track(
 
 def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
     """Reports where the track comes from, which tasks are left out, and what its author says to users."""
-    for text in prepared.found.warnings:
+    for text in prepared.located.warnings:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
         listener.info(text)

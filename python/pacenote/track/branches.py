@@ -1,4 +1,4 @@
-"""Which branch of a track repository fits an engine: Rally's rule, on names alone."""
+"""Selects the branch of a track repository for an engine: Rally's rule, on names alone."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Collection
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-(.+))?")
 _BRANCH = re.compile(r"(\d+)(?:\.(\d+))?")
-_ANY = re.compile(r"(\d+)(?:\..*)?")
+_MAJOR = re.compile(r"(\d+)(?:\..*)?")
 _SERVERLESS = "serverless"
 _NEWEST = ("master", "main")
 
 
 def best_branch(branches: Collection[str], version: str) -> str | None:
-    """The branch for an engine version: of exactly that version, with its suffix or else without, of the
-    nearest minor version that is not newer, or of the major version.
+    """Returns the branch for an engine version, None if no branch fits or the version is malformed.
 
-    Without a version, or with one newer than every branch, it is `master`, or `main` where there is no
-    `master`. None when nothing fits, or when the version is none.
+    It is the branch of exactly that version, with its suffix or else without, of the nearest minor version
+    that is not newer, or of the major version. Without a version, or for one newer than every branch, it is
+    `master`, or `main` if there is no `master`.
     """
     if not version or version == _SERVERLESS:
         return _newest(branches)
@@ -34,12 +34,12 @@ def best_branch(branches: Collection[str], version: str) -> str | None:
         return f"{major}.{max(older)}"
     if str(major) in branches:
         return str(major)
-    newest = max((int(found[1]) for name in branches if (found := _ANY.fullmatch(name))), default=-1)
+    newest = max((int(found[1]) for name in branches if (found := _MAJOR.fullmatch(name))), default=-1)
     return _newest(branches) if major > newest else None
 
 
 def version_variants(version: str) -> tuple[str, ...]:
-    """A version from its most to its least exact form: `8.1.2-SNAPSHOT`, `8.1.2`, `8.1`, `8`."""
+    """Returns a version from its most to its least exact form: `8.1.2-SNAPSHOT`, `8.1.2`, `8.1`, `8`."""
     match = _VERSION.fullmatch(version)
     if match is None:
         return ()

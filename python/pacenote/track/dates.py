@@ -1,6 +1,4 @@
-"""The date filters of track templates: all in UTC, all from a date, a time in seconds since 1970, or a
-text.
-"""
+"""The date filters of track templates, in UTC: of a date, a time in seconds since 1970, or a string."""
 
 from __future__ import annotations
 
@@ -12,18 +10,18 @@ _YEAR_FIRST = "%Y-%m-%d"
 
 
 def days_ago(value: object, end: object, date_format: str = _DAY_FIRST) -> int:
-    """Whole days from `value` to `end`."""
-    return (_moment(end, date_format) - _moment(value, date_format)).days
+    """Returns the whole days from `value` to `end`."""
+    return (_to_datetime(end, date_format) - _to_datetime(value, date_format)).days
 
 
 def get_start_date(value: object, date_format: str = _YEAR_FIRST) -> str:
-    """The date as text."""
-    return _moment(value, date_format).strftime(date_format)
+    """Returns the date as a string."""
+    return _to_datetime(value, date_format).strftime(date_format)
 
 
 def get_end_date(value: object, days: int = 1, date_format: str = _YEAR_FIRST) -> str:
-    """The date `days` later as text."""
-    return (_moment(value, date_format) + timedelta(days=days)).strftime(date_format)
+    """Returns the date `days` later as a string."""
+    return (_to_datetime(value, date_format) + timedelta(days=days)).strftime(date_format)
 
 
 DATE_FILTERS: Mapping[str, Callable[..., object]] = {
@@ -31,10 +29,10 @@ DATE_FILTERS: Mapping[str, Callable[..., object]] = {
     "get_start_date": get_start_date,
     "get_end_date": get_end_date,
 }
-"""The filters by the name templates use."""
+"""The filters by their name in templates."""
 
 
-def _moment(value: object, date_format: str) -> datetime:
+def _to_datetime(value: object, date_format: str) -> datetime:
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, int | float):

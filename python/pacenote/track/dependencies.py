@@ -1,6 +1,6 @@
-"""Python packages that a track's plugin needs, installed by pip into a folder of their own.
+"""Installs the Python packages of a track's plug-in with pip, into a folder of their own.
 
-One folder per list of requirements and Python version, so that tracks do not get in each other's way, and
+There is one folder per list of requirements and Python version, so that tracks do not affect each other and
 nothing is installed twice.
 """
 
@@ -21,16 +21,16 @@ from pacenote.model.messages import quoted_list
 
 
 def dependency_folder(requirements: Sequence[str], home: Path) -> Path:
-    """Where packages for these requirements are, once they are installed; their order does not matter."""
+    """Returns the folder of the packages for these requirements; their order does not matter."""
     key = json.dumps([sorted(set(requirements)), sys.implementation.cache_tag, sys.platform])
     return home / "libs" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def install_dependencies(requirements: Sequence[str], home: Path, offline: bool) -> Path:
-    """Installs pip requirements unless they are there already; returns the folder for `sys.path`.
+    """Installs pip requirements unless they are installed already; returns the folder for `sys.path`.
 
-    Raises `TrackError` when a requirement is none, when pip fails, or when something would have to be fetched
-    although `offline` forbids it.
+    Raises `TrackError` for a malformed requirement, when pip fails, or when packages are missing and
+    `offline` forbids downloads.
     """
     folder = dependency_folder(requirements, home)
     if folder.is_dir():
@@ -39,7 +39,7 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     for requirement in requirements:
         if not requirement.strip() or requirement.lstrip().startswith("-"):
             raise TrackError(
-                f"dependencies: {quoted_list([requirement])} is no package",
+                f"dependencies: {quoted_list([requirement])} is not a package",
                 hint="write a requirement such as numpy>=2, or the URL of an archive",
             )
     if offline:
@@ -52,7 +52,7 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     try:
         _pip(requirements, fresh)
         (fresh / "requirements.txt").write_text("".join(f"{line}\n" for line in requirements), "utf-8")
-        _publish(fresh, folder)
+        _move_into_place(fresh, folder)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     return folder
@@ -60,7 +60,7 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
 
 def _pip(requirements: Sequence[str], target: Path) -> None:
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check", "--no-warn-script-location")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pip", "install", *quiet, "--target", str(target), *requirements],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -69,18 +69,18 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
         check=False,
         env={**os.environ, "PIP_USER": "0"},
     )
-    if done.returncode:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("ERROR")] or said
-        reason = errors[0].removeprefix("ERROR: ") if errors else f"status {done.returncode}"
+    if result.returncode:
+        lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("ERROR")] or lines
+        reason = errors[0].removeprefix("ERROR: ") if errors else f"status {result.returncode}"
         raise TrackError(
             f"the Python packages {quoted_list(requirements)} cannot be installed: {reason}",
             hint=f"try it yourself: {sys.executable} -m pip install {' '.join(requirements)}",
         )
 
 
-def _publish(fresh: Path, folder: Path) -> None:
-    """Makes the folder appear all at once; another race may have been faster, which is as good."""
+def _move_into_place(fresh: Path, folder: Path) -> None:
+    """Moves the folder to its place atomically; it may exist already, if another race was faster."""
     try:
         fresh.chmod(0o755)
         fresh.rename(folder)

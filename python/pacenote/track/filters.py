@@ -1,7 +1,7 @@
-"""`--include-tasks` and `--exclude-tasks`: which tasks of a track stay on the schedule.
+"""`--include-tasks` and `--exclude-tasks`: which tasks of a track are kept.
 
-A filter is the name of a task, `type:` with an operation type, or `tag:` with a tag. A parallel element stays
-as long as one of its tasks does; what stays of it is filtered too.
+A filter is the name of a task, `type:` with an operation type, or `tag:` with a tag. A parallel element is
+kept if one of its tasks is, with the tasks that are.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from pacenote.model.track import ANY_TASK, Challenge, Parallel, Task, Track
 
 FilterKind = Literal["name", "type", "tag"]
 
-_WHAT = {"name": "task", "type": "operation type", "tag": "tag"}
+_KIND_NAMES = {"name": "task", "type": "operation type", "tag": "tag"}
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """One filter: what of a task it looks at, and what it looks for."""
+    """One filter of tasks."""
 
     kind: FilterKind
+    """What the filter compares: the name of a task, the type of its operation, or its tags."""
+
     value: str
+    """The value that matches."""
 
     def matches(self, task: Task) -> bool:
-        """Whether the task is meant."""
+        """Whether the filter matches a task."""
         return self.value in _values(self.kind, task)
 
 
 def parse_filter(text: str) -> TaskFilter:
-    """The filter that a text stands for. What begins neither with `type:` nor `tag:` is the name of a task,
-    which may hold a colon.
-    """
+    """Reads a filter. Text that begins neither with `type:` nor with `tag:` is the name of a task."""
     kind, colon, value = text.partition(":")
     if colon and kind == "type":
         return TaskFilter("type", value)
@@ -45,46 +46,45 @@ def parse_filter(text: str) -> TaskFilter:
 
 
 def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -> Track:
-    """The track with only the tasks that `include` names, or without those that `exclude` names.
+    """Returns the track with only the tasks that `include` matches, or without those that `exclude` matches.
 
-    At most one of the two is used; nothing in both changes nothing. Raises `UsageError` for filters that no
-    task of the track matches, all of them at once.
+    At most one of the two is used. Raises one `UsageError` for all filters that match no task of the track.
     """
-    wanted = [parse_filter(text) for text in include]
-    unwanted = [parse_filter(text) for text in exclude]
-    if not wanted and not unwanted:
+    included = [parse_filter(text) for text in include]
+    excluded = [parse_filter(text) for text in exclude]
+    if not included and not excluded:
         return track
-    _check_known(track, wanted or unwanted, "--include-tasks" if wanted else "--exclude-tasks")
+    _check_known(track, included or excluded, "--include-tasks" if included else "--exclude-tasks")
 
-    def stays(task: Task) -> bool:
-        if wanted:
-            return any(one.matches(task) for one in wanted)
-        return not any(one.matches(task) for one in unwanted)
+    def keep(_: Challenge, task: Task) -> bool:
+        if included:
+            return any(one.matches(task) for one in included)
+        return not any(one.matches(task) for one in excluded)
 
-    return keep_tasks(track, lambda _, task: stays(task))
+    return keep_tasks(track, keep)
 
 
-def keep_tasks(track: Track, stays: Callable[[Challenge, Task], bool]) -> Track:
-    """The track with only those tasks for which `stays` says so.
+def keep_tasks(track: Track, keep: Callable[[Challenge, Task], bool]) -> Track:
+    """Returns the track with only those tasks for which `keep` returns true.
 
-    A parallel element without tasks goes too; one whose completing task goes ends with the last of the
+    A parallel element without tasks is removed; one that loses its completing task ends with the last of the
     others.
     """
-    challenges = tuple(_kept(challenge, stays) for challenge in track.challenges)
+    challenges = tuple(_filter_challenge(challenge, keep) for challenge in track.challenges)
     return dataclasses.replace(track, challenges=challenges)
 
 
-def _kept(challenge: Challenge, stays: Callable[[Challenge, Task], bool]) -> Challenge:
+def _filter_challenge(challenge: Challenge, keep: Callable[[Challenge, Task], bool]) -> Challenge:
     schedule: list[Task | Parallel] = []
     for element in challenge.schedule:
         if isinstance(element, Task):
-            schedule += [element] if stays(challenge, element) else []
+            schedule += [element] if keep(challenge, element) else []
             continue
-        tasks = tuple(task for task in element.tasks if stays(challenge, task))
+        tasks = tuple(task for task in element.tasks if keep(challenge, task))
         if tasks:
             names = {task.name for task in tasks}
-            completed = element.completed_by in names | {ANY_TASK}
-            completed_by = element.completed_by if completed else None
+            stays_completed = element.completed_by in names | {ANY_TASK}
+            completed_by = element.completed_by if stays_completed else None
             schedule.append(dataclasses.replace(element, tasks=tasks, completed_by=completed_by))
     return dataclasses.replace(challenge, schedule=tuple(schedule))
 
@@ -94,12 +94,12 @@ def _check_known(track: Track, filters: list[TaskFilter], option: str) -> None:
     unknown = [one for one in filters if not any(one.matches(task) for task in tasks)]
     if not unknown:
         return
-    told = []
+    missing = []
     for one in unknown:
         known = {value for task in tasks for value in _values(one.kind, task)}
-        told.append(f"no {_WHAT[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
+        missing.append(f"no {_KIND_NAMES[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
     raise UsageError(
-        f"{option}: track {quoted(track.name)} has {', and '.join(told)}",
+        f"{option}: track {quoted(track.name)} has {', and '.join(missing)}",
         hint="`pacenote info` lists the tasks; type: and tag: in front look for operation types and tags",
     )
 

@@ -1,11 +1,10 @@
-"""Assembling a track from its fragments, before Jinja sees it.
+"""Includes the fragments of a track in its text, before Jinja renders it.
 
-`{{ rally.collect(parts="operations/*.json") }}` is replaced by the text of the matching files, sorted by
-name and joined by a comma and a line break; fragments may collect others, relative to their own folder.
-This happens on the text, not in Jinja, so that variables set in one fragment can be read in another and so
-that the parameters used in fragments are seen. No match means nothing is inserted. Only this exact spelling
-is replaced (double quotes, at least one space inside the braces); any other goes through the macro of the
-helpers.
+`{{ rally.collect(parts="operations/*.json") }}` is replaced by the text of the matching files, sorted by name
+and joined by a comma and a line break; without a match, by nothing. Fragments may collect others, relative to
+their own folder. This happens on the text, not in Jinja, so that a variable set in one fragment can be read
+in another, and so that the parameters of fragments are known. Only this exact spelling is replaced (double
+quotes, at least one space inside the braces); any other is rendered by the macro of the helpers.
 """
 
 from __future__ import annotations
@@ -27,64 +26,80 @@ class SourceLocation:
     """A line of a file of the track."""
 
     file: Path
+    """The file."""
+
     line: int
+    """The line, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of assembled text: `text` begins at `line` of `file`. Separators belong to the file
-    before.
-    """
+    """A segment of the assembled text that comes from one file."""
 
     text: str
+    """The text."""
+
     file: Path
+    """The file; a separator belongs to the file before it."""
+
     line: int
+    """The line of the file at which the text begins, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePart:
+    """The part of a line of the assembled text that comes from one file."""
+
+    line: int
+    """The line of the assembled text, from 1."""
+
+    origin: SourceLocation
+    """Where the part comes from."""
+
+    text: str
+    """The part, without surrounding whitespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssembledText:
-    """The text of a track with all fragments in place, and where each stretch of it came from."""
+    """The text of a track with all fragments included, and the origin of each segment."""
 
-    pieces: tuple[Segment, ...]
+    segments: tuple[Segment, ...]
+    """The segments in order."""
 
     @property
     def text(self) -> str:
         """The whole text."""
-        return "".join(piece.text for piece in self.pieces)
+        return "".join(segment.text for segment in self.segments)
 
     def origin(self, line: int) -> SourceLocation:
-        """The file and line that line `line` (from 1) of the text came from.
+        """Returns the origin of a line of the text, from 1; of several, that of the longest part."""
+        parts = [part for part in self.line_parts() if part.line == line]
+        if not parts:
+            return SourceLocation(self.segments[0].file, 1)
+        return max(parts, key=lambda part: len(part.text)).origin
 
-        Where several files meet on a line, the one that gave most of it.
-        """
-        best, most = SourceLocation(self.pieces[0].file, 1), -1
-        for number, origin, text in self.lines():
-            if number > line:
-                break
-            if number == line and len(text.strip()) > most:
-                best, most = origin, len(text.strip())
-        return best
-
-    def lines(self) -> Iterator[tuple[int, SourceLocation, str]]:
-        """Every stretch of every line: its line in the text, its origin and what it says."""
-        number = 1
-        for piece in self.pieces:
-            for offset, text in enumerate(piece.text.split("\n")):
-                yield number + offset, SourceLocation(piece.file, piece.line + offset), text
-            number += piece.text.count("\n")
+    def line_parts(self) -> Iterator[LinePart]:
+        """Yields the parts of all lines in order."""
+        line = 1
+        for segment in self.segments:
+            for offset, text in enumerate(segment.text.split("\n")):
+                origin = SourceLocation(segment.file, segment.line + offset)
+                yield LinePart(line + offset, origin, text.strip())
+            line += segment.text.count("\n")
 
 
 def assemble(source: TrackSource, file: Path) -> AssembledText:
-    """Assembles a file of the track with everything it collects.
+    """Assembles a file of the track with everything that it collects.
 
     Raises `TrackError` when a file cannot be read or collects itself.
     """
-    return AssembledText(tuple(_pieces(source, file, ())))
+    return AssembledText(tuple(_segments(source, file, ())))
 
 
-def _pieces(source: TrackSource, file: Path, above: tuple[Path, ...]) -> Iterator[Segment]:
-    if file in above:
-        chain = " collects ".join(source.display_path(step) for step in (*above, file))
+def _segments(source: TrackSource, file: Path, ancestors: tuple[Path, ...]) -> Iterator[Segment]:
+    if file in ancestors:
+        chain = " collects ".join(source.display_path(path) for path in (*ancestors, file))
         raise TrackError(f"a fragment collects itself: {chain}", hint="narrow the pattern of the last one")
     text = source.read(file)
     line, end = 1, 0
@@ -92,15 +107,16 @@ def _pieces(source: TrackSource, file: Path, above: tuple[Path, ...]) -> Iterato
         yield Segment(text[end : match.start()], file, line)
         line += text.count("\n", end, match.end())
         end = match.end()
-        yield from _collected(source, file, match[1], (*above, file))
+        yield from _collected(source, match[1], (*ancestors, file))
     yield Segment(text[end:], file, line)
 
 
-def _collected(source: TrackSource, file: Path, pattern: str, above: tuple[Path, ...]) -> Iterator[Segment]:
+def _collected(source: TrackSource, pattern: str, ancestors: tuple[Path, ...]) -> Iterator[Segment]:
+    # The pattern is relative to the file that collects, the last of its ancestors.
     last: Segment | None = None
-    for fragment in source.glob(file.parent, pattern):
+    for fragment in source.glob(ancestors[-1].parent, pattern):
         if last is not None:
             yield Segment(_SEPARATOR, last.file, last.line + last.text.count("\n"))
-        for piece in _pieces(source, fragment, above):
-            last = piece
-            yield piece
+        for segment in _segments(source, fragment, ancestors):
+            last = segment
+            yield segment

@@ -1,6 +1,4 @@
-"""Where a value stands in JSON text: the line of every key path, worked out only when there is a problem to
-show.
-"""
+"""The line of every value in JSON text, by key path; only computed to describe a problem."""
 
 from __future__ import annotations
 
@@ -14,18 +12,19 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 def line_numbers(text: str) -> dict[KeyPath, int]:
-    """The line (from 1) on which the value of every key path begins; for a member of an object, its key.
+    """Returns the line (from 1) on which the value of every key path begins; for a member of an object, its
+    key.
 
     The text must be valid JSON.
     """
     lines: dict[KeyPath, int] = {(): 1}
-    _Walk(text, lines).value(())
+    _Walker(text, lines).value(())
     return lines
 
 
-class _Walk:
+class _Walker:
     def __init__(self, text: str, lines: dict[KeyPath, int]) -> None:
-        self._tokens = _numbered(text)
+        self._tokens = _tokenize(text)
         self._lines = lines
 
     def value(self, path: KeyPath, opened: tuple[str, int] | None = None) -> None:
@@ -57,7 +56,7 @@ class _Walk:
                 index += 1
 
 
-def _numbered(text: str) -> Iterator[tuple[str, int]]:
+def _tokenize(text: str) -> Iterator[tuple[str, int]]:
     line, end = 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", end, match.start())
@@ -66,8 +65,8 @@ def _numbered(text: str) -> Iterator[tuple[str, int]]:
 
 
 def nearest_line(lines: dict[KeyPath, int], path: KeyPath) -> int:
-    """The line of a key path, or of the nearest place above it: a missing key is shown where its object
-    begins.
+    """Returns the line of a key path, or of its nearest ancestor: a missing key has the line of its
+    object.
     """
     while path not in lines:
         path = path[:-1]
@@ -75,7 +74,7 @@ def nearest_line(lines: dict[KeyPath, int], path: KeyPath) -> int:
 
 
 def excerpt(text: str, line: int, around: int = 2) -> str:
-    """The line with its surroundings, numbered, the line itself marked."""
+    """Returns the line with `around` lines before and after it, numbered; the line itself is marked."""
     lines = text.split("\n")
     first, last = max(1, line - around), min(len(lines), line + around)
     width = len(str(last))

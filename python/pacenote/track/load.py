@@ -1,4 +1,4 @@
-"""Loading a track: from where it is to its model."""
+"""Loads a track: from its files to its model."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from pacenote.track.source import TrackSource
 from pacenote.units import format_count
 
 PLUGIN_FILE = "track.py"
-"""The file of a track's Python plugin."""
+"""The file of a track's Python plug-in."""
 
-_OTHER_PLUGIN = "workload.py"
+_OSB_PLUGIN_FILE = "workload.py"
 
 
 def load_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> Track:
-    """The model of a track.
+    """Returns the model of a track.
 
-    Raises `TrackError`: for text that cannot be rendered or is no JSON at once, otherwise with every
-    problem of the track and of its parameters together, each with its place.
+    Raises `TrackError`: immediately for text that cannot be rendered or is not JSON, otherwise with all
+    problems of the track and of its parameters together, each with its place.
     """
-    with _hiding(params) as secrets:
+    with _redacting(params) as secrets:
         return _load(source, params, options, secrets)
 
 
 @contextlib.contextmanager
-def _hiding(params: Mapping[str, Any]) -> Generator[frozenset[str], None, None]:
-    """Keeps the secrets among the parameters out of errors."""
+def _redacting(params: Mapping[str, Any]) -> Generator[frozenset[str], None, None]:
+    """Redacts the secrets among the parameters in errors."""
     secrets = secret_values(params)
     try:
         yield secrets
     except TrackError as error:
         if not secrets:
             raise
-        # A trace of what this error came from would show what is hidden here.
+        # The traceback of the original error would show what is redacted here.
         raise TrackError(
             redact(error.message, secrets),
             problems=tuple(redact(problem, secrets) for problem in error.problems),
@@ -61,14 +61,17 @@ def _load(
     problems = Problems()
     root = FieldReader(rendered.parsed(), (), problems)
     track = parse_track(root, source.name, source.root, renderer.body)
-    found = [*_other_plugin(source), *rendered.describe(problems)]
-    taken = sorted(RESERVED_NAMES & set(params))
-    found += [f"{quoted(name)} is no name for a parameter: templates have it already" for name in taken]
-    unused = () if options.ignore_unused else renderer.unused()
+    found = [*_osb_plugin_problem(source), *rendered.describe(problems)]
+    reserved = sorted(RESERVED_NAMES & set(params))
+    found += [
+        f"{quoted(name)} cannot be the name of a parameter: templates have a variable of that name"
+        for name in reserved
+    ]
+    unused = () if options.ignore_unused else renderer.unused_params()
     if unused:
-        found.append(unused_params_message(unused, renderer.known()))
+        found.append(unused_params_message(unused, renderer.known_params()))
     if found:
-        raise _refused(source, tuple(found), _hint(renderer) if unused else "")
+        raise _load_error(source, tuple(found), _params_hint(renderer) if unused else "")
 
     def describe(later: Iterable[Problem]) -> tuple[str, ...]:
         return tuple(redact(text, secrets) for text in rendered.describe(later))
@@ -77,16 +80,21 @@ def _load(
     return dataclasses.replace(track, describe=describe, plugin=plugin if plugin.is_file() else None)
 
 
-def _other_plugin(source: TrackSource) -> list[str]:
-    """Code for another tool beside the track. Without it the track would do something else than it says."""
-    if not (source.root / _OTHER_PLUGIN).is_file():
+def _osb_plugin_problem(source: TrackSource) -> list[str]:
+    """A problem if the track has code for another tool, without which it would behave differently."""
+    if not (source.root / _OSB_PLUGIN_FILE).is_file():
         return []
-    return [f"{_OTHER_PLUGIN} is a plugin for OpenSearch Benchmark; those of Rally are run ({PLUGIN_FILE})"]
+    return [
+        f"{_OSB_PLUGIN_FILE} is a plug-in for OpenSearch Benchmark; "
+        f"only those of Rally are run ({PLUGIN_FILE})"
+    ]
 
 
 def render_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> str:
-    """The rendered text of a track, for `render-track`. Raises `TrackError` when it cannot be rendered."""
-    with _hiding(params):
+    """Returns the rendered text of a track (`render-track`). Raises `TrackError` when it cannot be
+    rendered.
+    """
+    with _redacting(params):
         return _rendered(source, Renderer(source, params, options)).text
 
 
@@ -95,13 +103,13 @@ def _rendered(source: TrackSource, renderer: Renderer) -> RenderedTrack:
     return RenderedTrack(source, assembled, renderer.track(assembled))
 
 
-def _refused(source: TrackSource, problems: tuple[str, ...], hint: str) -> TrackError:
+def _load_error(source: TrackSource, problems: tuple[str, ...], hint: str) -> TrackError:
     name = f"track {quoted(source.name)}"
     if len(problems) == 1:
         return TrackError(f"{name}: {problems[0]}", problems=problems, hint=hint)
     return TrackError(f"{name} has {format_count(len(problems), 'problem')}", problems=problems, hint=hint)
 
 
-def _hint(renderer: Renderer) -> str:
-    known = quoted_list(sorted(renderer.known()))
-    return f"parameters of the track: {known}; --ignore-unused-track-params lets others pass"
+def _params_hint(renderer: Renderer) -> str:
+    known = quoted_list(sorted(renderer.known_params()))
+    return f"parameters of the track: {known}; --ignore-unused-track-params accepts others"

@@ -1,4 +1,4 @@
-"""How `--arrivals`, `--open-loop` and `--max-connections` change the tasks that have a target rate."""
+"""Applies `--arrivals`, `--open-loop` and `--max-connections` to the tasks that have a target rate."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pacenote.model.track import BUILT_IN_SCHEDULES, Challenge, Parallel, Task, 
 
 
 def apply_pacing_options(track: Track, pacing: PacingOptions) -> Track:
-    """The track with other arrivals, and with as many clients in open-loop tasks as they may use connections.
+    """Returns the track with the chosen arrivals, and with `max_connections` clients in open-loop tasks.
 
-    Iterations count per client: more clients have fewer each, rounded up, so that a task keeps its length.
+    Iterations count per client: more clients run fewer each, rounded up, so that a task keeps its length.
     """
     challenges = tuple(_challenge(challenge, pacing) for challenge in track.challenges)
     return dataclasses.replace(track, challenges=challenges)
@@ -30,8 +30,8 @@ def _parallel(parallel: Parallel, pacing: PacingOptions) -> Parallel:
     tasks = tuple(_task(task, pacing) for task in parallel.tasks)
     clients = parallel.clients
     if clients is not None:
-        more = sum(task.clients for task in tasks) - sum(task.clients for task in parallel.tasks)
-        clients = max(clients + more, 1)
+        added = sum(task.clients for task in tasks) - sum(task.clients for task in parallel.tasks)
+        clients = max(clients + added, 1)
     return dataclasses.replace(parallel, tasks=tasks, clients=clients)
 
 
@@ -44,7 +44,7 @@ def _task(task: Task, pacing: PacingOptions) -> Task:
     if pacing.open_loop and pacing.max_connections is not None:
         changes["clients"] = pacing.max_connections
         for name in ("warmup_iterations", "iterations"):
-            each = getattr(task, name)
-            if each is not None:
-                changes[name] = -(-each * task.clients // pacing.max_connections)
+            per_client = getattr(task, name)
+            if per_client is not None:
+                changes[name] = -(-per_client * task.clients // pacing.max_connections)
     return dataclasses.replace(task, **changes)

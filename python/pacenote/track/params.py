@@ -1,9 +1,8 @@
-"""Values as they are written on the command line: lists (`a,b`) and dictionaries (`k:v,k2:v2`), as Rally
-reads them.
+"""Reads lists (`a,b`) and dictionaries (`k:v,k2:v2`) of the command line, as Rally does.
 
-Both may also be inline JSON, or the name of a `.json` file. In the short form a value is typed by its look:
-in single quotes a string, which may hold commas, else a whole number, a number, true or false, none, else a
-string. A key ends with the first colon, so a value may hold more of them.
+Both may also be inline JSON, or the name of a `.json` file. In the short form, a value in single quotes is a
+string, which may contain commas; any other is a whole number, a number, true, false, none, or else a string.
+A key ends at the first colon, so a value may contain colons.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from pacenote.errors import UsageError
 from pacenote.model.problems import preview
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
-"""An item up to its comma; a comma in a value that is quoted as a whole ends nothing."""
+"""An item up to its comma; a comma within a quoted value does not end it."""
 
 _QUOTED = re.compile(r"^([^':]*:|)'([^']*)'$")
-"""An item of a list whose text, or what stands behind its kind (`tag:'a,b'`), is quoted."""
+"""An item of a list that is quoted, as a whole or after its kind (`tag:'a,b'`)."""
 
 _WORDS = {"true": True, "false": False, "none": None}
 
 
 def _read_file(name: str) -> str:
-    return Path(os.path.expanduser(name)).read_text(encoding="utf-8")  # noqa: PTH111  # this one never fails
+    return Path(os.path.expanduser(name)).read_text(encoding="utf-8")  # noqa: PTH111  # unlike Path.expanduser, it never fails
 
 
 def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) -> list[Any]:
     """Reads a list; `option` names it in messages, such as `--include-tasks`.
 
-    Raises `UsageError` when the text is no list.
+    Raises `UsageError` when the text is not a list.
     """
     text = text.strip()
     if text.startswith("["):
@@ -52,10 +51,11 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
 def parse_dict(
     text: str, option: str, read: Callable[[str], str] = _read_file, texts: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Reads a dictionary; `option` names it in messages, such as `--track-params`. The values of keys in
-    `texts` are texts whatever they look like: `007` is a password.
+    """Reads a dictionary; `option` names it in messages, such as `--track-params`.
 
-    Raises `UsageError` when the text is no dictionary.
+    Values of keys in `texts` are always strings: `007` can be a password.
+
+    Raises `UsageError` when the text is not a dictionary.
     """
     text = text.strip()
     if text.startswith("{"):
@@ -69,20 +69,18 @@ def parse_dict(
             key: _unquoted(value) if key in texts else parse_scalar(value) for key, value in pairs.items()
         }
     if not isinstance(value, dict):
-        # Where there are texts, some of them are secret.
+        # Values of such keys may be secret.
         raise UsageError(f"{option}: is {'something else' if texts else preview(value)}, must be an object")
     return value
 
 
 def _pair(item: str, position: int, option: str) -> tuple[str, str]:
-    """A key and the text of its value. Messages tell the position only: the item may be a piece of a secret
-    value.
-    """
+    """A key and the text of its value. Messages name only the position: the item may be part of a secret."""
     key, colon, value = item.partition(":")
     if not colon or not key.strip():
         raise UsageError(
-            f"{option}: item {position} is no key:value pair",
-            hint="a value that holds a comma stands in single quotes: key:'a,b'",
+            f"{option}: item {position} is not a key:value pair",
+            hint="put a value with a comma in single quotes: key:'a,b'",
         )
     return key.strip(), value.strip()
 
@@ -94,7 +92,7 @@ def _unquoted(text: str) -> str:
 
 
 def parse_scalar(text: str) -> Any:
-    """The value a text looks like."""
+    """Returns the value that a text stands for."""
     if text.startswith("'"):
         return _unquoted(text)
     if text.lower() in _WORDS:
@@ -113,7 +111,7 @@ def _json_file(name: str, option: str, read: Callable[[str], str]) -> Any:
     try:
         text = read(name)
     except (OSError, UnicodeDecodeError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else "it is no UTF-8 text"
+        reason = cause.strerror if isinstance(cause, OSError) else "it is not UTF-8 text"
         raise UsageError(f"{option}: {name} cannot be read: {reason}") from cause
     return _json(text, f"{option}: {name}")
 
@@ -123,7 +121,7 @@ def _json(text: str, where: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as cause:
         raise UsageError(
-            f"{where}: no valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
+            f"{where}: not valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
         ) from cause
     except RecursionError as cause:
         raise UsageError(f"{where}: nests too deeply to be read") from cause

@@ -1,7 +1,7 @@
-"""From the JSON of a track to its model, noting every problem with its place.
+"""From the JSON of a track to its model, with every problem and its place.
 
-Rules and names are Rally's. Each part of a track has its own file: `parse_corpora`, `parse_operations`,
-`parse_schedule`; this one holds the root, the objects it creates and their bodies.
+Rules and names are Rally's. `parse_corpora`, `parse_operations` and `parse_schedule` read their parts of a
+track; this file reads the root, and the indices and templates with their bodies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _VERSION = 2
 
 
 def parse_track(root: FieldReader, name: str, folder: Path, render_body: RenderBody) -> Track:
-    """The model of a track. Problems are noted in the reader; with problems the result is not to be used."""
+    """Returns the model of a track. The reader collects problems; if there are any, the result must not be
+    used.
+    """
     if root.data.get("version", _VERSION) != _VERSION:
         root.problem(
             "version", f"is {preview(root.data['version'])}, only version {_VERSION} of the format exists"
@@ -68,14 +70,14 @@ def parse_track(root: FieldReader, name: str, folder: Path, render_body: RenderB
 
 
 class _Bodies:
-    """Reads the bodies that a track keeps in files of their own."""
+    """Reads the bodies of indices and templates, which have files of their own."""
 
     def __init__(self, folder: Path, render: RenderBody) -> None:
         self._folder = folder
         self._render = render
 
     def read(self, item: FieldReader, key: str) -> dict[str, Any] | None:
-        """The body in the file that `key` names; a problem is noted at that key."""
+        """Returns the body in the file that `key` names, None with a problem."""
         name = item.required_text(key)
         if not name:
             return None
@@ -87,7 +89,7 @@ class _Bodies:
         except json.JSONDecodeError as cause:
             place = f"line {cause.lineno}, column {cause.colno}"
             item.problem(
-                key, f"names {quoted(name)}, which rendered is no valid JSON: {cause.msg} at {place}"
+                key, f"names {quoted(name)}, which rendered is not valid JSON: {cause.msg} at {place}"
             )
             return None
         except ValueError:
@@ -99,7 +101,7 @@ class _Bodies:
         return body
 
     def template(self, item: FieldReader) -> dict[str, Any]:
-        """The body of a template: the file, or the part of it that `template-path` points to."""
+        """Returns the body of a template: the file, or the part of it at `template-path`."""
         body = self.read(item, "template")
         for part in item.text("template-path").split(".") if item.has("template-path") else ():
             body = body.get(part) if isinstance(body, dict) else None

@@ -1,4 +1,4 @@
-"""The corpora of a track: data files and where their documents go."""
+"""Parses the corpora of a track: data files and the targets of their documents."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from pacenote.model.track import Corpus, CorpusGenerator, Documents
 
 @dataclass(frozen=True, slots=True)
 class IndexTargets:
-    """Names of the indices and data streams documents can go to."""
+    """What documents can be written to."""
 
     indices: tuple[str, ...]
+    """Names of the indices of the track."""
+
     data_streams: tuple[str, ...]
+    """Names of its data streams."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Defaults:
-    """What a corpus says for all its files; a file may say otherwise."""
+    """The defaults that a corpus sets for its files."""
 
     base_url: str | None
     source_format: str
@@ -28,8 +31,16 @@ class _Defaults:
     data_stream: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _DocumentTarget:
+    """The index or the data stream that the documents of a file are written to."""
+
+    index: str | None = None
+    data_stream: str | None = None
+
+
 def parse_corpora(root: FieldReader, targets: IndexTargets) -> tuple[Corpus, ...]:
-    """The corpora of a track, their names unique."""
+    """Returns the corpora of a track; their names are unique."""
     corpora: list[Corpus] = []
     for item in root.children("corpora"):
         corpus = _corpus(item, targets)
@@ -62,17 +73,15 @@ def _corpus(item: FieldReader, targets: IndexTargets) -> Corpus:
 def _documents(item: FieldReader, defaults: _Defaults, targets: IndexTargets) -> Documents:
     _reject_mapping_type(item)
     has_action_lines = item.flag("includes-action-and-meta-data", defaults.has_action_lines)
-    index = stream = None
-    if not has_action_lines:
-        index, stream = _where_to(item, defaults, targets)
+    target = _DocumentTarget() if has_action_lines else _document_target(item, defaults, targets)
     return Documents(
         source_file=item.required_text("source-file"),
         document_count=item.integer("document-count", 1),
         compressed_bytes=item.integer("compressed-bytes", 1),
         uncompressed_bytes=item.integer("uncompressed-bytes", 1),
         includes_action_and_meta_data=has_action_lines,
-        target_index=index,
-        target_data_stream=stream,
+        target_index=target.index,
+        target_data_stream=target.data_stream,
         base_url=item.text("base-url") or defaults.base_url,
         source_format=_source_format(item, defaults.source_format),
         meta=item.mapping("meta"),
@@ -80,7 +89,7 @@ def _documents(item: FieldReader, defaults: _Defaults, targets: IndexTargets) ->
     )
 
 
-def _where_to(item: FieldReader, defaults: _Defaults, targets: IndexTargets) -> tuple[str | None, str | None]:
+def _document_target(item: FieldReader, defaults: _Defaults, targets: IndexTargets) -> _DocumentTarget:
     index = _target(item, "target-index", defaults.index)
     stream = _target(item, "target-data-stream", defaults.data_stream)
     if targets.indices and stream:
@@ -94,7 +103,7 @@ def _where_to(item: FieldReader, defaults: _Defaults, targets: IndexTargets) -> 
         item.problem(
             key, "is missing: the track has no single target, and the file no action lines of its own"
         )
-    return index, stream
+    return _DocumentTarget(index, stream)
 
 
 def _target(item: FieldReader, key: str, default: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Operations of a track, named ones and those written into a task: the same rules for both."""
+"""Parses the operations of a track, named or inline in a task: the same rules apply to both."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.track import Operation
 
-_OWN_KEYS = frozenset({"name", "operation-type"})
+_NOT_PARAMS = frozenset({"name", "operation-type"})
 _SEARCHES = frozenset({"search", "paginated-search", "scroll-search", "composite-agg"})
 
 
 def parse_operations(root: FieldReader) -> dict[str, Operation]:
-    """The named operations by name; the names are unique."""
+    """Returns the named operations by name; the names are unique."""
     operations: dict[str, Operation] = {}
     for item in root.children("operations"):
         name = item.required_text("name")
@@ -24,7 +24,7 @@ def parse_operations(root: FieldReader) -> dict[str, Operation]:
 
 
 def parse_operation(item: FieldReader, name: str = "") -> Operation:
-    """One operation; without a name it is called by its type."""
+    """Returns one operation; without a name, its name is its type."""
     kind = item.required_text("operation-type")
     if kind in _SEARCHES and "type" in item.data:
         item.problem("type", "is not supported: no engine has mapping types any more")
@@ -33,19 +33,17 @@ def parse_operation(item: FieldReader, name: str = "") -> Operation:
     return Operation(
         name=name or item.text("name") or kind,
         type=kind,
-        params={key: value for key, value in item.data.items() if key not in _OWN_KEYS},
+        params={key: value for key, value in item.data.items() if key not in _NOT_PARAMS},
         meta=item.mapping("meta"),
         key_path=item.path,
     )
 
 
 def parse_task_operation(task: FieldReader, operations: Mapping[str, Operation]) -> Operation:
-    """The operation of a task: one of the track by name, one written out, or a bare type without
-    parameters.
-    """
+    """Returns the operation of a task: a named one, an inline one, or a type without parameters."""
     value = task.required("operation")
     if isinstance(value, dict):
         return parse_operation(task.child("operation"))
     name = task.text("operation")
-    place = (*task.path, "operation")
-    return operations.get(name) or Operation(name=name, type=name, key_path=place)
+    key_path = (*task.path, "operation")
+    return operations.get(name) or Operation(name=name, type=name, key_path=key_path)

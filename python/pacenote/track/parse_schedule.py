@@ -1,4 +1,4 @@
-"""Challenges, their schedules, tasks and parallel elements."""
+"""Parses challenges, their schedules, tasks and parallel elements."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from pacenote.model.track import ANY_TASK, Challenge, Operation, Parallel, Task
 from pacenote.track.parse_operations import parse_task_operation
 from pacenote.track.parse_target_rate import parse_target_interval, parse_target_throughput
 
-_SINGLE = ("challenge", "test_procedure", "test-procedure")
-_SEVERAL = ("challenges", "test_procedures", "test-procedures")
+_SINGLE_KEYS = ("challenge", "test_procedure", "test-procedure")
+_LIST_KEYS = ("challenges", "test_procedures", "test-procedures")
 
-_MOST_CLIENTS = 1_000_000
-"""More connections than one host can have; every one costs memory before the race begins."""
+_MAX_CLIENTS = 1_000_000
+"""More connections than one host can open; each client takes memory before the race begins."""
 
 Operations = Mapping[str, Operation]
+"""The named operations of a track by name."""
 
 
 def parse_challenges(root: FieldReader, operations: Operations) -> tuple[Challenge, ...]:
-    """The challenges of a track, exactly one of them the default.
+    """Returns the challenges of a track, exactly one of them the default.
 
-    OpenSearch Benchmark calls them test procedures; a track may also have a bare schedule.
+    OpenSearch Benchmark calls them test procedures; a track may also have a schedule without a challenge.
     """
-    given = [key for key in (*_SEVERAL, *_SINGLE, "schedule") if key in root.data]
+    given = [key for key in (*_LIST_KEYS, *_SINGLE_KEYS, "schedule") if key in root.data]
     if len(given) != 1:
         found = f"has {' and '.join(given)}" if given else "has none"
         root.problem(None, f"needs exactly one of challenges, challenge and schedule, {found}")
@@ -38,7 +39,7 @@ def parse_challenges(root: FieldReader, operations: Operations) -> tuple[Challen
         schedule = _schedule(root, operations)
         only = Challenge("default", schedule, default=True, auto_generated=True, parameters=base)
         return (only,)
-    items = root.children(key) if key in _SEVERAL else (root.child(key),)
+    items = root.children(key) if key in _LIST_KEYS else (root.child(key),)
     challenges = tuple(_challenge(item, operations, base) for item in items)
     _check_challenges(root, key, items, challenges)
     return challenges
@@ -77,25 +78,25 @@ def _challenge(item: FieldReader, operations: Operations, base: Mapping[str, Any
 
 def _schedule(challenge: FieldReader, operations: Operations) -> tuple[Task | Parallel, ...]:
     elements = tuple(_element(item, operations) for item in challenge.children("schedule"))
-    places: dict[str, tuple[str | int, ...]] = {}
+    names: set[str] = set()
     for element in elements:
         for task in element.tasks if isinstance(element, Parallel) else (element,):
-            if task.name and task.name in places:
+            if task.name and task.name in names:
                 text = f"is the second task {quoted(task.name)} of the challenge, give it a name of its own"
                 challenge.problems.add(task.key_path, text)
-            places.setdefault(task.name, task.key_path)
+            names.add(task.name)
     return elements
 
 
 def _element(item: FieldReader, operations: Operations) -> Task | Parallel:
     if "parallel" in item.data:
         return _parallel(item, operations)
-    return _task(item, operations, _Inherited())
+    return _task(item, operations, _Bounds())
 
 
 @dataclass(frozen=True, slots=True)
-class _Inherited:
-    """What a parallel element hands down to tasks that do not say otherwise."""
+class _Bounds:
+    """Bounds of a task, which tasks inherit from their parallel element."""
 
     warmup_iterations: int | None = None
     iterations: int | None = None
@@ -104,52 +105,52 @@ class _Inherited:
     ramp_up_time_period: float | None = None
 
 
-def _bounds(item: FieldReader, above: _Inherited) -> _Inherited:
-    """The bounds that an element writes down, the others from above."""
-    read = _Inherited(
+def _bounds(item: FieldReader, parent: _Bounds) -> _Bounds:
+    """The bounds of an element; those that it does not set are its parent's."""
+    given = _Bounds(
         warmup_iterations=item.integer("warmup-iterations", 0),
         iterations=item.integer("iterations", 1),
         warmup_time_period=item.number("warmup-time-period"),
         time_period=item.number("time-period", above=True),
         ramp_up_time_period=item.number("ramp-up-time-period"),
     )
-    own = {name: getattr(read, name) for name in _Inherited.__slots__}
-    inherited = {name: getattr(above, name) for name in _Inherited.__slots__}
-    return _Inherited(**{name: inherited[name] if own[name] is None else own[name] for name in own})
+    own = {name: getattr(given, name) for name in _Bounds.__slots__}
+    inherited = {name: getattr(parent, name) for name in _Bounds.__slots__}
+    return _Bounds(**{name: inherited[name] if own[name] is None else own[name] for name in own})
 
 
 def _parallel(outer: FieldReader, operations: Operations) -> Parallel:
     item = outer.child("parallel")
     item.required("tasks")
-    above = _bounds(item, _Inherited())
-    tasks = tuple(_parallel_task(task, operations, above) for task in item.children("tasks"))
+    parent = _bounds(item, _Bounds())
+    tasks = tuple(_parallel_task(task, operations, parent) for task in item.children("tasks"))
     completed_by = item.text("completed-by") or None
     names = [task.name for task in tasks]
     if completed_by and completed_by != ANY_TASK and completed_by not in names:
         hint = did_you_mean(completed_by, names)
-        item.problem("completed-by", f"names {quoted(completed_by)}, which is none of its tasks{hint}")
+        item.problem("completed-by", f"names {quoted(completed_by)}, which is not one of its tasks{hint}")
     return Parallel(
         tasks=tasks,
-        clients=item.integer("clients", 1, _MOST_CLIENTS),
+        clients=item.integer("clients", 1, _MAX_CLIENTS),
         completed_by=completed_by,
         name=outer.text("name") or item.text("name"),
         key_path=item.path,
     )
 
 
-def _parallel_task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
+def _parallel_task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
     if "parallel" in item.data:
-        item.problem("parallel", "cannot stand inside another parallel element")
+        item.problem("parallel", "cannot be inside another parallel element")
         return Task(name="", operation=Operation("", ""), key_path=item.path)
     own_ramp_up = item.data.get("ramp-up-time-period")
-    if own_ramp_up is not None and own_ramp_up != above.ramp_up_time_period:
+    if own_ramp_up is not None and own_ramp_up != parent.ramp_up_time_period:
         item.problem("ramp-up-time-period", "is only allowed on the parallel element itself")
-    return _task(item, operations, above)
+    return _task(item, operations, parent)
 
 
-def _task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
+def _task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
     operation = parse_task_operation(item, operations)
-    bounds = _bounds(item, above)
+    bounds = _bounds(item, parent)
     _check_bounds(item, bounds)
     if item.has("target-throughput") and item.has("target-interval"):
         item.problem("target-interval", "cannot be used beside target-throughput")
@@ -157,7 +158,7 @@ def _task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
     return Task(
         name=item.text("name") or operation.name,
         operation=operation,
-        clients=item.integer("clients", 1, _MOST_CLIENTS) or 1,
+        clients=item.integer("clients", 1, _MAX_CLIENTS) or 1,
         warmup_iterations=bounds.warmup_iterations,
         iterations=bounds.iterations,
         warmup_time_period=bounds.warmup_time_period,
@@ -176,14 +177,14 @@ def _task(item: FieldReader, operations: Operations, above: _Inherited) -> Task:
 
 
 def _run_on_serverless(item: FieldReader, operation: Operation) -> bool | None:
-    """What the task says, else what its operation says."""
+    """The setting of the task, else of its operation."""
     if item.has("run-on-serverless"):
         return item.flag("run-on-serverless", False)
-    said = operation.params.get("run-on-serverless")
-    return None if said is None else str(said).lower() == "true"
+    setting = operation.params.get("run-on-serverless")
+    return None if setting is None else str(setting).lower() == "true"
 
 
-def _check_bounds(item: FieldReader, bounds: _Inherited) -> None:
+def _check_bounds(item: FieldReader, bounds: _Bounds) -> None:
     if bounds.warmup_iterations is not None and bounds.time_period is not None:
         item.problem(None, "mixes warmup-iterations with time-period, choose iterations or periods")
     if bounds.warmup_time_period is not None and bounds.iterations is not None:

@@ -1,4 +1,7 @@
-"""Target rates of tasks: `target-throughput` and `target-interval`."""
+"""Parses the target rate of a task, `target-throughput` or `target-interval`.
+
+The plan converts both to an interval; see `pacenote.plan.pacing`.
+"""
 
 from __future__ import annotations
 
@@ -8,37 +11,39 @@ from pacenote.model.field_reader import MAX_NUMBER, FieldReader
 from pacenote.model.problems import preview
 from pacenote.units import Rate
 
-_LARGEST_RATE = 1e9
-"""One operation each nanosecond, the finest time the driver knows."""
+_MAX_RATE = 1e9
+"""One operation per nanosecond, the resolution of the driver's clock."""
 
-_UNPACED = (None, False, 0, "", "0", "none", "None")
+_NO_TARGET = (None, False, 0, "", "0", "none", "None")
 
 
 def parse_target_throughput(item: FieldReader) -> Rate | None:
-    """A number of operations per second, or a text such as `10 docs/s`; 0 and its like mean no target."""
+    """Reads operations per second, or a string such as `10 docs/s`; 0, false, none and empty mean no
+    target.
+    """
     value = item.data.get("target-throughput")
-    if value in _UNPACED:
+    if value in _NO_TARGET:
         return None
     rate: Rate | None = None
     if isinstance(value, int | float) and not isinstance(value, bool):
-        rate = Rate(_float(value))
+        rate = Rate(_to_float(value))
     elif isinstance(value, str):
-        rate = _parsed(value)
+        rate = _parse_rate(value)
     if rate is None or math.isnan(rate.value) or rate.value < 0:
         text = f'is {preview(value)}, must be a number of at least 0 or a text such as "10 docs/s"'
         item.problem("target-throughput", text)
         return None
-    if rate.value and not 1 / MAX_NUMBER <= rate.value <= _LARGEST_RATE:
-        text = f"is {preview(value)}, must be 0, or from one in 100 years to {_LARGEST_RATE:.0f} each second"
+    if rate.value and not 1 / MAX_NUMBER <= rate.value <= _MAX_RATE:
+        text = f"is {preview(value)}, must be 0, or from one in 100 years to {_MAX_RATE:.0f} each second"
         item.problem("target-throughput", text)
         return None
     return rate if rate.value else None
 
 
 def parse_target_interval(item: FieldReader) -> float | None:
-    """Seconds between two operations over all clients; 0 and its like mean no target."""
+    """Reads seconds between two operations over all clients; 0, false, none and empty mean no target."""
     value = item.data.get("target-interval")
-    if value in _UNPACED:
+    if value in _NO_TARGET:
         return None
     if isinstance(value, str):
         try:
@@ -49,22 +54,22 @@ def parse_target_interval(item: FieldReader) -> float | None:
         found = preview(item.data["target-interval"])
         item.problem("target-interval", f"is {found}, must be a number of seconds of at least 0")
         return None
-    if value and not 1 / _LARGEST_RATE <= value <= MAX_NUMBER:
+    if value and not 1 / _MAX_RATE <= value <= MAX_NUMBER:
         found = preview(item.data["target-interval"])
-        text = f"is {found}, must be 0, or from {1 / _LARGEST_RATE:g} to {MAX_NUMBER:.0f} seconds"
+        text = f"is {found}, must be 0, or from {1 / _MAX_RATE:g} to {MAX_NUMBER:.0f} seconds"
         item.problem("target-interval", text)
         return None
     return float(value)
 
 
-def _float(value: float) -> float:
+def _to_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
         return math.inf
 
 
-def _parsed(text: str) -> Rate | None:
+def _parse_rate(text: str) -> Rate | None:
     try:
         return Rate(float(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""From what was asked for to the track that runs: found, loaded, cut down to what was asked for."""
+"""From a track request to the track that runs: located, loaded, filtered and adapted."""
 
 from __future__ import annotations
 
@@ -23,65 +23,80 @@ from pacenote.track.typos import misspelled_keys
 
 @dataclass(frozen=True, slots=True)
 class LocatedTrack:
-    """Where a track is. `revision` is that of its repository, None if it comes from none; `notes` is what the
-    user is told about it, `warnings` what is not as it should be.
-    """
+    """Where a track is."""
 
     source: TrackSource
+    """Its folder and entry file."""
+
     revision: str | None = None
+    """The revision of its repository, None if it comes from none."""
+
     notes: tuple[str, ...] = ()
+    """What the user should know about its origin."""
+
     warnings: tuple[str, ...] = ()
+    """What is not as it should be."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedTrack:
-    """A track with only what was asked for, and where it was found."""
+    """A track with only the requested tasks."""
 
     track: Track
-    found: LocatedTrack
+    """The track."""
+
+    located: LocatedTrack
+    """Where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTrack:
-    """A track as it is going to run, and its challenge."""
+    """A track as it runs, and its challenge."""
 
     track: Track
+    """The track."""
+
     challenge: Challenge
-    found: LocatedTrack
+    """The challenge that runs."""
+
+    located: LocatedTrack
+    """Where the track is."""
+
     notes: tuple[str, ...] = ()
+    """What the user should know about it."""
 
 
 def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> LocatedTrack:
-    """Where the track is that was asked for; may clone or update a repository.
+    """Returns where the requested track is; may clone or update a repository.
 
-    Raises `TrackError` when there is none, `UsageError` for a repository that can be none.
+    Raises `TrackError` when there is no such track, `UsageError` for a malformed repository.
     """
     if request.track_path is not None:
         return LocatedTrack(open_track(request.track_path))
     name = request.track or ""
-    anywhere = request.track_repository is None and request.track_revision is None
-    if anywhere and BUNDLED_TRACKS.folder(name):
+    any_repository = request.track_repository is None and request.track_revision is None
+    if any_repository and BUNDLED_TRACKS.folder(name):
         note = f"track {quoted(name)} is the one that comes with Pacenote; --track-repository takes another"
         return LocatedTrack(find_track(name), notes=(note,))
     try:
         checkout = checkout_repository(request, progress)
     except TrackError as cause:
-        if not anywhere:
+        if not any_repository:
             raise
         known = did_you_mean(name, BUNDLED_TRACKS.names())
         raise TrackError(
             f"no track {quoted(name)} comes with Pacenote{known}, and {cause.message}", hint=cause.hint
         ) from cause
-    source = find_track(name, (BUNDLED_TRACKS, checkout) if anywhere else (checkout,))
-    told = f"track {quoted(source.name)} from {checkout.describe()}; its templates and code run as you do"
-    return LocatedTrack(source, checkout.revision, (told,), checkout.notes)
+    source = find_track(name, (BUNDLED_TRACKS, checkout) if any_repository else (checkout,))
+    note = f"track {quoted(source.name)} from {checkout.describe()}; its templates and code run as you do"
+    return LocatedTrack(source, checkout.revision, (note,), checkout.notes)
 
 
 def checkout_repository(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> Checkout:
-    """The repository that was asked for, at the revision that fits. Raises as `locate_track`."""
-    named = DEFAULT_REPOSITORY if request.track_repository is None else request.track_repository
+    """Returns the requested repository at the matching revision. Raises like `locate_track`."""
+    name = DEFAULT_REPOSITORY if request.track_repository is None else request.track_repository
     repository = open_repository(
-        named, request.repository_urls, request.home, offline=request.offline, progress=progress
+        name, request.repository_urls, request.home, offline=request.offline, progress=progress
     )
     return repository.checkout(request.engine_version, request.track_revision)
 
@@ -89,49 +104,49 @@ def checkout_repository(request: TrackRequest, progress: Callable[[str], None] =
 def load_selected_track(
     request: TrackRequest, progress: Callable[[str], None] = lambda _: None
 ) -> SelectedTrack:
-    """The track that was asked for, with only what was asked for of all its challenges; some may be empty.
+    """Returns the requested track with only the requested tasks; challenges may be empty.
 
     Raises `TrackError` for what is wrong with the track, `UsageError` for what is wrong with the request.
     """
-    found = locate_track(request, progress)
-    track = load_track(found.source, request.track_params, render_options(request))
+    located = locate_track(request, progress)
+    track = load_track(located.source, request.track_params, render_options(request))
     track.challenge(request.challenge)
     track = filter_tasks(track, request.include_tasks, request.exclude_tasks)
     if request.test_mode:
         track = for_test_mode(track)
     track = apply_pacing_options(track, request.pacing)
-    return SelectedTrack(track, replace(found, warnings=(*found.warnings, *misspelled_keys(track))))
+    return SelectedTrack(track, replace(located, warnings=(*located.warnings, *misspelled_keys(track))))
 
 
 def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> PreparedTrack:
-    """The track that was asked for, as it is going to run, and its challenge.
+    """Returns the requested track as it runs, and its challenge.
 
-    Raises as `load_selected_track`, and for a challenge of which no task is left.
+    Raises like `load_selected_track`, and `UsageError` for a challenge without remaining tasks.
     """
-    wanted = load_selected_track(request, progress)
-    notes = wanted.found.notes
-    whole = wanted.track.challenge(request.challenge)
-    track = for_build_flavor(wanted.track, request)
-    challenge = track.challenge(whole.name)
-    if told := describe_left_out(whole, challenge):
-        notes = (*notes, told)
+    selected = load_selected_track(request, progress)
+    notes = selected.located.notes
+    unfiltered = selected.track.challenge(request.challenge)
+    track = for_build_flavor(selected.track, request)
+    challenge = track.challenge(unfiltered.name)
+    if note := describe_left_out(unfiltered, challenge):
+        notes = (*notes, note)
     if not challenge.schedule:
         raise UsageError(
             f"no task of challenge {quoted(challenge.name)} is left to run",
             hint="`pacenote info` lists its tasks; filters and the build flavor leave some out",
         )
-    return PreparedTrack(track, challenge, wanted.found, notes)
+    return PreparedTrack(track, challenge, selected.located, notes)
 
 
 def for_build_flavor(track: Track, request: TrackRequest) -> Track:
-    """The track without what its kind of cluster refuses."""
+    """Returns the track without tasks that the build flavor of the engine does not support."""
     if request.build_flavor != SERVERLESS:
         return track
     return for_serverless(track, operator=request.serverless_operator)
 
 
 def render_options(request: TrackRequest) -> RenderOptions:
-    """How a track is rendered for a request, at this moment."""
+    """Returns how a track is rendered for a request now."""
     return RenderOptions(
         now=time.time(),
         build_flavor=request.build_flavor,

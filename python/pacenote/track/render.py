@@ -1,8 +1,8 @@
-"""Rendering the text of a track with Jinja2, in the environment that Rally's tracks expect.
+"""Renders the text of a track with Jinja2, in the environment that Rally's tracks expect.
 
 Undefined variables are lenient (empty, false). Track parameters are globals; Rally's own globals `now`,
-`glob`, `build_flavor` and `serverless_operator` win over them. Bodies of indices and templates get the
-parameters, the two flavors and the helpers, but no `now`, no date filters and no files to include.
+`glob`, `build_flavor` and `serverless_operator` replace them. Bodies of indices and templates get the
+parameters, the two flavors and the helpers, but neither `now` nor date filters, and cannot include files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import jinja2.defaults
@@ -20,7 +20,7 @@ import jinja2.meta
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.track.dates import DATE_FILTERS
-from pacenote.track.includes import AssembledText, assemble
+from pacenote.track.includes import AssembledText, SourceLocation, assemble
 from pacenote.track.source import TrackSource
 
 _HELPERS = """\
@@ -38,37 +38,49 @@ _HELPERS = """\
 _HELPER_NAMES = ("rally.helpers", "benchmark.helpers")
 _HELPER_FILE = "<helpers>"
 RESERVED_NAMES = frozenset({"now", "glob", "build_flavor", "serverless_operator"})
-"""Names that Rally gives to templates itself, so that no parameter can be called so."""
+"""Variables that Rally sets in templates, so that parameters cannot have these names."""
 
 _NOT_PARAMETERS = RESERVED_NAMES | {"rally", "benchmark", *jinja2.defaults.DEFAULT_NAMESPACE}
 
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """What rendering depends on beside text and parameters.
-
-    `now` is the time in seconds since 1970 that the track sees. `ignore_unused` lets parameters pass that
-    no part of the track reads.
-    """
+    """What rendering depends on besides text and parameters."""
 
     now: float
+    """The time that the track sees, in seconds since 1970."""
+
     build_flavor: str = "default"
+    """The build flavor of the engine."""
+
     serverless_operator: bool = False
+    """Whether the user operates the serverless cluster."""
+
     ignore_unused: bool = False
+    """Whether parameters that no part of the track reads are accepted."""
+
+
+class _References(NamedTuple):
+    """What a template refers to."""
+
+    variables: set[str]
+    included: list[str]
 
 
 class Renderer:
-    """Renders the files of one track, and remembers them to tell which parameters they can be given."""
+    """Renders the files of one track, and keeps their text to find out which parameters they read."""
 
     def __init__(self, source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> None:
         self._source = source
         self._params = params
         self._options = options
-        self._read: list[str] = []
-        self._analysed: dict[str, tuple[set[str], list[str]]] = {}
+        self._texts: list[str] = []
+        self._analyzed: dict[str, _References] = {}
 
     def track(self, assembled: AssembledText) -> str:
-        """The rendered text of the track. Raises `TrackError` with file and line of the fragment at fault."""
+        """Returns the rendered text of the track. Raises `TrackError` with file and line of the wrong
+        fragment.
+        """
         loaders = [_HELPER_LOADER, jinja2.FunctionLoader(self._include)]
         environment = jinja2.Environment(loader=jinja2.ChoiceLoader(loaders))
         environment.globals.update(self._globals(), now=self._options.now, glob=self._glob)
@@ -76,44 +88,46 @@ class Renderer:
         return self._render(environment, assembled)
 
     def body(self, file: Path) -> str:
-        """The rendered text of an index or template body. Raises `TrackError` with file and line."""
+        """Returns the rendered text of an index or template body. Raises `TrackError` with file and line."""
         environment = jinja2.Environment(loader=_HELPER_LOADER)
         environment.globals.update(self._globals())
         return self._render(environment, assemble(self._source, file))
 
-    def unused(self) -> tuple[str, ...]:
-        """Parameters that nothing rendered so far can have read, sorted."""
+    def unused_params(self) -> tuple[str, ...]:
+        """Returns the parameters that nothing rendered so far can have read, sorted."""
         return tuple(sorted(name for name in set(self._params) - RESERVED_NAMES if not self._reads(name)))
 
-    def known(self) -> set[str]:
-        """Every parameter that something rendered so far can have read."""
+    def known_params(self) -> set[str]:
+        """Returns every parameter that something rendered so far can have read."""
         known: set[str] = set()
-        texts, seen = list(self._read), set(self._read)
+        texts, seen = list(self._texts), set(self._texts)
         while texts:
-            variables, included = self._analyse(texts.pop())
-            known |= variables
-            found = [loaded[0] for name in included if (loaded := self._include(name)) is not None]
+            references = self._analyze(texts.pop())
+            known |= references.variables
+            found = [loaded[0] for name in references.included if (loaded := self._include(name)) is not None]
             texts += [text for text in found if text not in seen]
             seen.update(found)
         return known
 
     def _reads(self, name: str) -> bool:
-        # Analysing a text costs as much as rendering it, and most do not even hold the name.
-        holding = (text for text in self._read if name in text)
-        return any(name in self._analyse(text)[0] for text in holding) or name in self.known()
+        # Analyzing a text costs as much as rendering it, and most do not contain the name.
+        holding = (text for text in self._texts if name in text)
+        return any(name in self._analyze(text).variables for text in holding) or name in self.known_params()
 
-    def _analyse(self, text: str) -> tuple[set[str], list[str]]:
-        """Every variable that is read and not set, and what is included by name, reached or not."""
-        if text not in self._analysed:
+    def _analyze(self, text: str) -> _References:
+        """Finds every variable that is read and not set, and what is included by name, whether reached or
+        not.
+        """
+        if text not in self._analyzed:
             variables: set[str] = set()
             included: list[str] = []
-            # Rendering has reported what is no template, or never reached it.
+            # Rendering reports malformed templates, unless it does not reach them.
             with contextlib.suppress(jinja2.TemplateError):
                 tree = _ANALYSIS.parse(text)
                 variables = jinja2.meta.find_undeclared_variables(tree) - _NOT_PARAMETERS
                 included = [name for name in jinja2.meta.find_referenced_templates(tree) if name]
-            self._analysed[text] = (variables, included)
-        return self._analysed[text]
+            self._analyzed[text] = _References(variables, included)
+        return self._analyzed[text]
 
     def _globals(self) -> dict[str, Any]:
         return {
@@ -129,9 +143,9 @@ class Renderer:
         except TrackError:
             raise
         except Exception as cause:  # besides Jinja's own errors a template can raise anything, such as 1 / 0
-            raise self._explained(assembled, cause) from cause
+            raise self._describe_error(assembled, cause) from cause
         finally:
-            self._read.append(text)
+            self._texts.append(text)
 
     def _include(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         path = self._source.root / name
@@ -141,25 +155,28 @@ class Renderer:
         found = self._source.glob(self._source.root, pattern)
         return [self._source.display_path(path) for path in found]
 
-    def _explained(self, assembled: AssembledText, cause: Exception) -> TrackError:
-        file, line = _blamed(cause)
-        if file is None:
-            origin = assembled.origin(line)
-            file, line = origin.file, origin.line
-        kind = "no valid template" if isinstance(cause, jinja2.TemplateSyntaxError) else "cannot be rendered"
+    def _describe_error(self, assembled: AssembledText, cause: Exception) -> TrackError:
+        location = _error_location(cause)
+        if location.file is None:
+            origin = assembled.origin(location.line)
+        else:
+            origin = SourceLocation(location.file, location.line)
+        kind = (
+            "not a valid template" if isinstance(cause, jinja2.TemplateSyntaxError) else "cannot be rendered"
+        )
         reason = _reason(cause)
         return TrackError(
-            f"{self._source.display_path(file)}, line {line}: {kind}: {reason}",
+            f"{self._source.display_path(origin.file)}, line {origin.line}: {kind}: {reason}",
             hint="parameters are given with --track-params" if "undefined" in reason else "",
         )
 
 
 def unused_params_message(unused: tuple[str, ...], known: set[str]) -> str:
-    """The problem that parameters were given which no part of the track reads, with what may have been
-    meant.
+    """Returns the problem that no part of the track reads these parameters, with similar names that are
+    read.
     """
-    named = [f"{quoted(name)}{did_you_mean(name, known)}" for name in unused]
-    return f"the track does not use the parameter{'s' if len(named) > 1 else ''} {', '.join(named)}"
+    names = [f"{quoted(name)}{did_you_mean(name, known)}" for name in unused]
+    return f"the track does not use the parameter{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def _reason(cause: Exception) -> str:
@@ -170,10 +187,17 @@ def _reason(cause: Exception) -> str:
     return f"{type(cause).__name__}: {cause}"
 
 
-def _blamed(cause: Exception) -> tuple[Path | None, int]:
-    """The included file and the line an error comes from; no file means the assembled text."""
+class _ErrorLocation(NamedTuple):
+    """Where an error comes from."""
+
+    file: Path | None
+    line: int
+
+
+def _error_location(cause: Exception) -> _ErrorLocation:
+    """The included file and the line of an error; without a file, it is a line of the assembled text."""
     if isinstance(cause, jinja2.TemplateSyntaxError):
-        return (Path(cause.filename) if cause.filename else None), cause.lineno
+        return _ErrorLocation(Path(cause.filename) if cause.filename else None, cause.lineno)
     file, line = None, 1
     frame = cause.__traceback__
     while frame is not None:
@@ -183,7 +207,7 @@ def _blamed(cause: Exception) -> tuple[Path | None, int]:
         elif "__jinja_exception__" in frame.tb_frame.f_globals and name != _HELPER_FILE:
             file, line = Path(name), frame.tb_lineno
         frame = frame.tb_next
-    return file, line
+    return _ErrorLocation(file, line)
 
 
 def _load_helpers(name: str) -> tuple[str, str, Callable[[], bool]] | None:

@@ -1,8 +1,7 @@
-"""From rendered text to JSON, and from a place in the rendered text back to the fragment somebody wrote.
+"""The rendered text of a track: its JSON, and the source file and line of a problem.
 
-Rendering moves lines, so the way back is a search: the nearest rendered line at or above the place that
-stands in exactly one file, unchanged by the template. It is said as "near", because it is no more than
-that.
+Rendering moves lines, so the source of a rendered line is searched: it is the nearest line at or above it
+that occurs, unchanged by the template, in exactly one file. Messages therefore say "near".
 """
 
 from __future__ import annotations
@@ -20,30 +19,32 @@ from pacenote.track.includes import AssembledText, SourceLocation
 from pacenote.track.json_positions import excerpt, line_numbers, nearest_line
 from pacenote.track.source import TrackSource
 
-_TELLING = 6
-"""Shorter lines are brackets and commas, which say nothing about where they come from."""
+_MIN_LENGTH = 6
+"""Shorter lines are brackets and commas, which occur in every file."""
 
-_REACH = 12
-"""How many lines above a place are searched for a telling one."""
-
-_Written = defaultdict[str, list[SourceLocation]]
-"""Where each line of the fragments stands, by what it says."""
+_MAX_DISTANCE = 12
+"""How many lines above a problem are searched."""
 
 
-@dataclass(frozen=True)  # Without slots: what is looked up for problems is kept for the next ones.
+@dataclass(frozen=True)  # Without slots, which cached properties cannot have.
 class RenderedTrack:
-    """The rendered text of a track and what it was assembled from."""
+    """The rendered text of a track and the text that it was rendered from."""
 
     source: TrackSource
+    """Where the track is."""
+
     assembled: AssembledText
+    """The text before rendering."""
+
     text: str
+    """The rendered text."""
 
     def parsed(self) -> dict[str, Any]:
-        """The JSON object. Raises `TrackError` with an excerpt when the text is none."""
+        """Returns the JSON object. Raises `TrackError` with an excerpt if the text is not one."""
         try:
-            data = json.loads(self.text, parse_constant=self._no_number)
+            data = json.loads(self.text, parse_constant=self._reject_constant)
         except json.JSONDecodeError as cause:
-            raise self._no_json(cause) from cause
+            raise self._invalid_json(cause) from cause
         except RecursionError as cause:
             raise TrackError(f"{self._entry} rendered nests too deeply to be read") from cause
         except ValueError as cause:  # more digits than Python reads
@@ -53,53 +54,53 @@ class RenderedTrack:
         return data
 
     def describe(self, problems: Iterable[Problem]) -> tuple[str, ...]:
-        """Each problem with its line in the rendered text and the fragment it is near."""
-        problems = tuple(problems)
-        if not problems:
-            return ()
+        """Formats each problem with its line in the rendered text and the nearest line of a source file."""
         return tuple(
-            f"{problem} ({self._place(nearest_line(self._lines, problem.path))})" for problem in problems
+            f"{problem} ({self._describe_line(nearest_line(self._line_numbers, problem.path))})"
+            for problem in problems
         )
 
     @cached_property
-    def _lines(self) -> dict[KeyPath, int]:
+    def _line_numbers(self) -> dict[KeyPath, int]:
         return line_numbers(self.text)
+
+    @cached_property
+    def _rendered_lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def _origins(self) -> dict[str, list[SourceLocation]]:
+        """The lines of all source files, by their text."""
+        origins = defaultdict(list)
+        for part in self.assembled.line_parts():
+            origins[part.text].append(part.origin)
+        return dict(origins)
 
     @property
     def _entry(self) -> str:
         return self.source.display_path(self.source.file)
 
-    def _place(self, line: int) -> str:
-        origin = self._origin(line)
+    def _describe_line(self, line: int) -> str:
+        origin = self._nearest_origin(line)
         near = f", near {self.source.display_path(origin.file)}:{origin.line}" if origin else ""
         return f"{self._entry} rendered, line {line}{near}"
 
-    @cached_property
-    def _written(self) -> _Written:
-        written: _Written = defaultdict(list)
-        for _, origin, text in self.assembled.lines():
-            written[text.strip()].append(origin)
-        return written
-
-    @cached_property
-    def _rendered(self) -> list[str]:
-        return self.text.split("\n")
-
-    def _origin(self, line: int) -> SourceLocation | None:
-        for number in range(line, max(0, line - _REACH), -1):
-            text = self._rendered[number - 1].strip()
-            if len(text) >= _TELLING and len(self._written.get(text, ())) == 1:
-                return self._written[text][0]
+    def _nearest_origin(self, line: int) -> SourceLocation | None:
+        for number in range(line, max(0, line - _MAX_DISTANCE), -1):
+            text = self._rendered_lines[number - 1].strip()
+            origins = self._origins.get(text, [])
+            if len(text) >= _MIN_LENGTH and len(origins) == 1:
+                return origins[0]
         return None
 
-    def _no_number(self, name: str) -> NoReturn:
-        # Python reads NaN and Infinity, no engine does.
-        raise TrackError(f"{self._entry} rendered holds {name}, which is no number in JSON")
+    def _reject_constant(self, name: str) -> NoReturn:
+        # Python accepts NaN and Infinity, engines do not.
+        raise TrackError(f"{self._entry} rendered holds {name}, which is not a number in JSON")
 
-    def _no_json(self, cause: json.JSONDecodeError) -> TrackError:
-        place = self._place(cause.lineno)
+    def _invalid_json(self, cause: json.JSONDecodeError) -> TrackError:
         return TrackError(
-            f"the rendered track is no valid JSON: {cause.msg}, column {cause.colno} ({place})",
+            f"the rendered track is not valid JSON: {cause.msg}, column {cause.colno} "
+            f"({self._describe_line(cause.lineno)})",
             problems=(excerpt(self.text, cause.lineno),),
-            hint="look at what the templates render to there: a variable without a value renders to nothing",
+            hint="look at what the templates render there: a variable without a value renders to nothing",
         )

@@ -2,10 +2,10 @@
 
     PACENOTE_HOME/tracks/
     ├── NAME/                      the clone; its own work tree is left alone
-    └── .checkouts/NAME/REVISION/  one work tree per revision that was asked for
+    └── .checkouts/NAME/REVISION/  one work tree per requested revision
 
-What the user changes, in the clone or in a checkout, stays: a checkout is made once and then only read. It is
-removed when nobody used it for two weeks and nothing in it was changed.
+Changes of the user in the clone or in a checkout are kept: a checkout is created once and then only read. It
+is removed after two weeks without use, unless something in it was changed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from pacenote.track.git import GitError, git, strip_credentials
 from pacenote.track.source import FolderRepository
 
 DEFAULT_REPOSITORY = "default"
-"""The repository that is meant when none is named."""
+"""The name of the default repository."""
 
 DEFAULT_URL = "https://github.com/elastic/rally-tracks"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_OVER_SSH = re.compile(r"\w[\w.-]*@\w[\w.-]*:.+")
+_SSH_URL = re.compile(r"\w[\w.-]*@\w[\w.-]*:.+")
 _UNUSED_S = 14 * 86400.0
 _REMOTE = "refs/remotes/origin/"
 _LOCAL = "refs/heads/"
@@ -42,20 +42,25 @@ _LOCAL = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class Checkout(FolderRepository):
-    """A revision of a repository, ready to be read.
-
-    `label` is the branch, tag or revision that was chosen; `revision` the full hash, with `+changes` behind
-    it when files of the checkout differ from it. `notes` are warnings: what is not as it should be.
-    """
+    """A revision of a repository, ready to be read."""
 
     repository: str = ""
+    """The name of the repository."""
+
     url: str = ""
+    """Its URL, empty for a local one."""
+
     label: str = ""
+    """The selected branch, tag or revision."""
+
     revision: str = ""
+    """The full hash, followed by `+changes` if files of the checkout differ from it."""
+
     notes: tuple[str, ...] = ()
+    """Warnings, such as that the repository cannot be updated."""
 
     def describe(self) -> str:
-        """Where a track comes from, for people: whose code it is that is going to run."""
+        """Describes the origin of a track for the user, whose machine runs its code."""
         source = f" ({strip_credentials(self.url)})" if self.url else ""
         short, plus, changed = self.revision.partition("+")
         revision = f"{short[:12]}{' with local changes' if plus and changed else ''}"
@@ -63,31 +68,45 @@ class Checkout(FolderRepository):
 
 
 @dataclass(frozen=True, slots=True)
+class _Revision:
+    """A revision of a repository: what the user sees, and the full hash."""
+
+    label: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
 class GitRepository:
-    """A repository of tracks: its name, where it is cloned from ("" for one that is only here), and the
-    home folder. `offline` fetches nothing.
-    """
+    """A git repository of tracks."""
 
     name: str
+    """The name of the repository."""
+
     url: str
+    """The URL that it is cloned from, empty for a local one."""
+
     home: Path
+    """Pacenote's home folder."""
+
     offline: bool = False
+    """Whether it is neither cloned nor updated."""
     progress: Callable[[str], None] = field(default=lambda _: None, compare=False)
 
     @property
     def clone(self) -> Path:
-        """Where the clone is."""
+        """The folder of the clone."""
         return self.home / "tracks" / self.name
 
     def checkout(self, version: str = "", revision: str | None = None) -> Checkout:
-        """The branch for an engine version ("": the newest), or a revision: commit, branch or tag.
+        """Checks out a revision (commit, branch or tag), else the branch for an engine version (empty: the
+        newest).
 
-        Raises `TrackError` when the repository cannot be had or holds no such thing.
+        Raises `TrackError` when the repository cannot be cloned or has no such revision.
         """
         checkouts = self.home / "tracks" / ".checkouts" / self.name
         try:
             checkouts.mkdir(parents=True, exist_ok=True)
-            with self._alone(checkouts):
+            with self._lock(checkouts):
                 return self._checkout(checkouts, version, revision)
         except GitError as cause:
             raise TrackError(
@@ -102,29 +121,31 @@ class GitRepository:
 
     def _checkout(self, checkouts: Path, version: str, revision: str | None) -> Checkout:
         notes = self._update()
-        label, commit = self._matching(version) if revision is None else self._resolve(revision)
-        root = checkouts / commit
+        selected = self._matching(version) if revision is None else self._resolve(revision)
+        root = checkouts / selected.commit
         try:
-            self._materialise(root, commit)
+            self._ensure_worktree(root, selected.commit)
             changed = _changes(root)
         except GitError as cause:
             raise TrackError(
-                f"revision {commit[:12]} of track repository {quoted(self.name)} cannot be checked "
+                f"revision {selected.commit[:12]} of track repository {quoted(self.name)} cannot be checked "
                 f"out: {cause}",
                 hint=f"look at {root}",
             ) from cause
-        self._tidy(checkouts, root)
+        self._remove_unused(checkouts, root)
         return Checkout(
             root=root,
             repository=self.name,
             url=self.url,
-            label=label,
-            revision=f"{commit}+changes" if changed else commit,
+            label=selected.label,
+            revision=f"{selected.commit}+changes" if changed else selected.commit,
             notes=tuple(notes),
         )
 
     def _update(self) -> list[str]:
-        """Clones what is not there, fetches what is; a clone that cannot be updated is used as it is."""
+        """Clones or fetches the repository; returns a warning if it cannot be updated and is used as it
+        is.
+        """
         if not (self.clone / ".git").exists():
             self._clone()
             return []
@@ -140,7 +161,7 @@ class GitRepository:
 
     def _clone(self) -> None:
         if self.clone.exists():
-            raise TrackError(f"{self.clone} is no git repository", hint="move it away, or `git init` it")
+            raise TrackError(f"{self.clone} is not a git repository", hint="move it away, or `git init` it")
         if not self.url:
             raise TrackError(
                 f"there is no track repository {quoted(self.name)}",
@@ -165,19 +186,19 @@ class GitRepository:
             ) from cause
         fresh.rename(self.clone)
 
-    def _matching(self, version: str) -> tuple[str, str]:
-        """Branches of the remote first, then our own beside them, then tags `vX`."""
+    def _matching(self, version: str) -> _Revision:
+        """Looks for a remote branch, then for a local branch, then for a tag `vX`."""
         remote, local = self._names(_REMOTE), self._names(_LOCAL)
         branch = best_branch(remote, version)
         if branch is not None:
-            return f"branch {branch}", self._commit(f"{_REMOTE}{branch}")
+            return _Revision(f"branch {branch}", self._commit(f"{_REMOTE}{branch}"))
         branch = best_branch({*remote, *local}, version)
         if branch in local:
-            return f"branch {branch}", self._commit(f"{_LOCAL}{branch}")
+            return _Revision(f"branch {branch}", self._commit(f"{_LOCAL}{branch}"))
         tags = self._names("refs/tags/")
         for variant in version_variants(version):
             if f"v{variant}" in tags:
-                return f"tag v{variant}", self._commit(f"refs/tags/v{variant}")
+                return _Revision(f"tag v{variant}", self._commit(f"refs/tags/v{variant}"))
         known = sorted({*remote, *local} - {"HEAD"})
         wanted = f"engine version {version}" if version else "the newest engine (master or main)"
         raise TrackError(
@@ -185,11 +206,11 @@ class GitRepository:
             hint=f"choose one with --track-revision; branches: {quoted_list(known[:20])}",
         )
 
-    def _resolve(self, revision: str) -> tuple[str, str]:
+    def _resolve(self, revision: str) -> _Revision:
         if not revision.startswith(("-", "^")):  # an option, or everything but the revision
             for prefix in (_REMOTE, ""):
                 with contextlib.suppress(GitError):
-                    return revision, self._commit(f"{prefix}{revision}")
+                    return _Revision(revision, self._commit(f"{prefix}{revision}"))
         raise TrackError(
             f"track repository {quoted(self.name)} has no revision {quoted(revision)}",
             hint="a revision is a commit, a branch or a tag",
@@ -202,13 +223,13 @@ class GitRepository:
     def _commit(self, name: str) -> str:
         return git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", at=self.clone)
 
-    def _materialise(self, root: Path, commit: str) -> None:
+    def _ensure_worktree(self, root: Path, commit: str) -> None:
         if not (root / ".git").exists():
             self.progress(f"checking out revision {commit[:12]} of track repository {quoted(self.name)}")
             if root.exists():
-                raise GitError("it is no work tree of git")
-            # Under another name until it is complete, in case we are killed. Then git holds it for locked,
-            # and wants to be forced twice.
+                raise GitError("it is not a git work tree")
+            # It has another name until it is complete, in case the process is killed. Git then considers it
+            # locked, which only a double --force overrides.
             fresh = root.with_name(f".{commit}")
             shutil.rmtree(fresh, ignore_errors=True)
             git("worktree", "prune", at=self.clone)
@@ -218,18 +239,18 @@ class GitRepository:
             git("worktree", "move", str(fresh), str(root), at=self.clone)
         os.utime(root)
 
-    def _tidy(self, checkouts: Path, used: Path) -> None:
-        """Removes what nobody used for long, unless something in it was changed."""
-        longest = time.time() - _UNUSED_S
+    def _remove_unused(self, checkouts: Path, used: Path) -> None:
+        """Removes checkouts that were not used for two weeks, unless something in them was changed."""
+        oldest = time.time() - _UNUSED_S
         for folder in checkouts.iterdir():
-            if folder != used and folder.is_dir() and folder.stat().st_mtime < longest:
+            if folder != used and folder.is_dir() and folder.stat().st_mtime < oldest:
                 with contextlib.suppress(GitError):
                     if not _changes(folder):
                         git("worktree", "remove", "--force", str(folder), at=self.clone)
 
     @contextlib.contextmanager
-    def _alone(self, folder: Path) -> Generator[None, None, None]:
-        """Waits until no other process works on the same repository."""
+    def _lock(self, folder: Path) -> Generator[None, None, None]:
+        """Waits until no other process uses the same repository."""
         with (folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -240,41 +261,42 @@ class GitRepository:
 
 
 def _changes(root: Path) -> str:
-    """What differs from the revision in a checkout; what Python left behind does not count."""
+    """The files of a checkout that differ from its revision, except for those that Python wrote."""
     how = ("--porcelain", "--untracked-files=normal")
     return git("status", *how, "--", ".", ":(exclude,glob)**/__pycache__/**", at=root)
 
 
 def open_repository(
-    named: str,
+    name_or_url: str,
     urls: Mapping[str, str],
     home: Path,
     *,
     offline: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> GitRepository:
-    """The repository of a name or URL; `urls` is the configuration. Raises `UsageError` for what is none of
-    the two.
+    """Returns the repository with a name or URL; `urls` is the configuration. Raises `UsageError` for any
+    other text.
     """
-    if "://" in named or named.startswith((".", "/", "~")) or _OVER_SSH.fullmatch(named):
-        url = _checked(named)
+    if "://" in name_or_url or name_or_url.startswith((".", "/", "~")) or _SSH_URL.fullmatch(name_or_url):
+        url = _checked_url(name_or_url)
         stem = re.sub(r"[^A-Za-z0-9._-]", "-", Path(urlsplit(url).path).name.removesuffix(".git"))
         name = f"{stem.lstrip('.-') or 'tracks'}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
         return GitRepository(name, url, home, offline, progress)
-    if not _NAME.fullmatch(named):
+    if not _NAME.fullmatch(name_or_url):
         raise UsageError(
-            f"--track-repository cannot be '{named}'", hint="it is a name of the configuration, or a URL"
+            f"--track-repository cannot be '{name_or_url}'",
+            hint="it is a name of the configuration, or a URL",
         )
-    url = _checked({DEFAULT_REPOSITORY: DEFAULT_URL, **urls}.get(named, ""))
-    return GitRepository(named, url, home, offline, progress)
+    url = _checked_url({DEFAULT_REPOSITORY: DEFAULT_URL, **urls}.get(name_or_url, ""))
+    return GitRepository(name_or_url, url, home, offline, progress)
 
 
-def _checked(url: str) -> str:
-    """Git stores the URL in the clone, where a password would stay."""
+def _checked_url(url: str) -> str:
+    """Rejects a URL with a password, which git would store in the clone."""
     try:
         has_password = "://" in url and urlsplit(url).password is not None
     except ValueError as cause:
-        raise UsageError(f"the URL of a track repository is none: {cause}") from cause
+        raise UsageError(f"the URL of a track repository is malformed: {cause}") from cause
     if has_password:
         raise UsageError(
             "the URL of a track repository cannot hold a password",

@@ -1,4 +1,4 @@
-"""What of a track can run on a serverless cluster, where some operations are not allowed."""
+"""Removes the tasks of a track that serverless clusters do not allow."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pacenote.operations.registry import find_type
 from pacenote.track.filters import keep_tasks
 
 SERVERLESS: Final = "serverless"
-"""The build flavor of such a cluster."""
+"""The build flavor of serverless clusters."""
 
 
 def for_serverless(track: Track, *, operator: bool) -> Track:
-    """The track without tasks that a serverless cluster refuses, those in parallel elements too.
+    """Returns the track without the tasks that a serverless cluster does not allow.
 
-    `run-on-serverless` of the task, else of its operation, decides; else the type of the operation. With
-    `operator` what only the operator of the cluster may do stays. Types that a plugin brings stay.
+    `run-on-serverless` of the task decides, else of its operation, else the type of the operation. With
+    `operator`, tasks are kept that only the operator of the cluster may run. Types of plug-ins are kept.
     """
     return keep_tasks(track, lambda _, task: _allowed(task, operator=operator))
 
 
 def describe_left_out(before: Challenge, after: Challenge) -> str:
-    """What to tell about the tasks of a challenge that were left out, "" if none was."""
+    """Returns a note about the tasks that were left out, empty if there are none."""
     kept = {task.name for task in after.tasks()}
-    gone = [task.name for task in before.tasks() if task.name not in kept]
-    return f"left out, as they cannot run on serverless: {quoted_list(gone)}" if gone else ""
+    removed = [task.name for task in before.tasks() if task.name not in kept]
+    return f"left out, as they cannot run on serverless: {quoted_list(removed)}" if removed else ""
 
 
 def _allowed(task: Task, *, operator: bool) -> bool:

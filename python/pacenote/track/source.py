@@ -1,4 +1,4 @@
-"""Finding tracks and reading their files: the only place of this package that touches the disk."""
+"""Finds tracks in folders and reads their files."""
 
 from __future__ import annotations
 
@@ -19,45 +19,51 @@ ENTRY_FILES = ("track.json", "workload.json")
 
 @dataclass(frozen=True, slots=True)
 class TrackSource:
-    """Where a track is: its name, its folder and its entry file (absolute paths)."""
+    """Where a track is. Paths are absolute."""
 
     name: str
+    """The name of the track."""
+
     root: Path
+    """Its folder."""
+
     file: Path
+    """Its entry file."""
 
     def read(self, path: Path) -> str:
-        """The text of one file of the track. Raises `TrackError` when it cannot be read."""
+        """Returns the text of one file of the track. Raises `TrackError` when it cannot be read."""
         return read_text(path)
 
     def glob(self, folder: Path, pattern: str) -> list[Path]:
-        """Files that match a pattern seen from a folder, sorted; none is fine."""
+        """Returns the files that match a pattern relative to a folder, sorted."""
         found = sorted(glob.glob(pattern, root_dir=folder))  # noqa: PTH207  # Path.glob refuses absolute patterns
         paths = [Path(os.path.normpath(folder / name)) for name in found]
         return [path for path in paths if path.is_file()]
 
     def display_path(self, path: Path) -> str:
-        """A path as messages show it: relative to the folder of the track."""
+        """Returns a path as messages show it: relative to the folder of the track."""
         return os.path.relpath(path, self.root)
 
 
 class TrackRepository(Protocol):
-    """Somewhere tracks can be looked up by name: a folder, or a checkout of a git repository."""
+    """A place where tracks are looked up by name: a folder, or a checkout of a git repository."""
 
     def names(self) -> Sequence[str]:
-        """Names of all tracks it has."""
+        """Returns the names of all tracks."""
 
     def folder(self, name: str) -> Path | None:
-        """The folder of a track, None if it is not there."""
+        """Returns the folder of a track, None if there is no such track."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderRepository:
-    """Tracks in a folder, one folder each; a name may have several parts."""
+    """Tracks in a folder, one folder each; the name of a track is its relative path."""
 
     root: Path
+    """The folder of all tracks."""
 
     def names(self) -> Sequence[str]:
-        """Names of all folders below the root that hold an entry file, sorted; none that are hidden."""
+        """Returns the names of all folders below the root with an entry file, sorted, except hidden ones."""
         found = []
         for folder, below, files in os.walk(self.root):
             below[:] = [name for name in below if not name.startswith(".")]
@@ -66,24 +72,23 @@ class FolderRepository:
         return sorted(name for name in found if name != ".")
 
     def folder(self, name: str) -> Path | None:
-        """The folder of a track, None if it is not there."""
+        """Returns the folder of a track, None if there is no such track."""
         folder = self.root / name
         if not name or ".." in folder.parts or not folder.is_relative_to(self.root) or folder == self.root:
             return None
         return folder if any((folder / entry).is_file() for entry in ENTRY_FILES) else None
 
 
-_FEW = 12
+_MAX_LISTED = 12
 
 BUNDLED_TRACKS = FolderRepository(Path(__file__).resolve().parents[1] / "tracks")
 """The tracks that come with Pacenote."""
 
 
 def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRACKS,)) -> TrackSource:
-    """Looks a track up by name; the first repository that has it wins. It is called as it was looked up, but
-    in the plain way: `a/b` for `./a//b/`.
+    """Returns the track with a name, from the first repository that has it; `./a//b/` is called `a/b`.
 
-    Raises `TrackError` with near names when none has it.
+    Raises `TrackError` with similar names if no repository has it.
     """
     for repository in repositories:
         folder = repository.folder(name)
@@ -92,27 +97,27 @@ def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRA
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
         f"there is no track {quoted(name)}{did_you_mean(name, known)}",
-        hint=f"{_shown(known)}; a track of your own is named with --track-path",
+        hint=f"{_list_hint(known)}; a track of your own is named with --track-path",
     )
 
 
-def _shown(known: Sequence[str]) -> str:
+def _list_hint(known: Sequence[str]) -> str:
     return (
         f"tracks: {quoted_list(known)}"
-        if len(known) <= _FEW
+        if len(known) <= _MAX_LISTED
         else "`pacenote list tracks` shows what there is"
     )
 
 
 def open_track(path: Path) -> TrackSource:
-    """The track at a path: its folder, or a JSON file whose name is the name of the track (`--track-path`).
+    """Returns the track at a path: its folder, or a JSON file with the name of the track (`--track-path`).
 
     Raises `TrackError` when there is no track.
     """
     path = path.absolute()
     if path.is_file():
         if path.suffix != ".json":
-            raise TrackError(f"{path} is no track", hint="name the track's folder or its .json file")
+            raise TrackError(f"{path} is not a track", hint="name the track's folder or its .json file")
         name = path.parent.name if path.name in ENTRY_FILES else path.stem
         return TrackSource(name=name, root=path.parent, file=path)
     if not path.exists():
@@ -128,10 +133,10 @@ def open_track(path: Path) -> TrackSource:
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file. Raises `TrackError` when it cannot be read."""
+    """Returns the text of a UTF-8 file. Raises `TrackError` when it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as cause:
-        raise TrackError(f"{path} is no UTF-8 text: byte {cause.start} cannot be read") from cause
+        raise TrackError(f"{path} is not UTF-8 text: byte {cause.start} cannot be read") from cause
     except OSError as cause:
         raise TrackError(f"{path} cannot be read: {cause.strerror or cause}") from cause

@@ -1,4 +1,4 @@
-"""What a list shows of tracks: read without their bodies, and remembered until a file changes."""
+"""Summaries of tracks for a list: read without bodies, and cached until a file changes."""
 
 from __future__ import annotations
 
@@ -21,37 +21,50 @@ _CHALLENGES = ("challenges", "test_procedures", "test-procedures")
 
 @dataclass(frozen=True, slots=True)
 class TrackSummary:
-    """One line of the list. Sizes are bytes, None where a file of the track declares none; `problem` says why
-    a track cannot be read.
-    """
+    """One line of the list."""
 
     name: str
+    """The name of the track."""
+
     description: str = ""
+    """What its author says about it."""
+
     documents: int = 0
+    """Number of documents of all corpora."""
+
     compressed_bytes: int | None = None
+    """Size of the archives in bytes, None unless every file declares it."""
+
     uncompressed_bytes: int | None = None
+    """Size of the data files in bytes, None unless every file declares it."""
+
     default_challenge: str = ""
+    """The name of the default challenge."""
+
     challenges: tuple[str, ...] = ()
+    """The names of all challenges."""
+
     problem: str = ""
+    """Why the track cannot be read, empty if it can."""
 
 
 def summarize_tracks(repository: FolderRepository, cache: Path | None = None) -> list[TrackSummary]:
-    """All tracks below a folder, by name. `cache` is a folder in which the result is kept until any file of
-    the repository changes.
+    """Returns summaries of all tracks below a folder, by name; `cache` is a folder that keeps the result
+    until a file changes.
     """
     signature = _signature(repository.root)
-    place = hashlib.sha256(str(repository.root).encode()).hexdigest()[:16]
-    file = cache / f"tracks-{place}.json" if cache else None
-    if file is not None and (known := _remembered(file, signature)) is not None:
-        return known
+    digest = hashlib.sha256(str(repository.root).encode()).hexdigest()[:16]
+    file = cache / f"tracks-{digest}.json" if cache else None
+    if file is not None and (cached := _read_cache(file, signature)) is not None:
+        return cached
     found = [_summary(repository.root / name, name) for name in repository.names()]
     if file is not None:
-        _remember(file, signature, found)
+        _write_cache(file, signature, found)
     return found
 
 
 def _summary(folder: Path, name: str) -> TrackSummary:
-    # Rendering costs ten times what is needed to read a list that is remembered.
+    # Importing the renderer takes ten times as long as reading a cached list.
     from pacenote.track.load import render_track
     from pacenote.track.render import RenderOptions
 
@@ -61,7 +74,7 @@ def _summary(folder: Path, name: str) -> TrackSummary:
     except TrackError as error:
         return TrackSummary(name, problem=error.message)
     except (ValueError, RecursionError) as error:
-        return TrackSummary(name, problem=f"the rendered track is no valid JSON: {error}")
+        return TrackSummary(name, problem=f"the rendered track is not valid JSON: {error}")
     except (TypeError, AttributeError):
         return TrackSummary(name, problem="`pacenote validate-track` says what is wrong with it")
 
@@ -91,11 +104,11 @@ def _total(files: list[Mapping[str, Any]], key: str) -> int | None:
 
 
 def _signature(root: Path) -> str:
-    """Changes whenever a file below the root does."""
-    stated = hashlib.sha256(str(_FORMAT).encode())
+    """A hash that changes whenever a file below the root does."""
+    signature = hashlib.sha256(str(_FORMAT).encode())
     for path, size, changed in sorted(_files(str(root))):
-        stated.update(f"{path}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
-    return stated.hexdigest()
+        signature.update(f"{path}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
+    return signature.hexdigest()
 
 
 def _files(folder: str) -> Iterator[tuple[str, int, int]]:
@@ -111,18 +124,18 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
                     yield entry.path, status.st_size, status.st_mtime_ns
 
 
-def _remembered(file: Path, signature: str) -> list[TrackSummary] | None:
+def _read_cache(file: Path, signature: str) -> list[TrackSummary] | None:
     try:
-        kept = json.loads(file.read_text("utf-8"))
-        if kept["signature"] != signature:
+        cached = json.loads(file.read_text("utf-8"))
+        if cached["signature"] != signature:
             return None
-        return [TrackSummary(**{**one, "challenges": tuple(one["challenges"])}) for one in kept["tracks"]]
+        return [TrackSummary(**{**one, "challenges": tuple(one["challenges"])}) for one in cached["tracks"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _remember(file: Path, signature: str, found: list[TrackSummary]) -> None:
-    """A list that cannot be kept is read again the next time."""
+def _write_cache(file: Path, signature: str, found: list[TrackSummary]) -> None:
+    """Writes the cache; if that fails, the tracks are read again the next time."""
     text = json.dumps({"signature": signature, "tracks": [asdict(one) for one in found]})
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`--test-mode`: the track as it is, but briefly and with little data, to see that everything works."""
+"""`--test-mode`: runs a track briefly and with little data, to see that everything works."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from pacenote.model.track import (
 from pacenote.units import OPS, Rate
 
 TEST_MODE_DOCUMENTS = 1000
-"""How many documents of each data file are used."""
+"""Documents that are used of each data file."""
 
-_LONGEST_S = 10.0
+_MAX_PERIOD_S = 10.0
 
 
 def for_test_mode(track: Track) -> Track:
-    """The track for a short trial.
+    """Returns the track for a short trial.
 
-    Files with more than 1,000 documents give way to their beginning, which Rally's servers keep beside them
-    (`documents-1k.json.bz2`). Tasks run one iteration of each kind per client, or at most ten seconds,
-    without warm-up period, and as fast as they can.
+    Files with more than 1,000 documents are replaced by their first 1,000, which Rally's servers offer beside
+    them (`documents-1k.json.bz2`). Tasks run one iteration of each kind per client, or at most ten seconds,
+    without warm-up period and without target rate.
     """
     return dataclasses.replace(
         track,
@@ -76,7 +76,7 @@ def _task(task: Task) -> Task:
     changes: dict[str, Any] = {
         "iterations": _at_most(task.iterations, 1),
         "warmup_iterations": _at_most(task.warmup_iterations, 1),
-        "time_period": _at_most(task.time_period, _LONGEST_S),
+        "time_period": _at_most(task.time_period, _MAX_PERIOD_S),
         "warmup_time_period": _at_most(task.warmup_time_period, 0.0),
         "ramp_up_time_period": None,
         "target_throughput": None,
@@ -85,7 +85,7 @@ def _task(task: Task) -> Task:
     params = {key: value for key, value in task.params.items() if key not in _TARGETS}
     if task.target_throughput is not None or task.target_interval is not None:
         unit = task.target_throughput.unit if task.target_throughput else OPS
-        # Schedulers written in Python divide by a rate, so they need one.
+        # Schedulers of plug-ins divide by the rate, so they need one.
         params["target-throughput"] = f"{sys.maxsize} {unit}/s"
         if task.schedule not in BUILT_IN_SCHEDULES:
             changes["target_throughput"] = Rate(float(sys.maxsize), unit)

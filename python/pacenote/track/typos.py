@@ -1,7 +1,7 @@
-"""Keys of tasks that nothing reads and that look like a slip of the pen.
+"""Finds keys of tasks that nothing reads and that look like typing errors.
 
-A task may hold keys of its own, which schedulers of plug-ins read. So an unknown key is no error; but who
-writes `client` gets a single client, and is told.
+Schedulers of plug-ins may read keys of their own, so an unknown key is not an error. But `client` in place of
+`clients` runs a single client, so it is worth a warning.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import difflib
 from pacenote.model.messages import quoted
 from pacenote.model.track import BUILT_IN_SCHEDULES, Task, Track
 
-_READ = (
+_KNOWN_KEYS = (
     *("name", "operation", "clients", "schedule", "tags", "meta", "target-throughput", "target-interval"),
     *("warmup-iterations", "iterations", "warmup-time-period", "time-period", "ramp-up-time-period"),
     *("ignore-response-error-level", "run-on-serverless"),
 )
-_ALIKE = 0.85
-"""How alike two keys must be, by `difflib`: one letter too many, too few or swapped, or `_` for `-`."""
+_MIN_SIMILARITY = 0.85
+"""Minimum similarity of two keys by `difflib`: one letter added, removed or swapped, or `_` for `-`."""
 
 
 def misspelled_keys(track: Track) -> tuple[str, ...]:
-    """One warning for each key of a task that nothing reads and that is nearly one that is read.
+    """Returns a warning for each key of a task that nothing reads and that is similar to one that is read.
 
-    Tasks whose scheduler a plug-in brings are left out: the key may be the plug-in's.
+    Tasks with a scheduler of a plug-in are skipped: the plug-in may read the key.
     """
     tasks = [(challenge.name, task) for challenge in track.challenges for task in challenge.tasks()]
     return tuple(
@@ -31,11 +31,11 @@ def misspelled_keys(track: Track) -> tuple[str, ...]:
         f"{quoted(key)}, which nothing reads: is it {quoted(meant)}?"
         for challenge, task in tasks
         if task.schedule in BUILT_IN_SCHEDULES
-        for key, meant in _slips(task)
+        for key, meant in _misspellings(task)
     )
 
 
-def _slips(task: Task) -> list[tuple[str, str]]:
-    unread = [key for key in task.params if key not in _READ]
-    near = [(key, difflib.get_close_matches(key, _READ, n=1, cutoff=_ALIKE)) for key in unread]
+def _misspellings(task: Task) -> list[tuple[str, str]]:
+    unread = [key for key in task.params if key not in _KNOWN_KEYS]
+    near = [(key, difflib.get_close_matches(key, _KNOWN_KEYS, n=1, cutoff=_MIN_SIMILARITY)) for key in unread]
     return [(key, matches[0]) for key, matches in near if matches]
