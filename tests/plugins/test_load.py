@@ -7,7 +7,7 @@ import types
 import pytest
 
 from pacenote.errors import TrackError
-from pacenote.plugins.load import loaded
+from pacenote.plugins.load import load_plugins
 from plugins.tracks import write_track
 
 EMPTY = "def register(registry): pass\n"
@@ -23,7 +23,7 @@ def nothing_stays():
 
 
 def refusal(root):
-    with pytest.raises(TrackError) as caught, loaded(root / "track.py"):
+    with pytest.raises(TrackError) as caught, load_plugins(root / "track.py"):
         pass
     assert "\n" not in caught.value.message
     return caught.value
@@ -55,7 +55,7 @@ def test_modules_below_the_track_find_each_other_in_every_way(tmp_path):
             "../shared/common.py": "NAME = 'common'",
         },
     )
-    with loaded(root / "track.py") as plugins:
+    with load_plugins(root / "track.py") as plugins:
         assert list(plugins.registry.runners) == ["tour.parts.here-tour.parts-common"]
         assert sys.modules["tour.parts.here"] is sys.modules["tour.track"].here
         import builtins
@@ -66,9 +66,9 @@ def test_modules_below_the_track_find_each_other_in_every_way(tmp_path):
 def test_a_module_is_executed_once_so_that_its_state_is_shared(tmp_path):
     files = {"track.py": "import tour.state\n" + EMPTY, "state.py": "import tour.count\ntour.count.N += 1"}
     root = write_track(tmp_path, {**files, "count.py": "N = 0"})
-    with loaded(root / "track.py"):
+    with load_plugins(root / "track.py"):
         assert sys.modules["tour.count"].N == 1
-    with loaded(root / "track.py"):
+    with load_plugins(root / "track.py"):
         assert sys.modules["tour.count"].N == 1
 
 
@@ -76,7 +76,7 @@ def test_an_installed_rally_is_neither_used_nor_touched(tmp_path, monkeypatch):
     theirs = types.ModuleType("esrally")
     monkeypatch.setitem(sys.modules, "esrally", theirs)
     root = write_track(tmp_path, {"track.py": "from esrally.driver.runner import Runner\n" + EMPTY})
-    with loaded(root / "track.py"):
+    with load_plugins(root / "track.py"):
         assert sys.modules["esrally"] is not theirs
     assert sys.modules.pop("esrally") is theirs
 
@@ -85,7 +85,7 @@ def test_a_module_of_the_same_name_gives_way_and_comes_back(tmp_path, monkeypatc
     theirs = types.ModuleType("tour")
     monkeypatch.setitem(sys.modules, "tour", theirs)
     root = write_track(tmp_path, {"track.py": "from .part import NAME\n" + EMPTY, "part.py": "NAME = 1"})
-    with loaded(root / "track.py"):
+    with load_plugins(root / "track.py"):
         assert sys.modules["tour"] is not theirs
     assert sys.modules.pop("tour") is theirs
 
@@ -94,7 +94,7 @@ def test_packages_that_the_track_depends_on_are_found(tmp_path, tmp_path_factory
     libraries = tmp_path_factory.mktemp("libraries")
     (libraries / "rarely_used_name.py").write_text("VALUE = 1")
     root = write_track(tmp_path, {"track.py": "import rarely_used_name\n" + EMPTY})
-    with loaded(root / "track.py", (libraries,)):
+    with load_plugins(root / "track.py", (libraries,)):
         pass
     del sys.modules["rarely_used_name"]
 
@@ -167,7 +167,7 @@ def test_names_tell_the_planner_what_there_is(tmp_path):
             registry.register_param_source("source", source)
             registry.register_scheduler("scheduler", Scheduler)
         """
-    with loaded(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
+    with load_plugins(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
         names = plugins.registry.names()
     assert names.runners == {"ending", "reporting"}
     assert names.completing_runners == {"ending"}
@@ -179,7 +179,7 @@ def test_what_plug_ins_log_is_not_for_the_terminal(tmp_path, capfd):
     root_logger = logging.getLogger()
     before, root_logger.handlers[:] = root_logger.handlers[:], []
     try:
-        with loaded(write_track(tmp_path, {"track.py": text}) / "track.py"):
+        with load_plugins(write_track(tmp_path, {"track.py": text}) / "track.py"):
             logging.getLogger("tour").error("psst")
         assert root_logger.handlers == []
     finally:
@@ -194,5 +194,5 @@ def test_loggers_of_runners_are_named_after_their_module(tmp_path):
         def register(registry):
             registry.register_runner("some", Some(), async_runner=True)
         """
-    with loaded(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
+    with load_plugins(write_track(tmp_path, {"track.py": text}) / "track.py") as plugins:
         assert plugins.registry.runners["some"].logger is logging.getLogger("tour.track")

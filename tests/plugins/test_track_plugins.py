@@ -8,7 +8,7 @@ import pytest
 
 from pacenote.errors import TrackError
 from pacenote.plugins.rally_api.convert import to_model, to_rally
-from pacenote.plugins.tools import Tools
+from pacenote.plugins.tools import DataTools
 from pacenote.plugins.track_plugins import open_plugins
 from plugins.tracks import loaded_track, write_track
 
@@ -175,12 +175,12 @@ PREPARING = """
     """
 
 
-def prepare(root: Path, data: Path, tools: Tools | None = None):
+def prepare(root: Path, data: Path, tools: DataTools | None = None):
     track, told = loaded_track(root), []
     with open_plugins(track) as plugins:
         assert plugins is not None
         plugins.after_load(track, "first")
-        plugins.prepare(data, tools or Tools(), lambda *said: told.append(said))
+        plugins.prepare(data, tools or DataTools(), lambda *said: told.append(said))
     return told
 
 
@@ -231,14 +231,14 @@ def test_processors_fetch_and_unpack_through_the_race(tmp_path):
     prepare(
         track_with(tmp_path, FETCHING),
         tmp_path,
-        Tools(download, unpack, lambda path: 14 if path.name == "b.json" else 5),
+        DataTools(download, unpack, lambda path: 14 if path.name == "b.json" else 5),
     )
     assert fetched == [
         ("http://data.example/a.json.bz2", "a.json.bz2", None),
         ("http://data.example/b.json", "b.json", None),
         ("http://data.example/more", "more", None),
     ]
-    wrong = Tools(download, unpack, lambda path: {"a.json": 5, "b.json": 3}[path.name])
+    wrong = DataTools(download, unpack, lambda path: {"a.json": 5, "b.json": 3}[path.name])
     with pytest.raises(TrackError, match=r"b.json of track tour has 3 lines, the track declares 14"):
         prepare(tmp_path / "tour", tmp_path, wrong)
 

@@ -1,4 +1,4 @@
-"""What code of a plug-in raised, in one line that names its file and line."""
+"""Errors of plug-ins, described in one line that names file and line."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import os
 import traceback
 from pathlib import Path
 
-_LONGEST = 400
+_MAX_LENGTH = 400
 
 
 def describe(error: BaseException, root: Path) -> str:
-    """`track.py:12: ValueError: text`: where code below the parent folder of a track raised, and what.
+    """Describes an error as `track.py:12: ValueError: text`.
 
-    The innermost line of the track's own code is named; without one, the line that raised.
+    Names the innermost line of code below the parent folder of the track, or the line that raised if there is
+    none.
     """
-    place = _place(error, root)
-    return f"{place}: {reason(error)}" if place else reason(error)
+    location = _location(error, root)
+    return f"{location}: {reason(error)}" if location else reason(error)
 
 
 def reason(error: BaseException) -> str:
-    """The kind of an error and its text, in one line of a length that can be read."""
+    """The type of an error and its text, in one line of limited length."""
     text = " ".join(_text(error).split())
-    if len(text) > _LONGEST:
-        text = text[: _LONGEST - 1] + "…"
+    if len(text) > _MAX_LENGTH:
+        text = text[: _MAX_LENGTH - 1] + "…"
     name = type(error).__name__
     return f"{name}: {text}" if text else name
 
@@ -36,7 +37,7 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def _place(error: BaseException, root: Path) -> str:
+def _location(error: BaseException, root: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename, root)}:{error.lineno}"
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]

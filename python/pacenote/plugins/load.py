@@ -20,33 +20,38 @@ from types import ModuleType
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.plugins.failures import describe
-from pacenote.plugins.rally_api.import_hook import serving
+from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 from pacenote.plugins.registry import PluginRegistry, set_current_registry
 
-_MISSING_HINT = "the track does not declare it under dependencies; install it beside Pacenote"
-_SERVED_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import here"
+_UNDECLARED_HINT = "the track does not declare it under dependencies; install it beside Pacenote"
+_RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import here"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The plug-ins of a track: where they are and what they registered."""
+class LoadedPlugins:
+    """The plug-ins of a track."""
 
     root: Path
+    """Folder of the track."""
+
     file: Path
+    """The track's `track.py`."""
+
     registry: PluginRegistry = field(default_factory=PluginRegistry)
+    """What they registered."""
 
 
 @contextlib.contextmanager
-def loaded(file: Path, libraries: Sequence[Path] = ()) -> Generator[Loaded, None, None]:
-    """The plug-ins of the track whose Python begins in `file`, as long as they are in use.
+def load_plugins(file: Path, libraries: Sequence[Path] = ()) -> Generator[LoadedPlugins, None, None]:
+    """Loads the plug-ins of a track from its `track.py`; unloads its modules at the end of the block.
 
-    `libraries` are folders of packages that the track depends on. Raises `TrackError` with file and line of
-    what went wrong. Afterwards the modules of the track are forgotten. Not for two tracks at a time.
+    `libraries` are folders of packages that the track depends on. Only one track can be loaded at a time.
+    Raises `TrackError` with file and line of what failed.
     """
     file = file.absolute()
     root = file.parent
-    with serving(), _own_modules(root, libraries), _quiet():
-        plugins = Loaded(root, file)
+    with serve_rally_modules(), _importable(root, libraries), _silent_logging():
+        plugins = LoadedPlugins(root, file)
         set_current_registry(plugins.registry)
         entry = _load_all(root, file)
         _register(entry, plugins)
@@ -54,8 +59,8 @@ def loaded(file: Path, libraries: Sequence[Path] = ()) -> Generator[Loaded, None
 
 
 @contextlib.contextmanager
-def _quiet() -> Generator[None, None, None]:
-    """Plug-ins log, as they do for Rally's log file: without a handler, that would go to the terminal."""
+def _silent_logging() -> Generator[None, None, None]:
+    """Discards log records of plug-ins, which Python would print if there were no handler."""
     handler = logging.NullHandler()
     logging.getLogger().addHandler(handler)
     try:
@@ -65,8 +70,10 @@ def _quiet() -> Generator[None, None, None]:
 
 
 @contextlib.contextmanager
-def _own_modules(root: Path, libraries: Sequence[Path]) -> Generator[None, None, None]:
-    """Lets Python find modules of the track, and takes everything back."""
+def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, None]:
+    """Makes modules of the track and its libraries importable, and restores `sys.path` and `sys.modules`
+    after.
+    """
     before_path, before = list(sys.path), dict(sys.modules)
     clashing = sys.modules.get(root.name)
     if (
@@ -90,7 +97,7 @@ def _own_modules(root: Path, libraries: Sequence[Path]) -> Generator[None, None,
 
 
 def _below(module: object, folder: Path) -> bool:
-    """Whether a module comes from a folder."""
+    """Whether a module was loaded from a folder."""
     files = [getattr(module, "__file__", None), *_search_path(module)]
     prefix = os.path.join(folder, "")  # noqa: PTH118  # A prefix of text, not a path.
     return any(isinstance(file, str) and file.startswith(prefix) for file in files)
@@ -112,7 +119,7 @@ def _load_all(root: Path, file: Path) -> ModuleType:
 
 
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Every module below the folder with its name; folders that begin with an underscore are left out."""
+    """Name and path of each module below the folder, except in folders that begin with an underscore."""
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("_"))
         parts = Path(folder).relative_to(root.parent).parts
@@ -133,18 +140,18 @@ def _load(root: Path, name: str, path: Path) -> ModuleType:
     return module
 
 
-def _register(entry: ModuleType, plugins: Loaded) -> None:
+def _register(entry: ModuleType, plugins: LoadedPlugins) -> None:
     register = getattr(entry, "register", None)
     if not callable(register):
         raise TrackError(
             f"{plugins.file} has no function register(registry)",
-            hint="it is what Rally calls to learn what the track offers",
+            hint="Rally and Pacenote call it to register what the track offers",
         )
     _guarded(plugins.root, plugins.file, lambda: register(plugins.registry))
 
 
 def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
-    """Calls code of a plug-in; whatever it raises becomes one line."""
+    """Calls code of a plug-in; raises `TrackError` with a one-line message for any error."""
     try:
         call()
     except KeyboardInterrupt:
@@ -160,8 +167,10 @@ def _guarded(root: Path, file: Path, call: Callable[[], object]) -> None:
 def _hint(error: BaseException) -> str:
     if not isinstance(error, ImportError):
         return ""
-    served = (error.name or "").startswith(("esrally", "pacenote.plugins.rally_api.esrally"))
-    return _SERVED_HINT if served else _MISSING_HINT if isinstance(error, ModuleNotFoundError) else ""
+    is_rally = (error.name or "").startswith(("esrally", "pacenote.plugins.rally_api.esrally"))
+    if is_rally:
+        return _RALLY_MODULES_HINT
+    return _UNDECLARED_HINT if isinstance(error, ModuleNotFoundError) else ""
 
 
 def _shown(file: Path, root: Path) -> str:

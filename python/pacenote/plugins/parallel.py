@@ -1,8 +1,8 @@
-"""Runs what track processors ask for side by side: one process per core, as many as there are calls.
+"""Runs the functions that a track processor returns, in parallel processes: at most one per core.
 
-Generating data is work for processors, which threads of Python would not share. The processes are forked, so
-that functions and their arguments need not be written down to get there: plug-ins pass bound methods, whole
-tracks and open readers. What a call changes in memory is lost, as it is in Rally.
+Generating data takes CPU time, which Python threads cannot share. The processes are forked, so functions and
+their arguments need not be pickled: plug-ins pass bound methods, whole tracks and open readers. Changes that
+a function makes in memory are lost, as in Rally.
 """
 
 from __future__ import annotations
@@ -22,54 +22,56 @@ from pacenote.errors import TrackError
 from pacenote.model.progress import ProgressCallback
 from pacenote.plugins.failures import describe
 
-Work = tuple[Callable[..., Any], dict[str, Any]]
+ParallelCall = tuple[Callable[..., Any], dict[str, Any]]
 """A function and its arguments by name."""
 
-_PATIENCE_S = 0.5
+_PROGRESS_INTERVAL_S = 0.5
+"""How often progress is reported."""
 
 
-def run_in_parallel(name: str, work: Sequence[Work], root: Path, progress: ProgressCallback) -> None:
-    """Calls all functions; `name` is what asked for them, `progress` is told how many have ended.
+def run_in_parallel(name: str, calls: Sequence[ParallelCall], root: Path, progress: ProgressCallback) -> None:
+    """Calls all functions in parallel and waits for them; `name` is their track processor, for messages.
 
-    Raises `TrackError` with file and line of the first that raises; the others are ended.
+    Calls `progress` with the number of functions that have ended. Raises `TrackError` with file and line of
+    the first that raises; the others are terminated.
     """
     running: dict[Connection, BaseProcess] = {}
-    waiting, done = list(work), 0
+    waiting, done = list(calls), 0
     try:
         while waiting or running:
             while waiting and len(running) < (os.cpu_count() or 1):
                 reader, process = _start(waiting.pop(0), root)
                 running[reader] = process
-            progress(f"preparing data: {name}", done, len(work))
-            for ready in wait(list(running), _PATIENCE_S):
+            progress(f"preparing data: {name}", done, len(calls))
+            for ready in wait(list(running), _PROGRESS_INTERVAL_S):
                 assert isinstance(ready, Connection)
-                _take(name, ready, running.pop(ready))
+                _finish(name, ready, running.pop(ready))
                 done += 1
     finally:
         for reader, process in running.items():
             process.terminate()
             process.join()
             reader.close()
-    progress(f"preparing data: {name}", done, len(work))
+    progress(f"preparing data: {name}", done, len(calls))
 
 
-def _start(work: Work, root: Path) -> tuple[Connection, BaseProcess]:
+def _start(call: ParallelCall, root: Path) -> tuple[Connection, BaseProcess]:
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(work, root, writer), daemon=True)
+    process = context.Process(target=_child, args=(call, root, writer), daemon=True)
     with warnings.catch_warnings():
-        # Threads of ours that do not live on in the child hold nothing that it needs.
+        # Threads do not exist in the child, and hold no lock that it needs.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     writer.close()
     return reader, process
 
 
-def _child(work: Work, root: Path, writer: Connection) -> None:
-    # Ctrl-C reaches the whole group; whoever waits for this process ends it.
+def _child(call: ParallelCall, root: Path, writer: Connection) -> None:
+    # Ctrl-C is sent to the whole process group; the parent terminates this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    function, arguments = work
+    function, arguments = call
     try:
         function(**arguments)
     except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
@@ -78,7 +80,7 @@ def _child(work: Work, root: Path, writer: Connection) -> None:
         writer.send("")
 
 
-def _take(name: str, reader: Connection, process: BaseProcess) -> None:
+def _finish(name: str, reader: Connection, process: BaseProcess) -> None:
     reason = "its process died"
     with contextlib.closing(reader), contextlib.suppress(EOFError):
         reason = reader.recv()

@@ -1,4 +1,4 @@
-"""What a plug-in registers: runners, parameter sources, schedulers, track processors and validators."""
+"""Registry of a track's plug-ins: runners, parameter sources, schedulers, track processors, validators."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import BUILT_IN_SCHEDULES
 
 RALLY_VERSION = "2.13.0"
-"""The version of Rally whose plug-in interface this is."""
+"""The version of Rally whose plug-in API this implements."""
 
 
 class PluginRegistry:
-    """What `register(registry)` of a plug-in is given.
+    """The argument of a plug-in's `register(registry)`.
 
-    Wrong things are refused at once with `TrackError`, whose place is the line of the plug-in.
+    Refuses invalid arguments with `TrackError` in the call, so that the message names the line of the
+    plug-in.
     """
 
     def __init__(self) -> None:
@@ -30,17 +31,17 @@ class PluginRegistry:
 
     @property
     def meta_data(self) -> Mapping[str, Any]:
-        """What plug-ins look at to choose between their forms."""
+        """Metadata by which plug-ins choose between their variants."""
         return {"rally_version": RALLY_VERSION, "async_runner": True}
 
     def register_param_source(self, name: str, param_source: Any) -> None:
-        """A function, or a class, that gives the parameters of operations with this `param-source`."""
+        """Registers a function or a class that returns parameters for operations with this `param-source`."""
         if not (inspect.isfunction(param_source) or inspect.isclass(param_source)):
             raise _refused("parameter source", name, "is neither a function nor a class", param_source)
         self.param_sources[_name("parameter source", name)] = param_source
 
     def register_runner(self, operation_type: Any, runner: Any, **options: Any) -> None:
-        """An async function, or an object with an async `__call__`, that does operations of this type."""
+        """Registers an async function, or an object with an async `__call__`, for operations of this type."""
         name = _name("runner", getattr(operation_type, "value", operation_type))
         if not options.get("async_runner", False):
             raise _refused("runner", name, "must be async and registered with async_runner=True", runner)
@@ -49,7 +50,7 @@ class PluginRegistry:
         self.runners[name] = runner
 
     def register_scheduler(self, name: str, scheduler: Any) -> None:
-        """A class or a function that says when the next operation is due."""
+        """Registers a class or a function that decides when the next operation is due."""
         name = _name("scheduler", name)
         if name in BUILT_IN_SCHEDULES or name in self.schedulers:
             raise _refused("scheduler", name, "is registered under a name that is taken", scheduler)
@@ -58,14 +59,14 @@ class PluginRegistry:
         self.schedulers[name] = scheduler
 
     def register_track_processor(self, processor: Any) -> None:
-        """An object that changes the track, or prepares its data."""
+        """Registers an object that changes the track or prepares its data."""
         methods = ("on_after_load_track", "on_prepare_track")
         if inspect.isclass(processor) or not any(callable(getattr(processor, one, None)) for one in methods):
             raise _refused("track processor", "", f"must be an object with {' or '.join(methods)}", processor)
         self.track_processors.append(processor)
 
     def register_validator(self, challenge_name: str, validator: Callable[[dict[str, Any]], object]) -> None:
-        """A function that raises for track parameters with which the challenge cannot run."""
+        """Registers a function that raises if the challenge cannot run with the track parameters."""
         name = _name("validator", challenge_name)
         if not callable(validator):
             raise _refused("validator", name, "cannot be called", validator)
@@ -74,7 +75,7 @@ class PluginRegistry:
             known.append(validator)
 
     def names(self) -> PluginNames:
-        """The names, for the planner."""
+        """The registered names, for the planner."""
         ending = frozenset(name for name, runner in self.runners.items() if reports_completion(runner))
         return PluginNames(
             runners=frozenset(self.runners),
@@ -91,14 +92,14 @@ def reports_completion(runner: Any) -> bool:
 
 
 def innermost(runner: Any) -> Any:
-    """The runner in all its wrappers."""
+    """The runner inside all wrappers."""
     while (inner := getattr(runner, "delegate", None)) is not None:
         runner = inner
     return runner
 
 
 def _declares(runner: Any, name: str) -> bool:
-    # The value is not asked for: that would run code of a plug-in while nothing has happened yet.
+    # Does not read the attribute: that would run code of the plug-in before the task has started.
     return hasattr(type(runner), name) or name in getattr(runner, "__dict__", ())
 
 

@@ -1,4 +1,4 @@
-"""What plug-ins may have done for them by the race: files fetched, unpacked and counted."""
+"""Functions of the race that plug-ins can use to prepare data: downloading, unpacking, counting lines."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pathlib import Path
 from pacenote.plugins.rally_api.errors import DataError
 
 
-def _nobody(*_arguments: object) -> None:
-    raise DataError("files are only fetched while a race is prepared")
+def _unavailable(*_arguments: object) -> None:
+    raise DataError("files can only be fetched while a race is prepared")
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """Functions of the race.
+class DataTools:
+    """Functions that the race provides."""
 
-    `download(url, path, size)` fetches a file to a path; the size is None where it is not known.
-    `unpack(archive, path)` makes the data file of an archive beside it. `count_lines(path)` counts, and
-    writes the file's `.offset` table.
-    """
+    download: Callable[[str, str, int | None], object] = _unavailable
+    """Downloads a URL to a path; the third argument is the size in bytes, None if it is not known."""
 
-    download: Callable[[str, str, int | None], object] = _nobody
-    unpack: Callable[[Path, Path], object] = _nobody
-    count_lines: Callable[[Path], int | None] = _nobody
+    unpack: Callable[[Path, Path], object] = _unavailable
+    """Unpacks an archive to the path of its data file, in the same folder."""
 
-
-_in_use: list[Tools] = [Tools()]
+    count_lines: Callable[[Path], int | None] = _unavailable
+    """Counts the lines of a file, and writes its `.offset` table."""
 
 
-def current() -> Tools:
-    """The tools of the race that is being prepared."""
-    return _in_use[-1]
+_current: list[DataTools] = [DataTools()]
 
 
-def use(tools: Tools) -> None:
-    """Lets plug-ins have these tools."""
-    _in_use[:] = [tools]
+def current_tools() -> DataTools:
+    """The functions of the race that is being prepared."""
+    return _current[-1]
+
+
+def set_current_tools(tools: DataTools) -> None:
+    """Sets the functions that plug-ins can use."""
+    _current[:] = [tools]

@@ -1,4 +1,4 @@
-"""The plug-ins of one track in use: what they make of the track, of its data and of its parameters."""
+"""The plug-ins of one track: they change the track, prepare its data and validate its parameters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pacenote.model.problems import Problems
 from pacenote.model.progress import ProgressCallback
 from pacenote.operations.types.bulk import select_files
 from pacenote.plugins.failures import describe
-from pacenote.plugins.load import Loaded, loaded
-from pacenote.plugins.parallel import Work, run_in_parallel
+from pacenote.plugins.load import LoadedPlugins, load_plugins
+from pacenote.plugins.parallel import ParallelCall, run_in_parallel
 from pacenote.plugins.rally_api import track as rally
 from pacenote.plugins.rally_api.convert import set_data_files, to_model, to_rally
 from pacenote.plugins.rally_api.errors import TrackConfigError
 from pacenote.plugins.rally_api.esrally.track.loader import Decompressor, Downloader
 from pacenote.plugins.registry import PluginRegistry
-from pacenote.plugins.tools import Tools, use
+from pacenote.plugins.tools import DataTools, set_current_tools
 
 _BULK_SOURCE = "BulkIndexParamSource"
 
@@ -33,10 +33,10 @@ _BULK_SOURCE = "BulkIndexParamSource"
 class TrackPlugins:
     """The plug-ins of one track, loaded.
 
-    `track` is the track as plug-ins see and change it; there is one as soon as `after_load` was called.
+    `track` is the track as plug-ins see and change it; it exists once `after_load` has been called.
     """
 
-    def __init__(self, plugins: Loaded) -> None:
+    def __init__(self, plugins: LoadedPlugins) -> None:
         self._plugins = plugins
         self._track: rally.Track | None = None
 
@@ -47,18 +47,18 @@ class TrackPlugins:
 
     @property
     def registry(self) -> PluginRegistry:
-        """What was registered."""
+        """What the plug-ins registered."""
         return self._plugins.registry
 
     @property
     def names(self) -> PluginNames:
-        """What was registered, by name."""
+        """The names that the plug-ins registered."""
         return self.registry.names()
 
     @property
     def track(self) -> rally.Track:
-        """The track for plug-ins."""
-        assert self._track is not None, "the track is there after `after_load`"
+        """The track as plug-ins see it."""
+        assert self._track is not None, "`after_load` has not been called"
         return self._track
 
     def after_load(self, track: model.Track, challenge: str) -> model.Track:
@@ -74,9 +74,9 @@ class TrackPlugins:
         return to_model(self.track, track) if self.registry.track_processors else track
 
     def validate(self, challenge: str, params: Mapping[str, Any]) -> None:
-        """Asks the validators of a challenge whether it can run with these track parameters.
+        """Calls the validators of a challenge with the track parameters.
 
-        Raises `TrackError` with what the validator says.
+        Raises `TrackError` with the message of the validator that rejects them.
         """
         for validator in self.registry.validators.get(challenge, ()):
             try:
@@ -90,12 +90,12 @@ class TrackPlugins:
             except BaseException as error:
                 raise self._failed("validator", validator, error) from error
 
-    def prepare(self, data_root: Path, tools: Tools, progress: ProgressCallback) -> None:
-        """Lets the track processors prepare data below a folder.
+    def prepare(self, data_root: Path, tools: DataTools, progress: ProgressCallback) -> None:
+        """Has the track processors prepare data below a folder.
 
-        Raises `TrackError` with file and line of the processor, or of the function it asked for, that raises.
+        Raises `TrackError` with file and line of the processor, or of the function it returned, that raises.
         """
-        use(tools)
+        set_current_tools(tools)
         for processor in self.registry.track_processors:
             for name, value in (
                 ("downloader", Downloader()),
@@ -108,10 +108,10 @@ class TrackPlugins:
             if not callable(method):
                 continue
             progress(f"preparing data: {_name(processor)}", 0, 0)
-            work: list[Work] = []
-            # It may be a generator, so taking its items is running its code.
-            self._call("track processor", processor, partial(_collect, method, (self.track, data_root), work))
-            run_in_parallel(_name(processor), work, self.root, progress)
+            calls: list[ParallelCall] = []
+            # It may be a generator, so that iterating over it runs its code.
+            self._call("track processor", processor, partial(_collect, method, self.track, data_root, calls))
+            run_in_parallel(_name(processor), calls, self.root, progress)
 
     def needed(self, task: model.Task, track: model.Track) -> Sequence[model.CorpusFile]:
         """The data files that the parameter source of a task reads."""
@@ -153,13 +153,14 @@ def open_plugins(
     if track.plugin is None:
         yield None
         return
-    with loaded(track.plugin, libraries) as plugins:
+    with load_plugins(track.plugin, libraries) as plugins:
         yield TrackPlugins(plugins)
 
 
-def _collect(method: Callable[..., Any], arguments: tuple[rally.Track, Path], work: list[Work]) -> None:
-    track, data_root = arguments
-    work.extend(method(track, str(data_root)) or ())
+def _collect(
+    method: Callable[..., Any], track: rally.Track, data_root: Path, calls: list[ParallelCall]
+) -> None:
+    calls.extend(method(track, str(data_root)) or ())
 
 
 def _name(thing: object) -> str:
@@ -167,7 +168,7 @@ def _name(thing: object) -> str:
 
 
 def _names_in_constructor(source: object) -> set[str]:
-    """Names that the constructors of a class mention: enough to know whether it reads corpora."""
+    """Names of the base classes, and names used in their constructors: they show whether it reads corpora."""
     if not inspect.isclass(source):
         return set()
     names: set[str] = {base.__name__ for base in source.__mro__}

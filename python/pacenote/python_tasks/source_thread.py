@@ -113,7 +113,7 @@ class SourceThread:
         self._suppliers: dict[int, OperationSupplier] = {}
         self._started: dict[int, float] = {}
         self._sleep_s = _MIN_SLEEP_S
-        self._thread = threading.Thread(target=self._run, name="pacenote-feeder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pacenote-sources", daemon=True)
 
     def start(self) -> None:
         """Starts the thread."""

@@ -31,7 +31,7 @@ from pacenote.track.prepare import PreparedTrack
 
 if TYPE_CHECKING:
     from pacenote.plugins.rally_api.track import Task as RallyTask
-    from pacenote.plugins.tools import Tools
+    from pacenote.plugins.tools import DataTools
     from pacenote.plugins.track_plugins import TrackPlugins
     from pacenote.python_tasks.tasks import PythonTask, PythonTasks
 
@@ -180,7 +180,7 @@ def data_root(request: RaceRequest) -> Path:
     return request.dataset_cache or request.home / "corpora"
 
 
-def _tools(request: RaceRequest, progress: ProgressCallback) -> Tools:
+def _tools(request: RaceRequest, progress: ProgressCallback) -> DataTools:
     def fetch(url: str, path: str, size: int | None) -> None:
         if request.offline:
             raise OSError(f"{path} does not exist, and --offline forbids downloading it")
@@ -192,6 +192,6 @@ def _tools(request: RaceRequest, progress: ProgressCallback) -> Tools:
             lambda: _core.unpack(archive, path.parent, None, lambda done, total: progress(label, done, total))
         )
 
-    from pacenote.plugins.tools import Tools
+    from pacenote.plugins.tools import DataTools
 
-    return Tools(fetch, unpack, lambda path: call_core(lambda: _core.count_lines(path)))
+    return DataTools(fetch, unpack, lambda path: call_core(lambda: _core.count_lines(path)))

@@ -1,7 +1,7 @@
 """Import hook that serves Rally's module names to plug-ins: `esrally.x` is `rally_api.esrally.x`.
 
-Only while plug-ins of a track are in use. An installed Rally is neither imported nor touched: ours comes
-first, and what was imported before is put back afterwards.
+Active only while plug-ins of a track are loaded. An installed Rally is neither imported nor changed: this
+hook comes first, and modules that were imported before are restored afterwards.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
-_OURS = {"esrally": "pacenote.plugins.rally_api.esrally"}
-"""What plug-ins import, and where we have it."""
+_SERVED_AS = {"esrally": "pacenote.plugins.rally_api.esrally"}
+"""Packages that plug-ins import, and the packages that are served instead."""
 
 
 class _Loader(importlib.abc.Loader):
-    """Gives the module that already is there a second name."""
+    """Loads an existing module under a second name."""
 
     def __init__(self, ours: str) -> None:
         self._ours = ours
@@ -36,7 +36,7 @@ class _Loader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Answers for names below those of Rally, so that nobody else is asked."""
+    """Finds modules with Rally's names before any other finder."""
 
     def find_spec(
         self,
@@ -45,9 +45,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         top, _, rest = fullname.partition(".")
-        if top not in _OURS:
+        if top not in _SERVED_AS:
             return None
-        ours = f"{_OURS[top]}.{rest}" if rest else _OURS[top]
+        ours = f"{_SERVED_AS[top]}.{rest}" if rest else _SERVED_AS[top]
         try:
             found = importlib.util.find_spec(ours)
         except ModuleNotFoundError:
@@ -59,20 +59,20 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 @contextmanager
-def serving() -> Generator[None, None, None]:
-    """Serves Rally's names until left. Not for two at a time."""
-    before = _taken_out()
+def serve_rally_modules() -> Generator[None, None, None]:
+    """Serves Rally's modules until the end of the block; blocks cannot be nested."""
+    before = _remove_rally_modules()
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
-        _taken_out()
+        _remove_rally_modules()
         sys.modules.update(before)
 
 
-def _taken_out() -> dict[str, ModuleType]:
-    """Removes everything of Rally's names from the modules in use, and returns it."""
-    names = [name for name in sys.modules if name.partition(".")[0] in _OURS]
+def _remove_rally_modules() -> dict[str, ModuleType]:
+    """Removes modules with Rally's names from `sys.modules`, and returns them."""
+    names = [name for name in sys.modules if name.partition(".")[0] in _SERVED_AS]
     return {name: sys.modules.pop(name) for name in names}

@@ -9,7 +9,7 @@ from typing import Any
 
 from pacenote.plugins.rally_api.errors import DataError
 from pacenote.plugins.rally_api.track import Documents, Track
-from pacenote.plugins.tools import current
+from pacenote.plugins.tools import current_tools
 
 
 class TrackProcessor:
@@ -50,7 +50,7 @@ class Downloader:
             raise DataError(f"Cannot download {target_path} because no base URL is provided.")
         url = f"{base_url.rstrip('/')}/{os.path.basename(target_path)}"  # noqa: PTH119
         os.makedirs(os.path.dirname(target_path), exist_ok=True)  # noqa: PTH103, PTH120
-        current().download(url, target_path, size_in_bytes)
+        current_tools().download(url, target_path, size_in_bytes)
 
 
 class Decompressor:
@@ -58,7 +58,7 @@ class Decompressor:
 
     def decompress(self, archive_path: str, documents_path: str, uncompressed_size: int | None) -> None:
         """Unpacks an archive beside it; what comes out must be there and have the declared size."""
-        current().unpack(Path(archive_path), Path(documents_path))
+        current_tools().unpack(Path(archive_path), Path(documents_path))
         if not os.path.isfile(documents_path):  # noqa: PTH113
             raise DataError(f"{archive_path} does not hold {documents_path}")
         size = os.path.getsize(documents_path)  # noqa: PTH202
@@ -97,7 +97,7 @@ class DocumentSetPreparator:
         return True
 
     def _count(self, data: str, document_set: Documents) -> None:
-        lines, expected = current().count_lines(Path(data)), document_set.number_of_lines
+        lines, expected = current_tools().count_lines(Path(data)), document_set.number_of_lines
         if lines is not None and expected and lines != expected:
             raise DataError(
                 f"{data} of track {self.track_name} has {lines} lines, the track declares {expected}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pacenote.plugins.tools import current
+from pacenote.plugins.tools import current_tools
 
 Progress = Callable[[int, int | None], object]
 
@@ -17,7 +17,7 @@ def download_http(
     progress_indicator: Progress | None = None,
 ) -> int | None:
     """Fetches a file over HTTP; returns its size in bytes."""
-    current().download(url, local_path, expected_size_in_bytes)
+    current_tools().download(url, local_path, expected_size_in_bytes)
     size = os.path.getsize(local_path)  # noqa: PTH202
     if progress_indicator is not None:
         progress_indicator(size, size)
