@@ -70,7 +70,7 @@ impl Logs {
     }
 
     /// Appends a name in the style of a stream, for everything else that has a name.
-    fn somebody(&self, random: &mut Random) -> &str {
+    fn stream_name(&self, random: &mut Random) -> &str {
         random.one_of::<String>(&self.streams)
     }
 
@@ -101,7 +101,7 @@ impl Logs {
         }
         self.words.several(random.within(10..30), random, out);
         out.push(b' ');
-        text(out, self.somebody(random));
+        text(out, self.stream_name(random));
     }
 }
 
@@ -151,14 +151,14 @@ impl Documents for Logs {
         text(out, "}, \"log.file.path\": \"/var/log/messages/");
         text(out, stream);
         text(out, "\", \"event\": {\"id\": \"");
-        text(out, self.somebody(random));
+        text(out, self.stream_name(random));
         text(out, "\", \"dataset\": \"generic\", \"ingested\": \"2023-07-20T03:36:30.");
         padded(out, random.within(0..1_000_000), 6);
         text(out, "Z\"}, \"agent\": {\"id\": \"");
         let agent = (random.next(), random.next());
         uuid(agent, out);
         text(out, "\", \"name\": \"");
-        text(out, self.somebody(random));
+        text(out, self.stream_name(random));
         text(out, "\", \"ephemeral_id\": \"");
         uuid(agent, out);
         text(out, "\", \"type\": \"filebeat\", \"version\": \"8.8.0\"}}\n");
