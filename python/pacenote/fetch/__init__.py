@@ -1,5 +1,6 @@
-"""The downloader: one file or many, from HTTP(S), S3 or Google Cloud Storage, whole and verified.
+"""The downloader: files from HTTP(S), S3 and Google Cloud Storage, verified before they get their names.
 
-Resume, retries, mirrors, checksums and progress are implemented here and nowhere else. What a file is for
-(a corpus, a jar) is the caller's business: `race` downloads corpora, `provision` Maven artifacts.
+Resuming, retries, mirrors, checksums and progress are implemented here and nowhere else; start with
+`download.py`. The purpose of a file is known to the caller only: `race` downloads corpora and data of
+plugins, `provision` downloads Maven artifacts. Free disk space is checked here for all of them (`disk.py`).
 """

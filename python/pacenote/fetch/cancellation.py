@@ -43,7 +43,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Cancellation]:
-        """A part that can be cancelled alone, and is cancelled together with the whole."""
+        """A scope that can be cancelled alone, and is cancelled together with this one."""
         inner = Cancellation()
         with self._lock:
             self._scopes.add(inner)
@@ -57,7 +57,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def reading(self, response: BaseHTTPResponse) -> Iterator[None]:
-        """While inside, `cancel` shuts the response down; closes it at the end."""
+        """Lets `cancel` shut down a response that is being read, and closes it at the end."""
         with self._lock:
             self._responses.add(response)
         try:

@@ -1,4 +1,4 @@
-"""Downloads: each file from the first source that has it, whole and verified before it gets its name."""
+"""Downloads files, each from the first source that has it, and verifies them before they get their names."""
 
 from __future__ import annotations
 

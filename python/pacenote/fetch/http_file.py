@@ -16,7 +16,12 @@ from pacenote.net.http_pool import ConnectionPools
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
-CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 20.0, 60.0
+CONNECT_TIMEOUT_S = 20.0
+"""Seconds within which a connection must be established."""
+
+READ_TIMEOUT_S = 60.0
+"""Seconds within which the next bytes of a response must arrive."""
+
 _MAX_REDIRECTS = 5
 
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
@@ -60,10 +65,10 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """What a server says about a file."""
+    """What the headers of a response say about a file."""
 
     size: int | None
-    """Bytes of the whole file; None where the server does not say."""
+    """Bytes of the whole file; None where the server does not report it."""
     validator: str
     """Value for `If-Range`: a strong entity tag or a modification time; empty where there is neither."""
     ranges: bool
@@ -100,7 +105,7 @@ class HttpFile:
     def get(self, first: int = 0, last: int | None = None, validator: str = "") -> RangeResponse:
         """Requests the bytes from `first` to `last` (None: the end) of the version that `validator` names.
 
-        A server without ranges, or with another version, sends the whole file; `version` tells. Raises
+        A server without ranges, or with another version, sends the whole file; see `version`. Raises
         TransientError, RequestRejected, or FileChanged when the file is shorter than `first`.
         """
         import urllib3
@@ -126,7 +131,7 @@ class HttpFile:
         except urllib3.exceptions.HTTPError as failure:
             raise TransientError(describe_failure(failure).reason) from None
         try:
-            # A header may come several times; looked up by name, all its values come together.
+            # A header may occur several times; a lookup by name joins its values.
             received = {name.lower(): response.headers[name] for name in response.headers}
             if response.status in (200, 206):
                 _check_content_encoding(self.file.display_url, received)
@@ -142,7 +147,7 @@ def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVe
         if found is None or int(found[1]) != first:
             raise TransientError("the server sent another range than the requested one")
         if found[3] == "*":
-            # Without the size of the file, a response that ends early cannot be told from a whole one.
+            # Without the size of the file, a truncated response looks like a complete one.
             raise RequestRejected(status, "the server sends a range without the size of the file")
         validator = _validator(headers)
         # Without a validator, ranges of two versions could be put together.
@@ -167,7 +172,9 @@ def _check_content_encoding(url: str, headers: Mapping[str, str]) -> None:
     """
     encoding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
     if encoding not in ("", "identity") and not url.endswith(_ARCHIVE_SUFFIXES.get(encoding, ("?",))):
-        raise RequestRejected(200, f"the server compresses the file ({encoding}) although asked not to")
+        raise RequestRejected(
+            200, f"the server compresses the file ({encoding}) although it was asked not to"
+        )
 
 
 def _validator(headers: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ class DownloadRetryPolicy:
     """Upper limit of a pause in seconds, also where a server asks for a longer one."""
 
     def pause_s(self, failures: int, retry_after_s: float = 0.0) -> float:
-        """Seconds to wait after so many failures in a row; `retry_after_s` is what the server asks for."""
+        """Seconds to wait after `failures` in a row; `retry_after_s` is the value of Retry-After."""
         return min(max(self.initial_pause_s * 2.0 ** (failures - 1), retry_after_s), self.max_pause_s)
 
 

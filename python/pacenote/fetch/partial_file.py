@@ -25,7 +25,7 @@ PARTIAL_FILES = ".*.download*"
 
 
 @dataclass(slots=True)
-class Segment:
+class FileSegment:
     """A range of the file that is downloaded by one request, or by several where one is cut."""
 
     start: int
@@ -52,7 +52,7 @@ class PartialFile:
         self._descriptor = -1
         self._unsaved_bytes = 0
         self.version: FileVersion | None = None
-        self.segments: list[Segment] = []
+        self.segments: list[FileSegment] = []
 
     @property
     def downloaded_bytes(self) -> int:
@@ -72,7 +72,7 @@ class PartialFile:
             algorithm, value = state["digest"]
             digest = Digest(algorithm, bytes.fromhex(value)) if algorithm else None
             version = FileVersion(int(state["total"]), str(state["validator"]), ranges=True, digest=digest)
-            segments = [Segment(*map(int, part)) for part in state["parts"]]
+            segments = [FileSegment(*map(int, part)) for part in state["parts"]]
             if not all(each.start <= each.position <= (each.end or 0) for each in segments):
                 return False
             written = [each.position for each in segments if each.position > each.start]
@@ -84,7 +84,7 @@ class PartialFile:
         self.version, self.segments = version, segments
         return True
 
-    def create(self, version: FileVersion, segments: Sequence[Segment]) -> None:
+    def create(self, version: FileVersion, segments: Sequence[FileSegment]) -> None:
         """Starts from the beginning. Raises OSError."""
         self.close()
         self._state_path.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ class PartialFile:
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         self.version, self.segments = version, list(segments)
 
-    def write(self, segment: Segment, chunk: bytes) -> None:
+    def write(self, segment: FileSegment, chunk: bytes) -> None:
         """Writes the next bytes of a segment. Raises OSError."""
         rest = memoryview(chunk)
         while rest:
@@ -108,7 +108,7 @@ class PartialFile:
         if due:
             self.save()
 
-    def restart(self, segment: Segment) -> int:
+    def restart(self, segment: FileSegment) -> int:
         """Discards what is downloaded of a segment; returns how many bytes that were."""
         discarded = segment.position - segment.start
         segment.position = segment.start

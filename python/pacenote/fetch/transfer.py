@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.http_file import FileChanged, FileVersion, HttpFile, RangeResponse, TransientError
 from pacenote.fetch.options import DownloadOptions
-from pacenote.fetch.partial_file import PartialFile, Segment
+from pacenote.fetch.partial_file import FileSegment, PartialFile
 from pacenote.fetch.progress import ProgressMeter
 from pacenote.fetch.retry import with_retries
 from pacenote.net.failures import describe_failure
@@ -45,7 +45,7 @@ class Transfer:
         resumed = self._partial.resume()
         previous = self._partial.version
         if previous is not None and size not in (None, previous.size):
-            # What is here is of another version than the expected one.
+            # The partial file is of another version than the expected one.
             resumed = False
         for _ in range(_MAX_VERSIONS):
             try:
@@ -90,12 +90,12 @@ class Transfer:
             raise SizeMismatch(f"the server has {announced:,} bytes, expected {size:,}")
         return response
 
-    def _split(self, version: FileVersion) -> list[Segment]:
+    def _split(self, version: FileVersion) -> list[FileSegment]:
         length = self._options.segment_bytes
         if version.size is None or not version.ranges or version.size < 2 * length:
-            return [Segment(0, version.size, 0)]
+            return [FileSegment(0, version.size, 0)]
         starts = range(0, version.size, length)
-        return [Segment(start, min(start + length, version.size), start) for start in starts]
+        return [FileSegment(start, min(start + length, version.size), start) for start in starts]
 
     def _download_segments(
         self, version: FileVersion, first: RangeResponse | None, cancellation: Cancellation
@@ -126,7 +126,7 @@ class Transfer:
 
     def _download_segment(
         self,
-        segment: Segment,
+        segment: FileSegment,
         version: FileVersion,
         response: RangeResponse | None,
         cancellation: Cancellation,
@@ -145,7 +145,7 @@ class Transfer:
                 cancellation.wait(retry.pause_s(failures, failure.retry_after_s))
             response = None
 
-    def _request_rest(self, segment: Segment, version: FileVersion) -> RangeResponse:
+    def _request_rest(self, segment: FileSegment, version: FileVersion) -> RangeResponse:
         """Requests the rest of a segment, or all of it from a server without ranges."""
         if not version.ranges:
             self._meter.add(-self._partial.restart(segment))
@@ -156,7 +156,7 @@ class Transfer:
             raise FileChanged
         return response
 
-    def _receive(self, segment: Segment, response: RangeResponse, cancellation: Cancellation) -> None:
+    def _receive(self, segment: FileSegment, response: RangeResponse, cancellation: Cancellation) -> None:
         import urllib3
 
         with cancellation.reading(response.body):

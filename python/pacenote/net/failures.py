@@ -115,7 +115,7 @@ def _tls_failure(failure: BaseException) -> FailureDescription | None:
 
 
 def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescription:
-    """Why the certificate of a host was rejected here."""
+    """Why the client rejected the certificate of a host."""
     words = (error.verify_message or "it cannot be verified").rstrip(".")
     if "ismatch" in words:
         # In OpenSSL's words: "Hostname mismatch, certificate is not valid for 'es'".

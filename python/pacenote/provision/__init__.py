@@ -7,5 +7,6 @@ maven.py engine_lock.py update_lock.py install.py    the jars of an engine and i
 java.py java_wheel.py layout.py resources.py files.py cleanup.py    what a node needs on this machine
 node.py process.py registry.py engine_log.py    the running node
 
-A cluster that runs elsewhere is the business of `cluster`, which is also what a race uses.
+A new engine is one file beside opensearch.py, and an entry in distributions.py. Clusters that Pacenote does
+not start belong to `cluster`. Used by `cluster`, `race`, `lab` and `cli`.
 """

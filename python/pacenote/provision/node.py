@@ -91,6 +91,7 @@ class Node:
         self.log_file = log_file
         self.http_port = 0
         self.start_duration_s = 0.0
+        """Seconds from the spawn of the process until the node was healthy."""
         self._layout = layout
         self._child: ChildProcess | None = None
         self._log_start = 0

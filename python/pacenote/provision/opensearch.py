@@ -139,7 +139,7 @@ class OpenSearch:
             "--enable-native-access=ALL-UNNAMED",
             "-Dfile.encoding=UTF-8",
             "-Djava.awt.headless=true",
-            # The engine brings its own calendar, in which weeks are those of ISO 8601; it must come first.
+            # The engine has its own calendar, with the weeks of ISO 8601; SPI must be the first provider.
             "-Djava.locale.providers=SPI,CLDR",
             f"-Djava.io.tmpdir={paths.tmp}",
             "-Djna.nosys=true",

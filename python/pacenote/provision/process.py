@@ -43,8 +43,8 @@ def process_identity(pid: int) -> ProcessIdentity | None:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
         return None
-    # Fields after the name, which may itself hold blanks and brackets: the first is the state, the 20th the
-    # start time.
+    # The fields after the name, which may hold blanks and brackets itself: the first is the state, the 20th
+    # the start time.
     return None if fields[0] in "ZX" else ProcessIdentity(pid, int(fields[19]), boot)
 
 

@@ -145,7 +145,7 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
     try:
         lock = _acquire(_lock_file(layout, node_id), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        # The owner lives, here or elsewhere; or that cannot be known, and no data may be lost.
+        # The owner is alive, perhaps on another machine; or that is not known, and data must not be lost.
         return False
     if lock is None:
         return False

@@ -23,7 +23,7 @@ from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepositor
 
 @dataclass(frozen=True, slots=True)
 class LockSource:
-    """Where the jars come from."""
+    """The source of the jars."""
 
     cache_dir: Path
     """The cache of jars."""
