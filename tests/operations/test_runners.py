@@ -64,7 +64,7 @@ def test_run_until_pauses_whatever_the_value_was(monkeypatch: pytest.MonkeyPatch
 def test_run_until_compares_numbers() -> None:
     with (
         serving(in_turn({"a": {"b": "green"}})) as served,
-        pytest.raises(OperationFailed, match=r'"a\.b" is "green", which is no number to compare'),
+        pytest.raises(OperationFailed, match=r'"a\.b" is "green", which is not a number'),
     ):
         served.run("run-until", until("eq", 1))
 

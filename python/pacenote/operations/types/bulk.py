@@ -1,7 +1,7 @@
 """`bulk`: indexes the documents of the track's corpora.
 
-Accepted without effect: `detailed-results`, since the items of a reply that reports errors are looked at
-anyway, and `batch-size`, since documents are not copied before they are sent.
+`detailed-results` and `batch-size` are accepted without effect: the items of a response with errors are
+always checked, and documents are not copied before they are sent.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from pacenote.model.work import (
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType
 from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
 
-_MOST_DOCUMENTS = 2**32 - 1
-"""Of one request: what the driver can count."""
+_MAX_DOCUMENTS = 2**32 - 1
+"""The most documents of one request that the driver can count."""
 
-_MOST_RETRIES = 2**32 - 1
-"""Likewise."""
+_MAX_RETRIES = 2**32 - 1
+"""The most retries that the driver can count."""
 
 _REFRESH = ("true", "wait_for", "false")
 
@@ -80,7 +80,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         limit=_limit(params, size, files, context.clients),
         looped=looped,
         conflicts=conflicts,
-        retries_on_429=params.integer("retries_on_429", 0, _MOST_RETRIES) or 0,
+        retries_on_429=params.integer("retries_on_429", 0, _MAX_RETRIES) or 0,
         timeout_ms=common.timeout_ms,
     )
     return CompiledOperation(work, weight=size, unit="docs", finite=not looped)
@@ -88,7 +88,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 def _bulk_size(params: FieldReader) -> int:
     params.required("bulk-size")
-    size = params.integer("bulk-size", 1, _MOST_DOCUMENTS) or 1
+    size = params.integer("bulk-size", 1, _MAX_DOCUMENTS) or 1
     batch = params.integer("batch-size", 1)
     if batch is not None and batch % size:
         params.problem("batch-size", f"is {batch}, must be a multiple of bulk-size, which is {size}")
@@ -116,7 +116,7 @@ def _share(params: FieldReader) -> float:
 
 
 def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: int) -> IngestLimit:
-    """How much of the corpora is sent: a share of it, or so many documents."""
+    """Reads how much of the corpora is sent: a share, or a number of documents."""
     count = params.integer("ingest-doc-count", 1)
     if count is None:
         return IngestShare(_share(params))
@@ -136,7 +136,7 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
 
 
 def _conflicts(params: FieldReader, selected: Sequence[CorpusFile]) -> ConflictSettings | None:
-    """Which ids come again; only documents that get an id from us can have one that came before."""
+    """Reads which document ids conflict; that needs action lines that the driver writes."""
     if not params.data.get("conflicts"):
         return None
     order = params.choice("conflicts", [order.value for order in IdOrder], IdOrder.RANDOM.value)
@@ -149,29 +149,31 @@ def _conflicts(params: FieldReader, selected: Sequence[CorpusFile]) -> ConflictS
             params.problem("conflicts", text)
     return ConflictSettings(
         ids=IdOrder(order),
-        probability=_up_to(params, "conflict-probability", 100, 25) / 100,
+        probability=_read_up_to(params, "conflict-probability", 100, 25) / 100,
         on_conflict=OnConflict(params.choice("on-conflict", [do.value for do in OnConflict], "index")),
-        recency=_up_to(params, "recency", 1, 0),
+        recency=_read_up_to(params, "recency", 1, 0),
     )
 
 
-def _up_to(params: FieldReader, key: str, most: float, default: float) -> float:
+def _read_up_to(params: FieldReader, key: str, maximum: float, default: float) -> float:
     value = params.number(key)
     if value is None:
         return default
-    if value > most:
-        params.problem(key, f"is {value:g}, must be at most {most:g}")
-    return min(value, most)
+    if value > maximum:
+        params.problem(key, f"is {value:g}, must be at most {maximum:g}")
+    return min(value, maximum)
 
 
-def _files(selected: Sequence[CorpusFile], with_ids: bool, context: CompileContext) -> tuple[BulkFile, ...]:
-    """Files with their corpora numbered from 0, since clients start with different corpora."""
+def _files(
+    selected: Sequence[CorpusFile], has_conflicts: bool, context: CompileContext
+) -> tuple[BulkFile, ...]:
+    """Returns the files with their corpora numbered from 0: clients start with different corpora."""
     numbers: dict[str, int] = {}
     files = []
     for file in selected:
         prepared = context.data_file(file)
         number = numbers.setdefault(file.corpus.name, len(numbers))
-        action = ActionWithId(file.documents.target_index or "") if with_ids else _action(file.documents)
+        action = ActionWithId(file.documents.target_index or "") if has_conflicts else _action(file.documents)
         files.append(BulkFile(str(prepared.path), prepared.documents, action, number))
     return tuple(files)
 
@@ -180,7 +182,7 @@ def _action(documents: Documents) -> BulkAction:
     if documents.includes_action_and_meta_data:
         return ActionInFile()
     if documents.target_data_stream:
-        # A data stream only ever takes new documents.
+        # A data stream accepts new documents only.
         return ActionLine(json_body({"create": {"_index": documents.target_data_stream}}))
     return ActionLine(json_body({"index": {"_index": documents.target_index}}))
 

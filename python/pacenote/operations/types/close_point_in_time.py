@@ -1,4 +1,4 @@
-"""`close-point-in-time`: lets go of what an `open-point-in-time` of the same composite operation fixed."""
+"""`close-point-in-time`: closes a point in time that the same composite operation opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`cluster-health`: asks how the cluster is, and fails while it is worse than `request-params` ask for."""
+"""`cluster-health`: reads the health of the cluster, and fails while it is worse than `request-params`
+require.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from pacenote.operations.request import build_path, join_names, read_common, rea
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
-    wanted = params.child("request-params")
-    status = wanted.choice("wait_for_status", [health.value for health in HealthStatus], "")
+    required = params.child("request-params")
+    status = required.choice("wait_for_status", [health.value for health in HealthStatus], "")
     check = CheckHealth(
         status=HealthStatus(status) if status else None,
-        no_relocating_shards=wanted.flag("wait_for_no_relocating_shards", False),
+        no_relocating_shards=required.flag("wait_for_no_relocating_shards", False),
     )
     path = build_path("_cluster", "health", join_names(params.names("index")))
     request = replace(read_common(params).request("GET", path), check=check)

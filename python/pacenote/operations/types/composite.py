@@ -1,6 +1,6 @@
-"""`composite`: operations within an operation, one after another and, in streams, beside one another.
+"""`composite`: runs operations within an operation: in sequence, and streams of them concurrently.
 
-An operation waits for the streams before it. Every inner operation is recorded under its own name, too.
+An operation waits for the streams before it. Every inner operation is also recorded under its own name.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _INNER_TYPES = (
     "field-caps",
 )
 
-_REMEMBERING = ("open-point-in-time", "submit-async-search")
+_CAPTURING_TYPES = ("open-point-in-time", "submit-async-search")
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     params.required("requests")
     if context.captures is None:
-        context = replace(context, captures=frozenset(_remembered(params.data.get("requests"))))
+        context = replace(context, captures=frozenset(_captured_names(params.data.get("requests"))))
     items = _items(params, "requests", context)
     connections = params.integer("max-connections", 1)
     return CompiledOperation(CallSequence((Composite(items, max_connections=connections),)))
@@ -70,19 +70,19 @@ def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
     if isinstance(work, Sleep):
         waits: tuple[Call, ...] = (Wait(work.seconds),)
         return SubOperation(name, kind, waits)
-    assert isinstance(work, CallSequence), "every inner type is native"
+    assert isinstance(work, CallSequence), "no inner type runs in Python"
     return SubOperation(name, kind, work.calls, work.retry)
 
 
-def _remembered(items: Any) -> Iterator[str]:
-    """The names of all values that inner operations keep, wherever they are."""
+def _captured_names(items: Any) -> Iterator[str]:
+    """The names of all values that inner operations capture, at any depth."""
     for item in items if isinstance(items, list | tuple) else ():
         if not isinstance(item, Mapping):
             continue
-        if item.get("operation-type") in _REMEMBERING:
+        if item.get("operation-type") in _CAPTURING_TYPES:
             yield str(item.get("name"))
-        yield from _remembered(item.get("stream"))
-        yield from _remembered(item.get("requests"))
+        yield from _captured_names(item.get("stream"))
+        yield from _captured_names(item.get("requests"))
 
 
 OPERATION = OperationType(name="composite", compile=_compile)

@@ -1,8 +1,8 @@
 """`composite-agg`: a search with one composite aggregation, anywhere in its body, whose pages are fetched
 after the key of the last bucket.
 
-A page without buckets is the last: one that is merely not full may be followed by others, because filters of
-a pipeline take buckets out of it.
+Only a page without buckets is the last: a page that is not full may be followed by others, because pipeline
+aggregations filter buckets.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _aggregations(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _paths(body: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names on the way to every composite aggregation."""
+    """The path of names to every composite aggregation."""
     for name, inner in _aggregations(body)[1].items():
         if not isinstance(inner, dict):
             continue

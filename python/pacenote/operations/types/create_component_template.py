@@ -1,4 +1,4 @@
-"""`create-component-template`: creates building blocks of composable templates; `settings` are merged at
+"""`create-component-template`: creates component templates; `settings` are merged at
 every depth.
 """
 

@@ -1,4 +1,4 @@
-"""`create-ilm-policy`: creates a policy for the life of indices."""
+"""`create-ilm-policy`: creates an index lifecycle policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`create-snapshot-repository`: registers a repository of snapshots."""
+"""`create-snapshot-repository`: registers a snapshot repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`delete-component-template`: deletes building blocks of composable templates."""
+"""`delete-component-template`: deletes component templates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`delete-composable-template`: deletes composable index templates, and the indices that match them if asked
-for.
+"""`delete-composable-template`: deletes composable index templates, and the indices that match them if
+requested.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`delete-data-stream`: deletes the data streams of the track, or those named.
 
-One that is not there is no failure and no work.
+A missing one is neither a failure nor work.
 """
 
 from __future__ import annotations

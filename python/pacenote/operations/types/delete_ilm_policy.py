@@ -1,4 +1,4 @@
-"""`delete-ilm-policy`: deletes a policy for the life of indices; one that is not there is no failure."""
+"""`delete-ilm-policy`: deletes an index lifecycle policy; a missing one is not a failure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`delete-index`: deletes the indices of the track, or those named.
 
-An index that is not there is no failure and no work, also without `only-if-exists`: Rally ignores it, too.
-Engines refuse wildcards unless `action.destructive_requires_name` is off; only where a wildcard is used it is
-switched off before and taken back after.
+A missing index is neither a failure nor work, even without `only-if-exists`: Rally ignores it as well.
+Engines reject wildcards unless `action.destructive_requires_name` is off; it is switched off before and
+restored after, but only if a wildcard is used.
 """
 
 from __future__ import annotations

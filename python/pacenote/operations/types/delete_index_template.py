@@ -1,4 +1,4 @@
-"""`delete-index-template`: deletes legacy index templates, and the indices that match them if asked for."""
+"""`delete-index-template`: deletes legacy index templates, and the indices that match them if requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`delete-ml-datafeed`: deletes a machine learning datafeed; one that is not there is no failure."""
+"""`delete-ml-datafeed`: deletes a machine learning datafeed; a missing one is not a failure."""
 
 from __future__ import annotations
 

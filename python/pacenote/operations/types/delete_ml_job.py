@@ -1,4 +1,4 @@
-"""`delete-ml-job`: deletes a machine learning job; one that is not there is no failure."""
+"""`delete-ml-job`: deletes a machine learning job; a missing one is not a failure."""
 
 from __future__ import annotations
 

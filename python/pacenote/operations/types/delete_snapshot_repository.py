@@ -1,4 +1,4 @@
-"""`delete-snapshot-repository`: forgets a repository of snapshots; one that is not there is no failure."""
+"""`delete-snapshot-repository`: unregisters a snapshot repository; a missing one is not a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`delete-transform`: deletes a transform; one that is not there is no failure."""
+"""`delete-transform`: deletes a transform; a missing one is not a failure."""
 
 from __future__ import annotations
 

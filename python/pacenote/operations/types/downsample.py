@@ -1,4 +1,4 @@
-"""`downsample`: makes an index that holds one document for every interval of a time series."""
+"""`downsample`: creates an index with one document for every interval of a time series."""
 
 from __future__ import annotations
 

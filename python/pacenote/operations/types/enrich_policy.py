@@ -1,7 +1,7 @@
-"""`enrich-policy`: creates policies of enrichment and executes them, so that their indices are there.
+"""`enrich-policy`: creates enrich policies and executes them, so that their indices exist.
 
-With `delete` (the default) policies of the same names are deleted first. Everything is refreshed before they
-are executed, since a policy sees only what searches see.
+With `delete` (the default), policies of the same names are deleted first. All indices are refreshed before
+the policies are executed, since a policy reads only what searches see.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         requests += [if_exists(common.request("DELETE", path)) for path in paths.values()]
     requests += [common.request("PUT", paths[name], body=json_body(body)) for name, body in policies.items()]
     requests.append(common.request("POST", "/_all/_refresh"))
-    # One policy is one piece of work, done when it is executed.
+    # Executing a policy is the work; the requests before it count nothing.
     before = (replace(request, weight=0) for request in requests)
     wait = {"wait_for_completion": True}
     execute = (common.request("PUT", f"{path}/_execute", query=wait) for path in paths.values())

@@ -1,4 +1,4 @@
-"""`esql`: one ES|QL query; a partial reply is a failure."""
+"""`esql`: one ES|QL query; a partial response is a failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pacenote.operations.request import json_body, read_common
 
 
 def query_calls(params: FieldReader, **more: Any) -> CallSequence:
-    """The request of a query: `body`, with `query`, `filter` and what is added put into it."""
+    """Returns the request of a query: `body` with `query`, `filter` and `more` in it."""
     body = {**params.mapping("body"), **more, "query": params.required_text("query")}
     if params.has("filter"):
         body["filter"] = params.mapping("filter")

@@ -1,7 +1,6 @@
 """`esql-profile`: one ES|QL query that the engine profiles.
 
-The query costs what a profiled one costs, and is judged like any other; the figures of the profile itself are
-not recorded.
+The response is checked like that of any other query; the profile itself is not recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`field-caps`: which fields there are, and what can be done with them."""
+"""`field-caps`: reads the fields of indices and their capabilities."""
 
 from __future__ import annotations
 

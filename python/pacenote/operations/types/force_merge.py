@@ -1,7 +1,7 @@
 """`force-merge`: merges the segments of indices.
 
-In mode `blocking` the one request lasts as long as the merge. In mode `polling` the engine merges in the
-background and its task is read every `poll-period` seconds until it is done.
+In mode `blocking`, the request lasts as long as the merge. In mode `polling`, the engine merges in the
+background, and its task is polled every `poll-period` seconds until it is complete.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _POLL_PERIOD_S = 10.0
 _TASKS_SINCE = (8, 1)
 """Elasticsearch before this version cannot merge in the background."""
 
-_LONGEST_MERGE_MS = 86_400_000
+_MERGE_TIMEOUT_MS = 86_400_000
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     names = params.names("index") or params.names("data-stream") or context.track.targets()
     path = build_path(join_names(names), "_forcemerge")
-    # -1 is the engines' own way to say "as many as you like".
+    # -1 means no limit for the engines.
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1) or None}
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
         return CompiledOperation(CallSequence((common.request("POST", path, query=query),)))
     if _is_older(context.engine):
         merge = common.request("POST", path, query=query)
-        merge = replace(merge, timeout_ms=common.timeout_ms or _LONGEST_MERGE_MS)
+        merge = replace(merge, timeout_ms=common.timeout_ms or _MERGE_TIMEOUT_MS)
         return CompiledOperation(CallSequence((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
     start = replace(start, capture=Capture("task", "task"))
@@ -65,7 +65,7 @@ def _wait_for_task(common: CommonParams, period_s: float) -> Request:
         path=f"/_tasks/{CAPTURE_MARKER}",
         headers=common.headers,
         check=CheckCondition("completed", "true"),
-        # The merge is one piece of work, done when the last poll says so; starting it already counted.
+        # The request that starts the merge counts as its work.
         weight=0,
         poll=PollPolicy(every_s=period_s),
         placeholder=Placeholder("task", CAPTURE_MARKER),

@@ -1,5 +1,5 @@
-"""`get-async-search`: fetches the results of searches submitted in the same composite operation; asks again
-until they are there, unless `retry-until-success` is false.
+"""`get-async-search`: fetches the results of searches submitted in the same composite operation; retries
+until they are complete, unless `retry-until-success` is false.
 """
 
 from __future__ import annotations

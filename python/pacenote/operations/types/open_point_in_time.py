@@ -1,4 +1,4 @@
-"""`open-point-in-time`: fixes what later searches of the same composite operation see."""
+"""`open-point-in-time`: opens a point in time for later searches of the same composite operation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`paginated-search`: a search whose pages are fetched after the sort values of the last hit.
 
-Within a composite operation it can search in a point in time. A page that is not full is the last one; the
-total of hits, which is only a lower bound, is not asked.
+Within a composite operation, it can search a point in time. A page that is not full is the last one; the
+total number of hits is not used, since it is only a lower bound.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pacenote.operations.search_requests import (
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     pages = read_pages(params, required=True)
     first = search_request(params, context)
-    given = params.has("body")
-    body = read_object_body(params) if given else {}
-    # In a point in time the engine itself sorts hits, by where they are.
-    if given and not body.get("sort") and first.placeholder is None and pages != 1:
+    has_body = params.has("body")
+    body = read_object_body(params) if has_body else {}
+    # In a point in time, the engine itself sorts hits by their position.
+    if has_body and not body.get("sort") and first.placeholder is None and pages != 1:
         params.problem("body", "has no sort, which the next page is found by")
     return compile_pages(
         PagedRequest(first, NextBySearchAfter(), pages=pages, page_size=page_size(params, body))

@@ -1,4 +1,4 @@
-"""`raw-request`: any request, written out by the track."""
+"""`raw-request`: any request, as the track writes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pacenote.operations.base import CompileContext, CompiledOperation, Operatio
 from pacenote.operations.request import encode_path, json_body, read_common, read_statuses
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "HEAD")
-"""Methods that requests can have."""
+"""Methods of requests."""
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -22,17 +22,17 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     method = params.text("method", "GET").upper()
     if method not in METHODS:
         params.problem("method", f"is {preview(method)}, must be one of {', '.join(METHODS)}")
-    lined = any(name == "content-type" and "ndjson" in value for name, value in common.headers)
-    request = common.request(method, encode_path(path), body=_body(params.data.get("body"), lined))
-    # An ignored status is a reply the track expects, so it is as much work done as a good one.
+    is_ndjson = any(name == "content-type" and "ndjson" in value for name, value in common.headers)
+    request = common.request(method, encode_path(path), body=_body(params.data.get("body"), is_ndjson))
+    # The track expects a response with an ignored status, so that it counts as work.
     ignore = (*request.ignore, *read_statuses(params, "ignore"))
     return CompiledOperation(CallSequence((replace(request, ignore=ignore, ignored_weight=1),)))
 
 
-def _body(body: object, lined: bool) -> str | None:
+def _body(body: object, is_ndjson: bool) -> str | None:
     if body is None:
         return None
-    if lined and isinstance(body, list):
+    if is_ndjson and isinstance(body, list):
         return "".join(f"{json_body(line)}\n" for line in body)
     return json_body(body)
 

@@ -1,4 +1,4 @@
-"""`restore-snapshot`: restores a snapshot; without `wait-for-completion` it goes on in the background."""
+"""`restore-snapshot`: restores a snapshot; without `wait-for-completion` it continues in the background."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     query = {"wait_for_completion": params.flag("wait-for-completion", False)}
     body = read_body(params, required=False) or "{}"
     path = build_path("_snapshot", *names, "_restore")
-    # Never tried again: what is restored already cannot be restored once more.
+    # Never retried: what is restored already cannot be restored again.
     return CompiledOperation(
         CallSequence((read_common(params).request("POST", path, query=query, body=body),))
     )

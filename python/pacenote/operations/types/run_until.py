@@ -1,7 +1,7 @@
-"""`run-until`: repeats a request until a value in its reply is what is waited for.
+"""`run-until`: repeats a request until a value in its response meets a criterion.
 
-Between two requests it pauses for `retry-wait-interval` seconds, whatever the value was. A value that is not
-there fulfils `not_exists` and nothing else; 0 and false are values like any other.
+Between two requests it pauses for `retry-wait-interval` seconds. A missing value meets `not_exists` and no
+other operator; 0 and false are values like any other.
 """
 
 from __future__ import annotations
@@ -60,28 +60,26 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
     text = None if body is None else json_body(body)
     request = common_params(params).request(method, path, body=text)
     keys = params["json-path"].split(".")
-    while not _fulfilled(_value((await client.send(request)).json(), keys), params):
+    while not _is_met(_value((await client.send(request)).json(), keys), params):
         await asyncio.sleep(seconds_param(params, "retry-wait-interval", _PAUSE_S))
     return RunResult()
 
 
-def _fulfilled(value: Any, params: Mapping[str, Any]) -> bool:
+def _is_met(value: Any, params: Mapping[str, Any]) -> bool:
     criterion = params["criterion"]
     name: str = criterion["operator"]
     if name not in _NUMERIC:
         return (value is None) is (name == "not_exists")
     if value is None:
         return False
-    found, wanted = _number(value), _number(criterion["value"])
-    if found is None or wanted is None:
-        raise OperationFailed(
-            f"{quoted(params['json-path'])} is {preview(value)}, which is no number to compare"
-        )
-    return _NUMERIC[name](found, wanted)
+    actual, expected = _number(value), _number(criterion["value"])
+    if actual is None or expected is None:
+        raise OperationFailed(f"{quoted(params['json-path'])} is {preview(value)}, which is not a number")
+    return _NUMERIC[name](actual, expected)
 
 
 def _value(reply: Any, keys: list[str]) -> Any:
-    """The first value at a dotted path, where `item` stands for any entry of a list, or None."""
+    """Returns the first value at a dotted path, None without one; `item` matches any entry of a list."""
     for position, key in enumerate(keys):
         if isinstance(reply, list):
             inner = keys[position + 1 :] if key == "item" else keys[position:]

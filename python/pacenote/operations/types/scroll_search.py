@@ -1,4 +1,4 @@
-"""`scroll-search`: a search whose pages are fetched by scrolling; the scroll is cleared at the end.
+"""`scroll-search`: a search whose pages are fetched by scrolling; the scroll is deleted at the end.
 
 Sorted by `_doc` and kept for 10 s between pages. A page that is not full is the last.
 """

@@ -1,9 +1,9 @@
 """`search`: one search request.
 
-A search is always judged by its shards and its timeout, so `detailed-results` changes nothing.
-Replies come compressed only if the client options ask for it (`http_compress`), or the `headers` of the
-operation do; `response-compression-enabled: false` makes an exception of it. With `pages` it is a
-`scroll-search`, as old tracks write it.
+Failed shards and timeouts are always checked, so that `detailed-results` has no effect. Responses are
+compressed only if the client options (`http_compress`) or the `headers` of the operation request it, and
+never with `response-compression-enabled: false`. With `pages`, it is a `scroll-search`, as old tracks write
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`shrink-index`: shrinks an index, or all that match a pattern, to fewer shards.
 
-Each is moved to one node first: `shrink-node`, else the data nodes in turn. Relocations are waited for before
-and after.
+Each index is moved to one node first: `shrink-node`, else the data nodes in turn. The operation waits for
+relocations before and after.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pacenote.operations.request import CommonParams, build_path, common_params,
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
 
 SETTLE_S = 3.0
-"""Pause before relocations are looked for: the engine decides on them only some time after a change."""
+"""Pause before relocations are checked: the engine starts them some time after a change."""
 
 _POLL_S = 0.5
 
@@ -43,23 +43,23 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
     if not sources:
         raise OperationFailed(f"no index matches {params['source-index']}")
     nodes = [params["shrink-node"]] if params.get("shrink-node") else await _data_nodes(client, common)
-    stem = _common_start(sources)
+    prefix = _common_prefix(sources)
     body = copy.deepcopy(dict(params["target-body"]))
-    # What holds for the source while it is shrunk must not hold for the target.
+    # These settings of the source must not be copied to the target.
     body["settings"] = {**body.get("settings", {}), _NODE: None, _WRITES: None}
     for number, source in enumerate(sources):
         await _move(client, common, source, nodes[number % len(nodes)])
-        target = params["target-index"] + source.removeprefix(stem)
+        target = params["target-index"] + source.removeprefix(prefix)
         path = build_path(source, "_shrink", target)
         await client.send(common.request("PUT", path, body=json_body(body)))
-        await _settled(client, common, target)
+        await _wait_for_relocations(client, common, target)
     return RunResult(weight=len(sources))
 
 
-def _common_start(names: list[str]) -> str:
-    """What all the sorted names begin with."""
+def _common_prefix(names: list[str]) -> str:
+    """Returns the common prefix of sorted names."""
     first, last = names[0], names[-1]
-    length = next((at for at, sign in enumerate(first) if last[at : at + 1] != sign), len(first))
+    length = next((at for at, char in enumerate(first) if last[at : at + 1] != char), len(first))
     return first[:length]
 
 
@@ -78,11 +78,11 @@ async def _move(client: DriverClient, common: CommonParams, index: str, node: st
     body = json_body({"settings": {_NODE: node, _WRITES: "true"}})
     query = {"preserve_existing": True}
     await client.send(common.request("PUT", build_path(index, "_settings"), query=query, body=body))
-    await _settled(client, common, index)
+    await _wait_for_relocations(client, common, index)
 
 
-async def _settled(client: DriverClient, common: CommonParams, index: str) -> None:
-    """Waits until no shard of the index moves."""
+async def _wait_for_relocations(client: DriverClient, common: CommonParams, index: str) -> None:
+    """Waits until no shard of the index relocates."""
     await asyncio.sleep(SETTLE_S)
     query = {"wait_for_no_relocating_shards": True}
     health = common.request("GET", build_path("_cluster", "health", index), query=query)

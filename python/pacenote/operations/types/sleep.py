@@ -1,4 +1,4 @@
-"""`sleep`: waits without sending anything."""
+"""`sleep`: waits without sending a request."""
 
 from __future__ import annotations
 

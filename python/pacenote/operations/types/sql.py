@@ -1,6 +1,6 @@
 """`sql`: one SQL query, and the pages that follow its first by cursor.
 
-A result that ends before all `pages` are fetched is a failure: the track asked for more than there is.
+A result with fewer than `pages` pages is a failure.
 """
 
 from __future__ import annotations

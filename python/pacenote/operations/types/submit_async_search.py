@@ -11,10 +11,10 @@ from pacenote.operations.request import build_path, join_names, read_body, read_
 from pacenote.operations.search_requests import require_composite
 
 _NO_WAIT = {"wait_for_completion_timeout": "0"}
-"""Else a quick search would be over at once and have no id."""
+"""Without it, a quick search would return its result and no id."""
 
 _KEPT = {"wait_for_completion_timeout": "1ms", "keep_on_completion": "true"}
-"""OpenSearch waits at least 1 ms, and throws away a search that ends within it unless told otherwise."""
+"""OpenSearch waits at least 1 ms, and by default discards a search that ends within that time."""
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:

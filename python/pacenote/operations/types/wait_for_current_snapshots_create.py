@@ -1,4 +1,4 @@
-"""`wait-for-current-snapshots-create`: waits until no snapshot of a repository is under way."""
+"""`wait-for-current-snapshots-create`: waits until no snapshot of a repository is in progress."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pacenote.operations.runner import DriverClient, RunResult
 
 _POLL_S = 1.0
 
-# Only names, however many indices the snapshots hold.
-_SHORT = {"verbose": False, "filter_path": "snapshots.snapshot"}
+# Returns names only, however many indices the snapshots contain.
+_NAMES_ONLY = {"verbose": False, "filter_path": "snapshots.snapshot"}
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -27,7 +27,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     path = build_path("_snapshot", params["repository"], "_current")
-    request = common_params(params).request("GET", path, query=_SHORT)
+    request = common_params(params).request("GET", path, query=_NAMES_ONLY)
     while (await client.send(request)).json().get("snapshots"):
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))
     return RunResult()

@@ -13,6 +13,7 @@ from pacenote.operations.request import build_path, common_params, join_names, r
 from pacenote.operations.runner import DriverClient, RunResult
 
 BYTES = "byte"
+"""The unit of work of operations that copy data."""
 
 _POLL_S = 1.0
 
@@ -31,7 +32,7 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
     request = common_params(params).request("GET", path)
     while True:
         shards = list(_shards((await client.send(request)).json()))
-        # Nothing at all: the recovery has not been scheduled yet.
+        # Without shards, the recovery has not been scheduled yet.
         if shards and all(shard["stage"] == "DONE" for shard in shards):
             return RunResult(sum(shard["index"]["size"]["recovered_in_bytes"] for shard in shards), BYTES)
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))

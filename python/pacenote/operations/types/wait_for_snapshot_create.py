@@ -1,6 +1,6 @@
 """`wait-for-snapshot-create`: waits until a snapshot is complete; the work is its size in bytes.
 
-One that failed, is partial, or that nobody takes ends the operation as failed.
+A snapshot that fails, is partial or does not exist fails the operation.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _POLL_S = 1.0
 
 _FAILED = ("FAILED", "PARTIAL", "ABORTED", "MISSING")
 
-_LOOKS = 3
-"""How often a snapshot may be missing: a request to take one is answered before it is listed."""
+_MAX_MISSING = 3
+"""How often a snapshot may be missing: the engine lists it some time after the response to its creation."""
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -37,16 +37,16 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
     common, folder = common_params(params), build_path("_snapshot", params["repository"])
     name = params["snapshot"]
     running = common.request("GET", f"{folder}/_current", query={"verbose": False})
-    # The statistics of a running snapshot are dear, so it is asked for them only when it has ended.
+    # Statistics of a running snapshot are expensive, so they are requested only when it has ended.
     query = {"ignore_unavailable": True}
     status = common.request("GET", folder + build_path(name, "_status"), query=query)
-    looks = _LOOKS
+    checks_left = _MAX_MISSING
     while True:
         snapshots = (await client.send(running)).json().get("snapshots", ())
         if not any(each.get("snapshot") == name for each in snapshots):
             found = (await client.send(status)).json().get("snapshots", ())
-            looks -= not found
-            state = found[0]["state"] if found else "MISSING" if looks <= 0 else ""
+            checks_left -= not found
+            state = found[0]["state"] if found else "MISSING" if checks_left <= 0 else ""
             if state in _FAILED:
                 raise OperationFailed(f"snapshot {quoted(name)} is {state.lower()}")
             if state == "SUCCESS":

@@ -1,7 +1,8 @@
-"""`wait-for-transform`: lets a transform come to its end and waits for it; the work is its documents.
+"""`wait-for-transform`: stops a transform, by default at its next checkpoint, and waits for it; the work is
+its documents.
 
-A transform that goes on for long reports as it advances: each time more than 5,000 documents and half a
-second of work have been added, one execution ends and the next begins. Documents are counted once.
+A long transform reports progress: each time it has processed more than 5,000 documents in more than half a
+second of work, one execution ends and the next begins. Each document counts once.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:
     if not client_state:
-        began = time.monotonic()
+        started = time.monotonic()
         await _stop(client, params)
-        client_state.update(began=began, documents=0, ms=0)
+        client_state.update(started=started, documents=0, ms=0)
     path = build_path("_transform", params["transform-id"], "_stats")
     request = common_params(params).request("GET", path)
     while True:
@@ -72,11 +73,11 @@ async def _stop(client: DriverClient, params: Mapping[str, Any]) -> None:
 def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state: Mapping[str, Any]) -> bool:
     name, state = quoted(params["transform-id"]), transform.get("state")
     if state == "failed":
-        raise OperationFailed(f"transform {name} failed: {transform.get('reason', 'for no reason given')}")
+        raise OperationFailed(f"transform {name} failed: {transform.get('reason', 'no reason given')}")
     limit_s = seconds_param(params, "transform-timeout", 3600.0)
     if state == "stopped" or not FieldReader(params, (), Problems()).flag("wait-for-completion", True):
         return True
-    if time.monotonic() - client_state["began"] > limit_s:
+    if time.monotonic() - client_state["started"] > limit_s:
         raise OperationFailed(f"transform {name} has not ended within {limit_s:g} s (transform-timeout)")
     return False
 
@@ -84,11 +85,11 @@ def _ended(transform: Mapping[str, Any], params: Mapping[str, Any], client_state
 def _report(stats: Mapping[str, Any], ended: bool, client_state: dict[str, Any]) -> RunResult | None:
     documents = stats.get("documents_processed", 0)
     ms = sum(stats.get(key, 0) for key in _TIMES)
-    more, longer = documents - client_state["documents"], ms - client_state["ms"]
-    if not ended and (more <= _REPORT_DOCUMENTS or longer <= _REPORT_MS):
+    added, added_ms = documents - client_state["documents"], ms - client_state["ms"]
+    if not ended and (added <= _REPORT_DOCUMENTS or added_ms <= _REPORT_MS):
         return None
     client_state.update(documents=documents, ms=ms)
-    return RunResult(more, _DOCUMENTS, incomplete=not ended)
+    return RunResult(added, _DOCUMENTS, incomplete=not ended)
 
 
 OPERATION = OperationType(
