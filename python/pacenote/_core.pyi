@@ -1,7 +1,7 @@
 """The Rust core: runs plans, makes and unpacks corpora. Compared with the built module by tests/shape.
 
-Documents cross as JSON text. Every call that can take time lets go of Python's lock; those with a `progress`
-come back ten times a second to call it and to hear Ctrl-C. Only `race/` and `python_tasks/`
+Documents cross as JSON text. Every call that can take time releases the GIL; those with a `progress`
+call it ten times a second and handle Ctrl-C then. Only `race/` and `python_tasks/`
 import this module.
 """
 
@@ -50,29 +50,29 @@ class CoreError(Exception):
 
 @final
 class Driver:
-    """A running race, on threads of its own. Ends with its last reference; what is under way is dropped."""
+    """A running race, on its own threads. Ends with its last reference; requests under way are dropped."""
 
     def __new__(cls, plan: str, folder: _Path) -> Self:
         """Starts a plan document; its recording goes to `folder`, which exists.
 
-        Raises CoreError: a plan that is not understood, https, files or threads that cannot be created.
+        Raises CoreError: the plan is not understood, or files or threads cannot be created.
         """
 
     def wait(self, seconds: float) -> list[str]:
-        """What has happened since the last call; waits up to `seconds` for something to happen.
+        """Events since the last call; waits up to `seconds` for the first one.
 
         Each is a JSON object with one key: `task_finished` (a task's result) or `finished` (the driver's own
-        figures), which is the last. What is returned once is not returned again.
+        figures), which is the last.
         """
 
     def progress(self) -> str:
-        """Where the race stands: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
+        """Progress of the race: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
 
     def bridge(self) -> PythonBridge | None:
         """Connection to the Python code that takes part in the race; None if the plan needs no Python."""
 
     def stop(self, abandon: bool) -> None:
-        """Ends the race: nothing new begins. What is under way may end, or with `abandon` is dropped."""
+        """Stops the race: no operation begins. Those under way may end, or are dropped with `abandon`."""
 
 @final
 class ClientId:
@@ -398,7 +398,7 @@ def generators() -> list[str]:
     """Names of the corpora that can be generated."""
 
 def generator_version(name: str) -> int:
-    """Version of a generator: another one makes other bytes of the same recipe. Raises CoreError."""
+    """Version of a generator: another version generates other bytes. Raises CoreError."""
 
 def unpack(archive: _Path, folder: _Path, max_bytes: int | None, progress: _Progress) -> tuple[Path, int]:
     """Unpacks an archive (.gz, .bz2, .zst, .tar, packed .tar, .zip) into `folder`, under its name without the

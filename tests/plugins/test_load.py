@@ -72,7 +72,7 @@ def test_a_module_is_executed_once_so_that_its_state_is_shared(tmp_path):
         assert sys.modules["tour.count"].N == 1
 
 
-def test_an_installed_rally_is_neither_used_nor_touched(tmp_path, monkeypatch):
+def test_an_installed_rally_is_neither_used_nor_changed(tmp_path, monkeypatch):
     theirs = types.ModuleType("esrally")
     monkeypatch.setitem(sys.modules, "esrally", theirs)
     root = write_track(tmp_path, {"track.py": "from esrally.driver.runner import Runner\n" + EMPTY})
@@ -81,7 +81,7 @@ def test_an_installed_rally_is_neither_used_nor_touched(tmp_path, monkeypatch):
     assert sys.modules.pop("esrally") is theirs
 
 
-def test_a_module_of_the_same_name_gives_way_and_comes_back(tmp_path, monkeypatch):
+def test_a_module_of_the_same_name_is_replaced_and_restored(tmp_path, monkeypatch):
     theirs = types.ModuleType("tour")
     monkeypatch.setitem(sys.modules, "tour", theirs)
     root = write_track(tmp_path, {"track.py": "from .part import NAME\n" + EMPTY, "part.py": "NAME = 1"})
@@ -111,7 +111,7 @@ def test_packages_that_the_track_depends_on_are_found(tmp_path, tmp_path_factory
         ("from .broken import x\n" + EMPTY, "broken.py:1: ZeroDivisionError: division by zero"),
     ],
 )
-def test_what_cannot_be_loaded_is_told_with_its_line(tmp_path, text, expected):
+def test_code_that_cannot_be_loaded_is_reported_with_its_line(tmp_path, text, expected):
     name = "broken.py" if "broken" in text else "_left_out/broken.py"
     root = write_track(tmp_path, {"track.py": text, name: "1 / 0"})
     assert expected in refusal(root).message
@@ -122,7 +122,7 @@ def test_a_missing_package_comes_with_a_hint(tmp_path):
     assert "dependencies" in refusal(root).hint
 
 
-def test_a_name_that_is_not_served_comes_with_where_those_are_listed(tmp_path):
+def test_a_module_that_is_not_provided_comes_with_a_hint_to_the_list(tmp_path):
     root = write_track(tmp_path, {"track.py": "from esrally import metrics\n" + EMPTY})
     assert "docs/plugins.md" in refusal(root).hint
 
@@ -140,13 +140,13 @@ REGISTRATIONS = [
 
 
 @pytest.mark.parametrize(("call", "expected"), REGISTRATIONS)
-def test_wrong_things_are_refused_with_a_sentence(tmp_path, call, expected):
+def test_invalid_registrations_are_refused_with_a_message(tmp_path, call, expected):
     text = f"class Some: ...\nasync def run(es, params): ...\ndef register(registry):\n    registry.{call}\n"
     message = refusal(write_track(tmp_path, {"track.py": text})).message
     assert f"track.py:4: {expected}" in message
 
 
-def test_names_tell_the_planner_what_there_is(tmp_path):
+def test_the_planner_gets_the_registered_names(tmp_path):
     text = """
         from esrally.driver.runner import Retry, Runner
 
@@ -174,7 +174,7 @@ def test_names_tell_the_planner_what_there_is(tmp_path):
     assert (names.param_sources, names.schedulers) == ({"source"}, {"scheduler"})
 
 
-def test_what_plug_ins_log_is_not_for_the_terminal(tmp_path, capfd):
+def test_log_records_of_plug_ins_are_not_printed(tmp_path, capfd):
     text = "import logging\nlogging.getLogger(__name__).warning('psst')\n" + EMPTY
     root_logger = logging.getLogger()
     before, root_logger.handlers[:] = root_logger.handlers[:], []

@@ -64,7 +64,7 @@ def processed(root: Path, challenge: str = "first"):
         return plugins.after_load(track, challenge)
 
 
-def test_a_track_that_nobody_changes_comes_back_as_it_was(tmp_path):
+def test_a_track_without_changes_is_converted_back_unchanged(tmp_path):
     track = loaded_track(track_with(tmp_path, "def register(registry): ...\n"))
     back = to_model(to_rally(track, "first"), track)
     assert back == track
@@ -184,7 +184,7 @@ def prepare(root: Path, data: Path, tools: DataTools | None = None):
     return told
 
 
-def test_data_is_prepared_in_processes_of_their_own(tmp_path):
+def test_data_is_prepared_in_separate_processes(tmp_path):
     told = prepare(track_with(tmp_path, PREPARING.replace("FAILING", "-1")), tmp_path)
     made = [(tmp_path / f"{number}.txt").read_text().split(maxsplit=1) for number in range(4)]
     assert {text for _, text in made} == {"cannot be pickled"}
@@ -192,7 +192,7 @@ def test_data_is_prepared_in_processes_of_their_own(tmp_path):
     assert told[-1] == ("preparing data: Processor", 4, 4)
 
 
-def test_a_preparation_that_fails_is_told_with_its_line(tmp_path):
+def test_a_failed_preparation_is_reported_with_its_line(tmp_path):
     with pytest.raises(TrackError, match=r"Processor failed: track.py:14: BaseException: out of paper$"):
         prepare(track_with(tmp_path, PREPARING.replace("FAILING", "1")), tmp_path)
 
@@ -243,7 +243,7 @@ def test_processors_fetch_and_unpack_through_the_race(tmp_path):
         prepare(tmp_path / "tour", tmp_path, wrong)
 
 
-def test_a_processor_that_raises_is_told_with_its_line(tmp_path):
+def test_a_processor_that_raises_is_reported_with_its_line(tmp_path):
     text = """
         class Processor:
             def on_after_load_track(self, track):
@@ -258,7 +258,7 @@ def test_a_processor_that_raises_is_told_with_its_line(tmp_path):
         processed(track_with(tmp_path, text))
 
 
-def test_a_track_that_is_none_any_more_is_refused(tmp_path):
+def test_a_track_that_processors_made_invalid_is_refused(tmp_path):
     text = """
         class Processor:
             def on_after_load_track(self, track):
@@ -267,7 +267,7 @@ def test_a_track_that_is_none_any_more_is_refused(tmp_path):
         def register(registry):
             registry.register_track_processor(Processor())
         """
-    with pytest.raises(TrackError, match="left no track"):
+    with pytest.raises(TrackError, match="left an invalid track"):
         processed(track_with(tmp_path, text))
 
 
@@ -292,7 +292,7 @@ VALIDATING = """
         ({"size": 1}, "the validator check of track \"tour\" failed: track.py:7: KeyError: 'needed'"),
     ],
 )
-def test_validators_say_which_parameters_do_not_do(tmp_path, params, message):
+def test_validators_reject_parameters_with_a_message(tmp_path, params, message):
     track = loaded_track(track_with(tmp_path, VALIDATING))
     with open_plugins(track) as plugins:
         plugins.validate("first", {"needed": 1})

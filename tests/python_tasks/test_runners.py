@@ -177,7 +177,7 @@ def not_there(line, _body):
     return None
 
 
-def test_failures_of_runners_are_told_with_their_reasons(tmp_path):
+def test_failures_of_runners_are_reported_with_their_reasons(tmp_path):
     names = ["refused", "raw", "slow", "key", "base", "weight", "unhappy", "caught"]
     schedule = [{"operation": name, "iterations": 2} for name in names]
     retried = {"operation-type": "again", "retry-until-success": True, "retry-wait-period": 0}
@@ -206,13 +206,13 @@ def test_failures_of_runners_are_told_with_their_reasons(tmp_path):
     assert (raced.task("again").accounting.succeeded, raced.task("again").error_rate) == (1, 0.0)
 
 
-def test_what_a_runner_cancels_itself_is_its_failure(tmp_path):
+def test_a_cancellation_inside_a_runner_is_its_failure(tmp_path):
     with serving() as server:
         raced = race_track(tmp_path, FAILURES, [{"operation": "cancelled"}], server.address)
     assert raced.reason("cancelled") == "plugin: track.py:51: CancelledError"
 
 
-def test_ctrl_c_waits_for_no_runner(tmp_path, monkeypatch):
+def test_ctrl_c_does_not_wait_for_runners(tmp_path, monkeypatch):
     monkeypatch.setattr("pacenote.race.drive.SHUTDOWN_TIMEOUT_S", 0.05)
 
     def stop(line, _body):
@@ -266,7 +266,7 @@ CLIENT = """
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_client_takes_every_form_of_call(tmp_path):
+def test_the_client_accepts_every_form_of_call(tmp_path):
     with serving(lambda line, _: "one\ntwo" if "/_cat/indices" in line else None) as server:
         raced = race_track(tmp_path, CLIENT, [{"operation": "calls"}], server.address)
     assert raced.task("calls").errors == ()
@@ -390,7 +390,7 @@ ASSERTING = """
 
 
 @pytest.mark.parametrize(("enabled", "value", "failed"), [(True, 0.4, 0), (True, 0.6, 1), (False, 0.6, 0)])
-def test_assertions_hold_for_runners_too(tmp_path, enabled, value, failed):
+def test_assertions_are_checked_for_runners(tmp_path, enabled, value, failed):
     assertion = {"property": "recall.mean", "condition": ">", "value": value}
     operation = {"operation-type": "run", "assertions": [assertion]}
     with serving() as server:

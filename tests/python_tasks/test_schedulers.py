@@ -88,7 +88,7 @@ def ping(schedule, **more):
     }
 
 
-def test_simple_schedulers_say_when(tmp_path):
+def test_simple_schedulers_decide_when_operations_are_due(tmp_path):
     schedule = [
         ping("function", iterations=5),
         ping("Legacy", iterations=5, **{"wait-for": 0.01}),
@@ -114,7 +114,7 @@ def test_a_scheduler_may_end_its_task(tmp_path):
 
 
 @pytest.mark.parametrize("spacing", ["deterministic", "poisson", "uniform"])
-def test_rates_count_the_work_that_runners_say(tmp_path, spacing):
+def test_rates_count_the_work_that_runners_report(tmp_path, spacing):
     operation = {"operation-type": "run", "param-source": "growing"}
     task = {"name": "paced", "operation": operation, "schedule": spacing, "target-throughput": "500 docs/s"}
     with serving() as server:
@@ -126,7 +126,7 @@ def test_rates_count_the_work_that_runners_say(tmp_path, spacing):
 
 
 @pytest.mark.parametrize("kind", ["bulk", "run"])
-def test_a_full_scheduler_hears_of_results_and_steers_the_source(tmp_path, kind):
+def test_a_full_scheduler_receives_results_and_controls_the_source(tmp_path, kind):
     operation = {"operation-type": kind, "param-source": "source", "bulk-size": 1}
     schedule = [{"name": "steered", "operation": operation, "schedule": "Full"}, {"operation": "seen"}]
     with serving() as server:
@@ -138,7 +138,7 @@ def test_a_full_scheduler_hears_of_results_and_steers_the_source(tmp_path, kind)
     assert [told[str(index)].mean for index in range(4)] == [1, 2, 3, 4]
 
 
-def test_a_scheduler_that_fails_ends_its_task_alone(tmp_path):
+def test_a_scheduler_that_fails_ends_only_its_task(tmp_path):
     operation = {"operation-type": "bulk", "param-source": "source", "bulk-size": 1}
     schedule = [
         {"name": "raising", "operation": operation, "schedule": "Raising"},

@@ -80,7 +80,7 @@ def search(source, **more):
     return {"name": f"t-{source}", "operation": operation, **more}
 
 
-def test_sources_of_every_form_are_asked_as_long_as_they_last(tmp_path):
+def test_sources_of_every_form_are_called_until_they_end(tmp_path):
     schedule = [
         search("Counting", clients=2),
         search("Old", name="old"),
@@ -149,7 +149,7 @@ FAILING = """
 
 
 @pytest.mark.parametrize("kind", ["search", "run"])
-def test_a_source_that_fails_ends_its_task_alone_and_says_why(tmp_path, kind):
+def test_a_source_that_fails_ends_only_its_task_with_a_reason(tmp_path, kind):
     def task(source, **more):
         operation = {"operation-type": kind, "param-source": source, **more}
         return {"name": source + ("!" if more else ""), "operation": operation, "clients": 2}
@@ -287,7 +287,7 @@ CHANGING = """
     """
 
 
-def test_a_source_may_change_what_it_gave_before(tmp_path):
+def test_a_source_may_change_what_it_returned_before(tmp_path):
     operation = {"operation-type": "run", "param-source": "changing"}
     schedule = [
         {"name": "five", "operation": operation, "iterations": 5},

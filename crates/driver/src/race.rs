@@ -56,7 +56,7 @@ impl Race {
         let plan = Arc::new(with_accept_encoding(plan));
         let workers = worker_count(&plan);
         let state = Arc::new(RaceState::new(workers, plan.steps.len()));
-        let python = PythonBridge::new(&plan, &endpoints)?;
+        let python = PythonBridge::for_plan(&plan, &endpoints)?;
         let bridge = python.as_ref().map(|new| Arc::clone(&new.bridge));
         let collector = Collector::new(folder, task_infos(&plan))?;
         let (sender, deliveries) = channel();

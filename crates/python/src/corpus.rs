@@ -1,4 +1,4 @@
-//! Making and unpacking corpora.
+//! Generating, unpacking and counting data files.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,34 +9,34 @@ use pyo3::prelude::*;
 
 use crate::error::core_error;
 
-/// How often progress is told and Ctrl-C heard.
-const PULSE: Duration = Duration::from_millis(100);
+/// Interval at which progress is reported and signals are checked.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Name, documents and bytes of a generated file.
 type FileRow = (String, u64, u64);
 
-/// Calls back into Python now and then, and remembers what it raised.
-struct Pulse {
+/// Reports progress to a Python callback, and keeps the exception that it raised.
+struct ProgressReporter {
     callback: Py<PyAny>,
     last: Instant,
     raised: Option<PyErr>,
 }
 
-impl Pulse {
+impl ProgressReporter {
     fn new(callback: Py<PyAny>) -> Self {
         Self { callback, last: Instant::now(), raised: None }
     }
 
-    fn tell(&mut self, done: u64, total: u64) -> ControlFlow<()> {
-        if self.last.elapsed() < PULSE {
+    fn report(&mut self, done: u64, total: u64) -> ControlFlow<()> {
+        if self.last.elapsed() < PROGRESS_INTERVAL {
             return ControlFlow::Continue(());
         }
         self.last = Instant::now();
-        let told = Python::attach(|py| {
+        let reported = Python::attach(|py| {
             py.check_signals()?;
             self.callback.call1(py, (done, total)).map(|_| ())
         });
-        match told {
+        match reported {
             Ok(()) => ControlFlow::Continue(()),
             Err(raised) => {
                 self.raised = Some(raised);
@@ -45,7 +45,7 @@ impl Pulse {
         }
     }
 
-    /// What Python raised comes before what the core made of it.
+    /// The result of the call; an exception of the callback takes precedence.
     fn finish<T>(self, result: Result<T, pacenote_corpus::CorpusError>) -> PyResult<T> {
         match self.raised {
             Some(raised) => Err(raised),
@@ -92,12 +92,12 @@ pub fn generate(
     let files = files.into_iter().map(|(name, documents)| FileSpec { name, documents }).collect();
     let spec = CorpusSpec { files, seed };
     let py = progress.py();
-    let mut pulse = Pulse::new(progress.unbind());
+    let mut reporter = ProgressReporter::new(progress.unbind());
     let made = py.detach(|| {
-        let mut tell = |at: GenerateProgress| pulse.tell(at.documents, at.documents_total);
-        pacenote_corpus::generate(generator, &spec, &folder, &mut tell)
+        let mut report = |at: GenerateProgress| reporter.report(at.documents, at.documents_total);
+        pacenote_corpus::generate(generator, &spec, &folder, &mut report)
     });
-    let made = pulse.finish(made)?;
+    let made = reporter.finish(made)?;
     let files = made.files.into_iter().map(|file| (file.name, file.documents, file.bytes)).collect();
     Ok((made.version, files))
 }
@@ -112,12 +112,12 @@ pub fn unpack(
     max_bytes: Option<u64>,
     progress: Py<PyAny>,
 ) -> PyResult<(PathBuf, u64)> {
-    let mut pulse = Pulse::new(progress);
+    let mut reporter = ProgressReporter::new(progress);
     let unpacked = py.detach(|| {
-        let mut tell = |at: UnpackProgress| pulse.tell(at.bytes_in, at.bytes_in_total);
-        pacenote_corpus::unpack(&archive, &folder, max_bytes, &mut tell)
+        let mut report = |at: UnpackProgress| reporter.report(at.bytes_in, at.bytes_in_total);
+        pacenote_corpus::unpack(&archive, &folder, max_bytes, &mut report)
     });
-    let unpacked = pulse.finish(unpacked)?;
+    let unpacked = reporter.finish(unpacked)?;
     Ok((unpacked.path, unpacked.bytes))
 }
 

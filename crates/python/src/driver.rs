@@ -19,7 +19,7 @@ enum Message<'a> {
     Finished(&'a pacenote_driver::RaceSummary),
 }
 
-/// A running race. Ends with its last reference: what is under way is then dropped.
+/// A running race. Ends with its last reference; requests under way are then dropped.
 #[pyclass(frozen)]
 pub struct Driver {
     /// Only taken when the driver is dropped.
@@ -34,7 +34,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Threads are waited for, and Python must not be held up meanwhile.
+        // Dropping the race joins its threads; the GIL is released meanwhile.
         let race = self.race.take();
         Python::attach(|py| py.detach(|| drop(race)));
     }
@@ -54,9 +54,9 @@ impl Driver {
 
     /// What has happened since the last call, as JSON documents; waits up to `seconds` for something to happen.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
-        let patience = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
+        let timeout = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
         let race = self.race()?;
-        let events = py.detach(|| race.wait(patience));
+        let events = py.detach(|| race.wait(timeout));
         let text = |event: &RaceEvent| {
             serde_json::to_string(&match event {
                 RaceEvent::TaskFinished(result) => Message::TaskFinished(result),
@@ -83,7 +83,7 @@ impl Driver {
     }
 }
 
-/// Completes `series.parquet` of a race that was killed; tells the number of rows, or nothing if there was no journal.
+/// Completes `series.parquet` of a race that was killed; returns the number of rows, or `None` if there was no journal.
 #[pyfunction]
 pub fn recover_series(py: Python<'_>, folder: PathBuf) -> PyResult<Option<u64>> {
     py.detach(|| pacenote_driver::recover_series(&folder)).map_err(core_error)

@@ -1,9 +1,10 @@
 //! Values that Python passes to the bridge and gets from it, as frozen classes.
 
+use std::time::Duration;
+
 use pacenote_driver::{ClientId, OperationFailure, RunnerRequest, RunnerResult};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::time::Duration;
 
 use crate::error::core_error;
 
@@ -22,8 +23,8 @@ impl PyClientId {
         Self { task, client }
     }
 
-    fn __repr__(&self) -> String {
-        format!("ClientId(task={}, client={})", self.task, self.client)
+    fn __repr__(this: PyRef<'_, Self>) -> String {
+        format!("ClientId(task={}, client={})", this.task, this.client)
     }
 }
 

@@ -180,27 +180,37 @@ def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, fl
             yield name, float(value)
 
 
+@dataclass(slots=True)
+class _NumberSummary:
+    """Summary of one returned number so far."""
+
+    count: int
+    minimum: float
+    total: float
+    maximum: float
+
+
 class ReturnedValues:
     """Numbers that the measured operations of a task returned."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[float]] = {}
+        self._summaries: dict[str, _NumberSummary] = {}
 
     def add(self, values: Mapping[str, float]) -> None:
         """Adds the numbers of one operation."""
         for name, value in values.items():
-            known = self._found.get(name)
-            if known is None:
-                self._found[name] = [1, value, value, value]
-            else:
-                known[0] += 1
-                known[1] = min(known[1], value)
-                known[2] += value
-                known[3] = max(known[3], value)
+            summary = self._summaries.get(name)
+            if summary is None:
+                self._summaries[name] = _NumberSummary(1, value, value, value)
+                continue
+            summary.count += 1
+            summary.minimum = min(summary.minimum, value)
+            summary.total += value
+            summary.maximum = max(summary.maximum, value)
 
     def summary(self) -> dict[str, ValueSummary]:
         """The summary of each number, by name."""
         return {
-            name: ValueSummary(count=int(count), min=least, mean=total / count, max=most)
-            for name, (count, least, total, most) in self._found.items()
+            name: ValueSummary(count=one.count, min=one.minimum, mean=one.total / one.count, max=one.maximum)
+            for name, one in self._summaries.items()
         }

@@ -57,7 +57,10 @@ pub struct NewBridge {
 impl PythonBridge {
     /// A bridge for a plan; `None` if the plan needs no Python. `endpoints` are those of all clusters, the one under test
     /// first.
-    pub(crate) fn new(plan: &Arc<Plan>, endpoints: &[Endpoints]) -> Result<Option<NewBridge>, DriveError> {
+    pub(crate) fn for_plan(
+        plan: &Arc<Plan>,
+        endpoints: &[Endpoints],
+    ) -> Result<Option<NewBridge>, DriveError> {
         if !plan.tasks.iter().any(needs_python) {
             return Ok(None);
         }

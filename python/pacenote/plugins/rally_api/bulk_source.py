@@ -1,6 +1,6 @@
-"""The bulk source for plug-ins that build on it, and the reading of data files that goes with it.
+"""Rally's bulk parameter source, for plug-ins that extend it.
 
-Plain bulk tasks are read by the driver; this is for plug-ins that change what is sent.
+The driver reads the data of plain bulk tasks itself; this is for plug-ins that change what is sent.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pacenote.plugins.rally_api.track import DocumentCorpus, Documents, Track
 Params = dict[str, Any]
 
 _RECENCY_SLOPE = 30
-"""How steeply recent ids are preferred, times the recency."""
+"""Factor of the recency in the exponential distribution of updated ids."""
 
 
 class IndexIdConflict(enum.Enum):
-    """Which ids come again."""
+    """Which ids are used again."""
 
     NoConflicts = 0
     SequentialConflicts = 1
@@ -38,7 +38,7 @@ _CONFLICTS = {
 
 
 class ParamSource:
-    """The base of parameter sources: gives the parameters of the operation, without end."""
+    """Base class of parameter sources; returns the parameters of the operation endlessly."""
 
     def __init__(self, track: Track, params: Params, **kwargs: Any) -> None:
         self.track = track
@@ -51,11 +51,11 @@ class ParamSource:
 
     @property
     def infinite(self) -> bool:
-        """Whether the source has no end."""
+        """Whether the source never ends."""
         return self.size() is None
 
     def size(self) -> int | None:
-        """How many parameters there are, None for no end. Only asked by the older form of `infinite`."""
+        """Number of operations, None if endless. Used only by the default `infinite`."""
         return None
 
     def params(self) -> Params:
@@ -67,7 +67,7 @@ class ParamSource:
 
 
 class Slice:
-    """Consecutive lines of a file, given in bunches of the bulk size."""
+    """Consecutive lines of a file, in chunks of the bulk size."""
 
     def __init__(self, source_class: Any, offset: int, number_of_lines: int) -> None:
         self.source_class = source_class
@@ -105,7 +105,7 @@ class Slice:
 
 
 class BulkIndexParamSource(ParamSource):
-    """Bulk requests out of the track's corpora, split over clients."""
+    """Bulk requests from the track's corpora, partitioned over clients."""
 
     def __init__(self, track: Track, params: Params, **kwargs: Any) -> None:
         super().__init__(track, params, **kwargs)
@@ -127,7 +127,7 @@ class BulkIndexParamSource(ParamSource):
         self.corpora = self.used_corpora(track, params)
 
     def used_corpora(self, track: Track, params: Params) -> list[DocumentCorpus]:
-        """The corpora that the operation chooses, with only those files that it chooses."""
+        """The corpora that the operation selects, with only the files that it selects."""
         names = params.get("corpora") or [corpus.name for corpus in track.corpora]
         chosen = [
             corpus.filter(Documents.SOURCE_FORMAT_BULK, params.get("indices"), params.get("data-streams"))
@@ -144,7 +144,7 @@ class BulkIndexParamSource(ParamSource):
         return PartitionBulkIndexParamSource(self, partition_index, total_partitions)
 
     def params(self) -> Params:
-        """Not to be asked: only partitions have parameters."""
+        """Raises `RallyError`: only partitions have parameters."""
         raise RallyError("Do not use a BulkIndexParamSource without partitioning")
 
 
@@ -179,11 +179,11 @@ class PartitionBulkIndexParamSource:
 
     @property
     def percent_completed(self) -> float:
-        """Which share of the requests was given, from 0 to 1."""
+        """The fraction of requests that have been returned, from 0 to 1."""
         return self.current_bulk / self.total_bulks
 
     def params(self) -> Params:
-        """The next bulk request; from the first one again if the source is looped."""
+        """The next bulk request; starts over at the end if the source is looped."""
         if self.current_bulk >= self.total_bulks:
             if not self._whole.looped:
                 raise StopIteration
@@ -203,7 +203,7 @@ class PartitionBulkIndexParamSource:
         return math.ceil(bulks * whole.ingest_percentage / 100)
 
     def _share(self, documents: Documents) -> tuple[int, int]:
-        """The first document of this client in a file, and how many are its own."""
+        """Index of the client's first document in a file, and the number of its documents."""
         each = documents.number_of_documents / self._total
         first = round(each * self._index)
         return first, round(each * (self._index + 1)) - first
@@ -215,7 +215,7 @@ class PartitionBulkIndexParamSource:
                 yield from self._file(documents, first, count)
 
     def _in_order(self) -> Iterator[Documents]:
-        """The files of all corpora in turn; clients begin with different corpora."""
+        """The files of all corpora in turn; clients start with different corpora."""
         corpora = self._whole.corpora
         start = self._index % len(corpora)
         queues = [list(corpus.documents) for corpus in corpora[start:] + corpora[:start]]
@@ -232,11 +232,11 @@ class PartitionBulkIndexParamSource:
         actions = None if each == 2 else _actions(whole, documents, first, count)
         target = documents.target_index or documents.target_data_stream
         try:
-            for bunch in lines:
-                body = bunch if actions is None else _with_actions(bunch, actions)
+            for chunk in lines:
+                body = chunk if actions is None else _with_actions(chunk, actions)
                 params = {**whole._params, "index": target, "action-metadata-present": True, "unit": "docs"}
                 params["body"] = b"".join(body)
-                params["bulk-size"] = len(bunch) // each
+                params["bulk-size"] = len(chunk) // each
                 if whole.pipeline:
                     params["pipeline"] = whole.pipeline
                 yield params
@@ -268,12 +268,12 @@ def _actions(
         random.shuffle(ids)
     used = 0
     while True:
-        again = used > 0 and random.random() <= whole.conflict_probability / 100
-        if not again and used >= len(ids):
+        reuse = used > 0 and random.random() <= whole.conflict_probability / 100
+        if not reuse and used >= len(ids):
             return
-        chosen = ids[_earlier(used, whole.recency) if again else used]
-        verb = whole.on_conflict if again else "index"
-        used += 0 if again else 1
+        chosen = ids[_earlier(used, whole.recency) if reuse else used]
+        verb = whole.on_conflict if reuse else "index"
+        used += 0 if reuse else 1
         yield json.dumps({verb: {"_index": target, "_id": chosen}}).encode() + b"\n", verb == "update"
 
 

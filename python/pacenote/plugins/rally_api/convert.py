@@ -1,4 +1,4 @@
-"""From the frozen track to the objects that plug-ins change, and back to a frozen track."""
+"""Converts the frozen track to the objects that plug-ins change, and back."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pacenote.units import OPS, Rate
 
 
 def to_rally(track: model.Track, selected: str | None) -> rally.Track:
-    """The track for plug-ins; `selected` is the challenge that was asked for by name."""
+    """Converts a track for plug-ins; `selected` is the name of the challenge that the user chose."""
     operations = _Operations()
     return rally.Track(
         name=track.name,
         description=track.description,
-        meta_data=_thawed(track.meta),
+        meta_data=_mutable(track.meta),
         challenges=[
             _challenge(one, selected, track.default_challenge, operations) for one in track.challenges
         ],
-        indices=[rally.Index(one.name, _thawed(one.body)) for one in track.indices],
+        indices=[rally.Index(one.name, _mutable(one.body)) for one in track.indices],
         data_streams=[rally.DataStream(one.name) for one in track.data_streams],
         templates=[_template(one) for one in track.templates],
         composable_templates=[_template(one) for one in track.composable_templates],
         component_templates=[
-            rally.ComponentTemplate(one.name, _thawed(one.body)) for one in track.component_templates
+            rally.ComponentTemplate(one.name, _mutable(one.body)) for one in track.component_templates
         ],
         corpora=[_corpus(one) for one in track.corpora],
         dependencies=list(track.dependencies),
@@ -41,9 +41,9 @@ def to_rally(track: model.Track, selected: str | None) -> rally.Track:
 
 
 def to_model(track: rally.Track, before: model.Track) -> model.Track:
-    """The frozen track after plug-ins changed it; what they do not know is taken from the one `before`.
+    """Converts a track back after plug-ins changed it; what plug-ins do not see is taken from `before`.
 
-    Raises `TrackError` when they made something of it that is no track.
+    Raises `TrackError` if the changes made the track invalid.
     """
     frozen = _Freezer()
     try:
@@ -68,27 +68,29 @@ def to_model(track: rally.Track, before: model.Track) -> model.Track:
             corpora=tuple(map(_frozen_corpus, track.corpora)),
         )
     except (AttributeError, TypeError, ValueError) as error:
-        raise TrackError(f"the track processors of {quoted(before.name)} left no track: {error}") from error
+        raise TrackError(
+            f"the track processors of {quoted(before.name)} left an invalid track: {error}"
+        ) from error
 
 
-def _thawed(value: Any) -> Any:
-    """A JSON value that may be changed without changing this one."""
+def _mutable(value: Any) -> Any:
+    """A mutable copy of a JSON value."""
     if isinstance(value, Mapping):
-        return {key: _thawed(item) for key, item in value.items()}
+        return {key: _mutable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_thawed(item) for item in value]
+        return [_mutable(item) for item in value]
     return value
 
 
 def _template(template: model.IndexTemplate | model.ComposableTemplate) -> rally.IndexTemplate:
     return rally.IndexTemplate(
-        template.name, template.pattern, _thawed(template.body), template.delete_matching_indices
+        template.name, template.pattern, _mutable(template.body), template.delete_matching_indices
     )
 
 
 def _corpus(corpus: model.Corpus) -> rally.DocumentCorpus:
     documents = [_documents(corpus, one) for one in corpus.documents]
-    made = rally.DocumentCorpus(corpus.name, documents, _thawed(corpus.meta))
+    made = rally.DocumentCorpus(corpus.name, documents, _mutable(corpus.meta))
     made.origin = corpus
     return made
 
@@ -105,14 +107,14 @@ def _documents(corpus: model.Corpus, documents: model.Documents) -> rally.Docume
         uncompressed_size_in_bytes=documents.uncompressed_bytes,
         target_index=documents.target_index,
         target_data_stream=documents.target_data_stream,
-        meta_data=_thawed(documents.meta),
+        meta_data=_mutable(documents.meta),
     )
     made.origin = documents
     return made
 
 
 class _Operations:
-    """Operations that tasks share are one object for plug-ins too."""
+    """Converts operations; those that tasks share stay one object."""
 
     def __init__(self) -> None:
         self._made: dict[int, rally.Operation] = {}
@@ -124,12 +126,12 @@ class _Operations:
         return known
 
     def _make(self, operation: model.Operation) -> rally.Operation:
-        params = {"name": operation.name, "operation-type": operation.type, **_thawed(operation.params)}
+        params = {"name": operation.name, "operation-type": operation.type, **_mutable(operation.params)}
         params.setdefault("include-in-reporting", included_in_report(find_type(operation.type), params))
         return rally.Operation(
             operation.name,
             operation.type,
-            meta_data=_thawed(operation.meta),
+            meta_data=_mutable(operation.meta),
             params=params,
             param_source=params.get("param-source"),
             origin=operation,
@@ -146,8 +148,8 @@ def _challenge(
         default=challenge is default,
         selected=challenge.name == selected,
         auto_generated=challenge.auto_generated,
-        parameters=_thawed(challenge.parameters),
-        meta_data=_thawed(challenge.meta),
+        parameters=_mutable(challenge.parameters),
+        meta_data=_mutable(challenge.meta),
         schedule=[_element(element, operations) for element in challenge.schedule],
         origin=challenge,
     )
@@ -170,7 +172,7 @@ def _task(task: model.Task, operations: _Operations) -> rally.Task:
         name=task.name,
         operation=operations.of(task.operation),
         tags=task.tags,
-        meta_data=_thawed(task.meta),
+        meta_data=_mutable(task.meta),
         warmup_iterations=task.warmup_iterations,
         iterations=task.iterations,
         warmup_time_period=task.warmup_time_period,
@@ -178,13 +180,13 @@ def _task(task: model.Task, operations: _Operations) -> rally.Task:
         ramp_up_time_period=task.ramp_up_time_period,
         clients=task.clients,
         schedule=task.schedule if "schedule" in task.params else None,
-        params=_with_rate(_thawed(task.params), task),
+        params=_with_rate(_mutable(task.params), task),
         origin=task,
     )
 
 
 def _with_rate(params: dict[str, Any], task: model.Task) -> dict[str, Any]:
-    """The keys of a task, with the target rate of the model: test mode may have changed it."""
+    """The keys of a task, with the target rate of the model, which test mode may have changed."""
     if task.target_throughput is not None and "target-throughput" not in params:
         params["target-throughput"] = task.target_throughput.value
     return params
@@ -214,7 +216,7 @@ def _frozen_documents(documents: rally.Documents) -> model.Documents:
 
 
 class _Freezer:
-    """Makes the model of what plug-ins left; operations that tasks share stay one."""
+    """Converts challenges back; operations that tasks share stay one object."""
 
     def __init__(self) -> None:
         self._operations: dict[int, model.Operation] = {}
@@ -263,8 +265,10 @@ class _Freezer:
     def _operation(self, operation: rally.Operation) -> model.Operation:
         known = self._operations.get(id(operation))
         if known is None:
-            params = {key: value for key, value in (operation.params or {}).items() if key not in _NO_PARAMS}
-            if not _has_said("include-in-reporting", operation.origin):
+            params = {
+                key: value for key, value in (operation.params or {}).items() if key not in _NAMING_KEYS
+            }
+            if not _is_declared("include-in-reporting", operation.origin):
                 params.pop("include-in-reporting", None)
             if operation.param_source:
                 params["param-source"] = operation.param_source
@@ -280,15 +284,15 @@ class _Freezer:
         return known
 
 
-_NO_PARAMS = ("name", "operation-type")
+_NAMING_KEYS = ("name", "operation-type")
 
 
-def _has_said(key: str, origin: model.Operation | None) -> bool:
+def _is_declared(key: str, origin: model.Operation | None) -> bool:
     return origin is None or key in origin.params
 
 
 def _type_name(name: object) -> str:
-    """Plug-ins may give a built-in type by its member."""
+    """The name of a type, which plug-ins may also give as a member of `OperationType`."""
     return name if isinstance(name, str) else str(getattr(name, "value", name))
 
 
@@ -302,7 +306,7 @@ def _completed_by(tasks: Iterable[rally.Task]) -> str | None:
 
 
 def _pace(task: rally.Task, origin: model.Task) -> tuple[Rate | None, float | None]:
-    """The target rate or interval of a task: what the model has, unless a plug-in changed it."""
+    """The target rate or interval of a task: that of the model, unless a plug-in changed it."""
     keys = ("target-throughput", "target-interval")
     written = _with_rate(dict(origin.params), origin)
     if task.origin is not None and all(task.params.get(key) == written.get(key) for key in keys):
@@ -316,10 +320,10 @@ def _pace(task: rally.Task, origin: model.Task) -> tuple[Rate | None, float | No
 def set_data_files(
     track: rally.Track, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]
 ) -> None:
-    """Gives every data file of the track its absolute path, as parameter sources expect it.
+    """Sets the absolute path of every data file of the track, as parameter sources expect it.
 
-    `found` are prepared files with their numbers of documents by corpus and source file; others are looked
-    for below `folders` (which hold a folder for each corpus, or the files themselves).
+    `found` are prepared files with their numbers of documents, by corpus and source file; others are searched
+    below `folders`, which hold a folder for each corpus, or the files themselves.
     """
     for corpus in track.corpora:
         for documents in corpus.documents:

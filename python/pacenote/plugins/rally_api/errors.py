@@ -1,10 +1,10 @@
-"""The errors that plug-ins raise and catch under Rally's names."""
+"""Errors that plug-ins raise and catch, with Rally's names."""
 
 from __future__ import annotations
 
 
 class RallyError(Exception):
-    """The root of them all. `message` is what is wrong, `cause` what it came from."""
+    """Base class of all errors. `message` describes the error, `cause` is the error behind it."""
 
     def __init__(self, message: str, cause: object = None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class RallyAssertionError(RallyError):
 
 
 class RallyTaskAssertionError(RallyAssertionError):
-    """A reply does not hold what the track says it must."""
+    """A reply does not fulfil an assertion of the track."""
 
 
 class ConfigError(RallyError):
@@ -60,7 +60,7 @@ class BuildError(RallyError):
 
 
 class InvalidSyntax(RallyError):
-    """The track says something that cannot be meant."""
+    """The track is not valid."""
 
 
 class InvalidName(RallyError):

@@ -19,7 +19,7 @@ class MmapSource:
         self.mm: Any = None
 
     def open(self) -> Self:
-        """Opens the file; an empty one cannot be."""
+        """Opens the file. Raises `ValueError` for an empty one."""
         self.f = open(self.file_name, "rb")  # noqa: SIM115, PTH123  # Closed by `close`.
         try:
             self.mm = mmap.mmap(self.f.fileno(), 0, access=mmap.ACCESS_READ)
@@ -30,11 +30,11 @@ class MmapSource:
         return self
 
     def seek(self, offset: int) -> None:
-        """Goes to a byte."""
+        """Moves to a byte offset."""
         self.mm.seek(offset)
 
     def read(self) -> bytes:
-        """Everything from here on."""
+        """The rest of the file."""
         return bytes(self.mm.read())
 
     def readline(self) -> bytes:
@@ -42,7 +42,7 @@ class MmapSource:
         return bytes(self.mm.readline())
 
     def readlines(self, num_lines: int) -> list[bytes]:
-        """So many lines, or as many as there are."""
+        """The next `num_lines` lines, fewer at the end of the file."""
         lines = []
         readline = self.mm.readline
         for _ in range(num_lines):
@@ -81,7 +81,7 @@ class FileSource(MmapSource):
         return self
 
     def read(self) -> Any:
-        """Everything from here on."""
+        """The rest of the file."""
         return self.mm.read()
 
     def readline(self) -> Any:
@@ -90,7 +90,7 @@ class FileSource(MmapSource):
 
 
 def skip_lines(data_file_path: str, data_file: Any, number_of_lines_to_skip: int) -> None:
-    """Goes to a line, from the nearest one before it that the `.offset` file of the data file knows."""
+    """Moves to a line, starting at the nearest line before it that the file's `.offset` table lists."""
     if number_of_lines_to_skip == 0:
         return
     line, byte = _nearest(f"{data_file_path}.offset", number_of_lines_to_skip)
@@ -119,6 +119,6 @@ def normalize_path(path: str, cwd: str = ".") -> str:
 
 
 def ensure_dir(directory: str) -> None:
-    """Makes a folder with those above it."""
+    """Creates a folder and its parents."""
     if directory:
         os.makedirs(directory, exist_ok=True)  # noqa: PTH103

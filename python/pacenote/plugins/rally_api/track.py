@@ -1,6 +1,6 @@
-"""A track as plug-ins know it: objects with the names and the behaviour of Rally's, to be read and changed.
+"""A track as plug-ins see it: mutable objects with the names and the behaviour of Rally's.
 
-[`convert`] makes them from the frozen model and makes the model from them again.
+[`convert`] converts them from the frozen model and back.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Params = dict[str, Any]
 
 
 class _Shown:
-    """Written as Rally's objects are: some tracks hash the text."""
+    """Objects with the `repr` of Rally's, because some tracks hash it."""
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} = [{value!r}]" for name, value in vars(self).items() if name != "origin")
 
 
 class _Named(_Shown):
-    """Something that its name stands for."""
+    """Objects that are equal if their names are."""
 
     name: str
 
@@ -44,7 +44,7 @@ class _Target(_Named):
     """An index or a data stream."""
 
     def matches(self, pattern: str | None) -> bool:
-        """Whether a pattern of one name, or one that means all, names it."""
+        """Whether a pattern matches: its own name, or one that means all."""
         return pattern in (None, "_all", "*", self.name)
 
 
@@ -92,7 +92,7 @@ class Documents(_Shown):
     SOURCE_FORMAT_BULK = "bulk"
 
     origin: Any = None
-    """What it was made from, None for one that a plug-in made."""
+    """The frozen object that it was converted from, None for one that a plug-in made."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Documents(_Shown):
 
 
 class DocumentCorpus(_Shown):
-    """Data files that belong together."""
+    """A named group of data files."""
 
     origin: Any = None
 
@@ -195,7 +195,7 @@ class DocumentCorpus(_Shown):
         target_indices: Sequence[str] | None = None,
         target_data_streams: Sequence[str] | None = None,
     ) -> DocumentCorpus:
-        """The same corpus with only those files that fit."""
+        """A copy of the corpus with only the files that match."""
         chosen = [
             one
             for one in self.documents
@@ -325,7 +325,7 @@ class Task(_Shown):
 
     def _number(self, key: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidSyntax(f"The {key} [{value}] of task [{self}] is no number")
+            raise InvalidSyntax(f"The {key} [{value}] of task [{self}] is not a number")
         return float(value)
 
     @property
@@ -354,7 +354,7 @@ class Task(_Shown):
 
 
 class Parallel(_Shown):
-    """Tasks that run beside one another."""
+    """Tasks that run in parallel."""
 
     nested = True
     origin: Any = None
@@ -369,7 +369,7 @@ class Parallel(_Shown):
         return self.wanted if self.wanted is not None else sum(task.clients for task in self.tasks)
 
     def remove_task(self, task: Task) -> None:
-        """Takes a task out."""
+        """Removes a task."""
         self.tasks.remove(task)
 
     def __iter__(self) -> Iterator[Task]:
@@ -400,11 +400,11 @@ class Challenge(_Named):
         self.schedule = [] if self.schedule is None else self.schedule
 
     def prepend_tasks(self, tasks: list[Task | Parallel]) -> None:
-        """Puts tasks before all others."""
+        """Inserts tasks before all others."""
         self.schedule = tasks + self.schedule
 
     def remove_task(self, task: Task | Parallel) -> None:
-        """Takes an element of the schedule out."""
+        """Removes an element of the schedule."""
         self.schedule.remove(task)
 
 
@@ -438,7 +438,7 @@ class Track(_Named):
 
     @property
     def selected_challenge(self) -> Challenge | None:
-        """The challenge that was asked for by name."""
+        """The challenge that the user chose, None if none was chosen."""
         return next((challenge for challenge in self.challenges if challenge.selected), None)
 
     @property
@@ -476,4 +476,4 @@ _EMPTY = {
     **dict.fromkeys(("component_templates", "corpora", "dependencies"), list),
     "meta_data": dict,
 }
-"""Fields of a track that plug-ins may set to None, and what that means."""
+"""Fields of a track that plug-ins may set to None, and the types of their defaults."""
