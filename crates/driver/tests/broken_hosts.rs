@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 use pacenote_driver::Race;
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
-use support::server::{Answer, End, framed};
-use support::{Finished, Server, bulk_task, good, plan, reply, request_task, run, run_with};
+use support::server::{Answer, End, response_with};
+use support::{
+    Finished, Server, bulk_task, json_response, plan, request_task, run, run_with, success_response,
+};
 
 /// Far longer than any test takes, seconds: how long a race would wait if it did not notice.
 const LONG_S: f64 = 600.0;
@@ -23,7 +25,7 @@ fn sleep_task(name: &str, seconds: f64) -> Value {
 
 /// Kills the server once it has received `requests` requests.
 fn kill_after_requests(server: &Server, requests: usize) {
-    while server.seen().len() < requests {
+    while server.requests().len() < requests {
         std::thread::sleep(Duration::from_millis(2));
     }
     server.kill();
@@ -31,7 +33,7 @@ fn kill_after_requests(server: &Server, requests: usize) {
 
 #[test]
 fn a_host_that_dies_under_load_ends_the_race_and_its_results_are_kept() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let tasks = [request_task("first", 2, 20), request_task("second", 2, 100_000_000)];
     let race = run_with(&plan(server.port, &tasks), |_| kill_after_requests(&server, 100));
     let why = race.summary.aborted.as_ref().unwrap();
@@ -51,7 +53,7 @@ fn a_host_that_dies_under_load_ends_the_race_and_its_results_are_kept() {
 /// Runs a race whose host dies while its second task sleeps or waits for a due time; returns how long the race took after
 /// that.
 fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Duration) {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let mut plan = plan(server.port, &[request_task("before", 1, 3), task.clone()]);
     change(&mut plan);
     let mut killed = Instant::now();
@@ -92,14 +94,14 @@ fn a_race_that_continues_on_network_errors_survives_the_death_of_its_host() {
 #[test]
 fn each_reset_connection_is_one_failure_and_the_race_goes_on() {
     let server = Server::start(|_, before| match before % 2 {
-        0 => Answer::from(good()),
+        0 => Answer::from(success_response()),
         _ => Answer::silence().then(End::Reset),
     });
     let race = run(&plan(server.port, &[request_task("search", 4, 50)]));
     let result = race.task("search");
     assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
     // No request is sent twice, and the next one has a connection.
-    assert_eq!((server.seen().len(), result.accounting.operations), (200, 200));
+    assert_eq!((server.requests().len(), result.accounting.operations), (200, 200));
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (100, 100));
     assert_eq!(result.failed_service_time.as_ref().unwrap().count, 100);
     assert_eq!(result.errors.iter().map(|error| error.count).sum::<u64>(), 100);
@@ -117,15 +119,19 @@ fn failing() -> Server {
     Server::start(move |seen, _| {
         let path = seen.line.split(' ').nth(1).unwrap();
         match path {
-            "/status" => reply(503, &json!({"error": {"type": "unavailable", "reason": "no master"}})).into(),
-            "/shards" => reply(200, &shards).into(),
-            "/late" => reply(200, &json!({"took": 9, "timed_out": true, "_shards": {"failed": 0}})).into(),
-            "/partial" => framed(200, "", br#"{"took": 1, "is_partial": true, "columns": []}"#).into(),
+            "/status" => {
+                json_response(503, &json!({"error": {"type": "unavailable", "reason": "no master"}})).into()
+            }
+            "/shards" => json_response(200, &shards).into(),
+            "/late" => {
+                json_response(200, &json!({"took": 9, "timed_out": true, "_shards": {"failed": 0}})).into()
+            }
+            "/partial" => response_with(200, "", br#"{"took": 1, "is_partial": true, "columns": []}"#).into(),
             "/garbage" => Answer::from(b"SSH-2.0-x\r\n\r\n".to_vec()),
             "/reset" => Answer::silence().then(End::Reset),
             "/never" => Answer::silence(),
-            "/_bulk" => reply(200, &json!({"took": 1, "errors": true, "items": items})).into(),
-            _ => Answer::from(good()),
+            "/_bulk" => json_response(200, &json!({"took": 1, "errors": true, "items": items})).into(),
+            _ => Answer::from(success_response()),
         }
     })
 }
@@ -179,7 +185,7 @@ fn failures_are_reported_by_class_with_time_count_and_reason() {
 
 #[test]
 fn the_summary_reports_threads_cpu_time_and_clocks() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let race = run(&plan(server.port, &[request_task("search", 2, 50)]));
     let summary = race.summary;
     let names: Vec<&str> = summary.threads.iter().map(|thread| thread.name.as_str()).collect();
@@ -196,9 +202,11 @@ fn the_summary_reports_threads_cpu_time_and_clocks() {
 #[test]
 fn a_race_that_is_stopped_twice_drops_operations_and_counts_them_as_unanswered() {
     let server =
-        Server::start(|_, before| if before < 10 { Answer::from(good()) } else { Answer::silence() });
+        Server::start(
+            |_, before| if before < 10 { Answer::from(success_response()) } else { Answer::silence() },
+        );
     let stop = |race: &Race| {
-        while server.seen().len() < 12 {
+        while server.requests().len() < 12 {
             std::thread::sleep(Duration::from_millis(2));
         }
         race.stop(false);

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use support::{Seen, Server, bulk_task, good, plan, reply, run};
+use support::{LoggedRequest, Server, bulk_task, json_response, plan, run, success_response};
 
 /// Gives the task a file per element of `files`, which is its documents and its corpus: document 3 of file 1 is
 /// `{"f":1,"n":3}`.
@@ -30,7 +30,7 @@ struct SentDocument {
 }
 
 /// The documents of a request.
-fn documents(seen: &Seen) -> Vec<SentDocument> {
+fn documents(seen: &LoggedRequest) -> Vec<SentDocument> {
     let parse = |line: &str| serde_json::from_str(line).unwrap();
     let body = std::str::from_utf8(&seen.body).unwrap();
     let lines: Vec<Value> = body.lines().map(parse).collect();
@@ -40,7 +40,7 @@ fn documents(seen: &Seen) -> Vec<SentDocument> {
 /// File and number of the first document of every request, by connection.
 fn first_documents(server: &Server) -> BTreeMap<usize, Vec<(u64, u64)>> {
     let mut first: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
-    for seen in server.seen() {
+    for seen in server.requests() {
         let document = &documents(&seen)[0].source;
         let key = (document["f"].as_u64().unwrap(), document["n"].as_u64().unwrap());
         first.entry(seen.connection).or_default().push(key);
@@ -51,7 +51,7 @@ fn first_documents(server: &Server) -> BTreeMap<usize, Vec<(u64, u64)>> {
 #[test]
 fn clients_start_with_different_corpora_and_a_share_is_the_beginning_of_their_bulks() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut task = bulk_task("index", 2, Path::new(""), 0);
     with_files(folder.path(), &mut task, &[(20, 0), (20, 0), (30, 1)]);
     task["work"]["bulk_size"] = 10.into();
@@ -61,7 +61,7 @@ fn clients_start_with_different_corpora_and_a_share_is_the_beginning_of_their_bu
     assert_eq!(sent, BTreeSet::from(whole));
     assert_eq!(race.task("index").work.done, 70);
     // Two of four bulks each; the second bulk of client 1 is a short one.
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     task["work"]["limit"] = json!({"kind": "share", "share": 0.5});
     let race = run(&plan(server.port, &[task]));
     let sent: BTreeSet<Vec<(u64, u64)>> = first_documents(&server).into_values().collect();
@@ -72,20 +72,20 @@ fn clients_start_with_different_corpora_and_a_share_is_the_beginning_of_their_bu
 #[test]
 fn exactly_the_given_number_of_documents_is_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut task = bulk_task("index", 2, Path::new(""), 0);
     with_files(folder.path(), &mut task, &[(15, 0), (100, 0)]);
     task["work"]["bulk_size"] = 10.into();
     task["work"]["limit"] = json!({"kind": "documents", "documents": 40});
     let race = run(&plan(server.port, &[task]));
     // Files end with short bulks, which must not reduce the number of documents.
-    assert_eq!((race.task("index").work.done, server.seen().len()), (40, 6));
+    assert_eq!((race.task("index").work.done, server.requests().len()), (40, 6));
 }
 
 #[test]
 fn ids_repeat_within_a_client_and_never_across_clients_or_files() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut task = bulk_task("index", 3, Path::new(""), 0);
     with_files(folder.path(), &mut task, &[(300, 0), (600, 0), (200, 0)]);
     for (file, index) in [(0, "a\"b"), (1, "a\"b"), (2, "c")] {
@@ -96,7 +96,7 @@ fn ids_repeat_within_a_client_and_never_across_clients_or_files() {
     run(&plan(server.port, &[task]));
     let mut owners: BTreeMap<(String, String), (usize, u64)> = BTreeMap::new();
     let (mut new, mut repeated) = (0_u32, 0_u32);
-    for seen in server.seen() {
+    for seen in server.requests() {
         for SentDocument { action, source } in documents(&seen) {
             let update = action.get("update").is_some();
             let document = if update { &source["doc"] } else { &source };
@@ -125,7 +125,10 @@ fn bulk_response(statuses: &[u16]) -> Vec<u8> {
         }
     };
     let errors = statuses.iter().any(|status| *status > 299);
-    reply(200, &json!({"took": 2, "errors": errors, "items": statuses.iter().map(item).collect::<Vec<_>>()}))
+    json_response(
+        200,
+        &json!({"took": 2, "errors": errors, "items": statuses.iter().map(item).collect::<Vec<_>>()}),
+    )
 }
 
 /// A task of one bulk of five documents.
@@ -136,7 +139,7 @@ fn five_documents(folder: &Path, retries: u32) -> Value {
     task
 }
 
-fn numbers(seen: &Seen) -> Vec<u64> {
+fn numbers(seen: &LoggedRequest) -> Vec<u64> {
     documents(seen).iter().map(|document| document.source["n"].as_u64().unwrap()).collect()
 }
 
@@ -151,7 +154,7 @@ fn documents_rejected_with_status_429_are_sent_again_alone_within_one_operation(
         })
     });
     let race = run(&plan(server.port, &[five_documents(folder.path(), 5)]));
-    let sent: Vec<Vec<u64>> = server.seen().iter().map(numbers).collect();
+    let sent: Vec<Vec<u64>> = server.requests().iter().map(numbers).collect();
     assert_eq!(sent, [vec![0, 1, 2, 3, 4], vec![0, 3, 4], vec![3]]);
     let result = race.task("index");
     let accounting = result.accounting;
@@ -168,7 +171,7 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
         Some(if before == 0 { bulk_response(&[201, 429, 429, 201, 201]) } else { bulk_response(&[429, 201]) })
     });
     let race = run(&plan(server.port, &[five_documents(folder.path(), 1)]));
-    assert_eq!(server.seen().iter().map(numbers).collect::<Vec<_>>(), [vec![0, 1, 2, 3, 4], vec![1, 2]]);
+    assert_eq!(server.requests().iter().map(numbers).collect::<Vec<_>>(), [vec![0, 1, 2, 3, 4], vec![1, 2]]);
     let result = race.task("index");
     assert_eq!((result.accounting.failed, result.work.done, result.work.failed), (1, 4, 1));
     assert_eq!(result.errors[0].status, Some(429));
@@ -182,7 +185,7 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
     // Without retries.
     let server = Server::start(|_, _| Some(bulk_response(&[201, 429, 201, 201, 201])));
     let race = run(&plan(server.port, &[five_documents(folder.path(), 0)]));
-    assert_eq!((server.seen().len(), race.task("index").work.failed), (1, 1));
+    assert_eq!((server.requests().len(), race.task("index").work.failed), (1, 1));
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_retry_without_a_response_keeps_the_documents_accepted_before() {
     task["work"]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
-    assert_eq!((server.seen().len(), result.work.done, result.work.failed), (2, 3, 2));
+    assert_eq!((server.requests().len(), result.work.done, result.work.failed), (2, 3, 2));
     let classes: BTreeSet<&str> = result.errors.iter().map(|error| error.error_class.as_str()).collect();
     assert_eq!(classes, BTreeSet::from(["timeout"]));
 }

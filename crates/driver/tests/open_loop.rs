@@ -14,7 +14,10 @@ use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 use support::python::{CLIENT, prepared, queued_task, race, runner_task, search, success};
 use support::server::Answer;
-use support::{Finished, Sample, Server, bulk_task, good, plan, reply, request_task, run, run_with, step};
+use support::{
+    Finished, Sample, Server, bulk_task, json_response, plan, request_task, run, run_with, step,
+    success_response,
+};
 
 /// The second client of the first task.
 const SECOND: ClientId = ClientId { task: 0, client: 1 };
@@ -55,14 +58,14 @@ fn a_slow_client_delays_no_other() {
     let theirs = Arc::clone(&slow);
     let server = Server::start(move |seen, _| {
         let is_slow = *theirs.lock().unwrap().get_or_insert(seen.connection) == seen.connection;
-        Answer::from(good()).after(Duration::from_millis(if is_slow { 400 } else { 0 }))
+        Answer::from(success_response()).after(Duration::from_millis(if is_slow { 400 } else { 0 }))
     });
     let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
     let slow = slow.lock().unwrap().unwrap();
-    let by_slow = server.seen().iter().filter(|seen| seen.connection == slow).count();
+    let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
     // It has time for two in 0.8 s; with a schedule of its own it would send 50.
     assert!((1..=10).contains(&by_slow), "{by_slow}");
-    assert_eq!((server.seen().len(), finished.task("search").accounting.succeeded), (200, 200));
+    assert_eq!((server.requests().len(), finished.task("search").accounting.succeeded), (200, 200));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();
     assert_eq!(due, (0..200).map(|number| number * 4 * MS).collect::<Vec<_>>());
@@ -72,7 +75,7 @@ fn a_slow_client_delays_no_other() {
 /// 100/s over two clients, and no response for 0.3 s: each client has one operation under way, the other 28 wait.
 fn stalled(open_loop: bool) -> Finished {
     let stall = Duration::ZERO..Duration::from_millis(300);
-    let server = Server::stalling(&[stall], |_, _| good());
+    let server = Server::stalling(&[stall], |_, _| success_response());
     let mut task = open("search", 2, 100.0, 20);
     task["open_loop"] = open_loop.into();
     run(&on_one_thread(&server, task))
@@ -95,13 +98,13 @@ fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
 
 #[test]
 fn in_a_task_without_a_schedule_no_operation_waits() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     assert_eq!(run(&plan(server.port, &[request_task("search", 2, 20)])).task("search").accounting.waited, 0);
 }
 
 #[test]
 fn operations_beyond_the_capacity_of_the_clients_are_counted_as_unsent() {
-    let server = Server::start(|_, _| Answer::from(good()).after(Duration::from_millis(100)));
+    let server = Server::start(|_, _| Answer::from(success_response()).after(Duration::from_millis(100)));
     for threads in [1, 2] {
         let mut task = open("search", 4, 100.0, 1);
         task["bound"] = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 0.4});
@@ -117,7 +120,7 @@ fn operations_beyond_the_capacity_of_the_clients_are_counted_as_unsent() {
 
 #[test]
 fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     for threads in [1, 2] {
         let mut task = open("search", 4, 1000.0, 1);
         task["bound"] = json!({"kind": "iterations", "warmup": 5, "measured": 10});
@@ -137,9 +140,9 @@ fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
 #[test]
 fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
     let slow = |name| open(name, 3, 0.01, 5);
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let race = run_with(&plan(server.port, &[slow("search")]), |race| {
-        while server.seen().is_empty() {
+        while server.requests().is_empty() {
             thread::sleep(Duration::from_millis(2));
         }
         race.stop(false);
@@ -148,7 +151,7 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
     assert_eq!((result.accounting.succeeded, result.accounting.unanswered), (1, 0));
     assert_eq!((result.ended_by, race.summary.stopped), (EndedBy::Stopped, true));
 
-    let failing = Server::start(|_, _| reply(500, &json!({})));
+    let failing = Server::start(|_, _| json_response(500, &json!({})));
     let mut strict = plan(failing.port, &[slow("search")]);
     strict["driver"]["on_error"] = "abort".into();
     let race = run(&strict);
@@ -166,7 +169,7 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
 #[test]
 fn failures_do_not_change_the_schedule() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let failing = Server::start(|_, _| reply(429, &json!({})));
+    let failing = Server::start(|_, _| json_response(429, &json!({})));
     for port in [unused, failing.port] {
         let mut plan = plan(port, &[open("search", 2, 200.0, 20)]);
         plan["driver"]["on_error"] = "continue-on-network".into();
@@ -183,13 +186,17 @@ fn clients_that_share_a_schedule_post_every_document_once() {
     let lines: Vec<String> = (0..700).map(|number| format!("{{\"n\": {number}}}")).collect();
     fs::write(&file, lines.join("\n")).unwrap();
     let server = Server::start(|seen, _| {
-        Answer::from(good()).after(Duration::from_millis(if seen.connection == 0 { 10 } else { 0 }))
+        Answer::from(success_response()).after(Duration::from_millis(if seen.connection == 0 {
+            10
+        } else {
+            0
+        }))
     });
     let mut task = bulk_task("index", 3, &file, 700);
     task["pace"] = json!({"kind": "uniform", "interval_s": 0.002});
     task["open_loop"] = true.into();
     let finished = run(&on_one_thread(&server, task));
-    let bodies: Vec<u8> = server.seen().into_iter().flat_map(|seen| seen.body).collect();
+    let bodies: Vec<u8> = server.requests().into_iter().flat_map(|seen| seen.body).collect();
     let posted: Vec<String> =
         String::from_utf8(bodies).unwrap().lines().skip(1).step_by(2).map(str::to_owned).collect();
     assert_eq!(posted.len(), 700);
@@ -200,7 +207,7 @@ fn clients_that_share_a_schedule_post_every_document_once() {
 
 #[test]
 fn a_client_that_waits_for_its_source_takes_no_operation_from_the_others() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let mut task = queued_task("search", 32);
     task["clients"] = 2.into();
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
@@ -230,7 +237,7 @@ fn a_client_that_waits_for_its_source_takes_no_operation_from_the_others() {
 
 #[test]
 fn operations_of_runners_that_have_ended_are_executed_by_another_and_counted_once() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let mut task = runner_task("own");
     task["clients"] = 3.into();
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.005});
@@ -253,7 +260,7 @@ fn operations_of_runners_that_have_ended_are_executed_by_another_and_counted_onc
 
 #[test]
 fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
-    let server = Server::start(|_, _| good());
+    let server = Server::start(|_, _| success_response());
     let mut first = request_task("first", 1, 1);
     first["work"] = json!({"kind": "sleep", "seconds": 0.3});
     let tasks = [first, open("second", 2, 100.0, 10)];
@@ -273,7 +280,7 @@ fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
 
 #[test]
 fn a_spin_wait_sends_nothing_early_and_lets_other_clients_run() {
-    let server = Server::start(|_, _| Answer::from(good()).after(Duration::from_millis(2)));
+    let server = Server::start(|_, _| Answer::from(success_response()).after(Duration::from_millis(2)));
     for open_loop in [true, false] {
         let mut task = open("search", 3, 300.0, 20);
         task["open_loop"] = open_loop.into();

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Seen, Server, good, plan, reply, request, request_task, run};
+use support::{LoggedRequest, Server, json_response, plan, request, request_task, run, success_response};
 
 fn calls_task(name: &str, iterations: u64, calls: &[Value]) -> Value {
     let mut task = request_task(name, 1, iterations);
@@ -53,7 +53,7 @@ fn composite(items: &[Value], max_connections: impl Into<Value>) -> Value {
 fn search_response(extra: &Value) -> Vec<u8> {
     let mut body = json!({"took": 3, "timed_out": false, "_shards": {"failed": 0}});
     body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-    reply(200, &body)
+    json_response(200, &body)
 }
 
 /// Hits with these sort values.
@@ -63,14 +63,14 @@ fn hits(sorts: &[Value]) -> Value {
 }
 
 fn request_lines(server: &Server) -> Vec<String> {
-    server.seen().iter().map(|seen| seen.line.trim_end_matches(" HTTP/1.1").to_owned()).collect()
+    server.requests().iter().map(|seen| seen.line.trim_end_matches(" HTTP/1.1").to_owned()).collect()
 }
 
 fn request_bodies(server: &Server) -> Vec<Value> {
-    server.seen().iter().map(|seen| serde_json::from_slice(&seen.body).unwrap_or_default()).collect()
+    server.requests().iter().map(|seen| serde_json::from_slice(&seen.body).unwrap_or_default()).collect()
 }
 
-fn path_of(seen: &Seen) -> &str {
+fn path_of(seen: &LoggedRequest) -> &str {
     seen.line.split(' ').nth(1).unwrap()
 }
 
@@ -136,7 +136,7 @@ fn a_failed_page_fails_the_operation_and_ends_it() {
         paged(with_body("GET", "/_search", &json!({})), json!({"kind": "search_after"}), 5, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
     let result = race.task("paged");
-    assert_eq!((result.work.done, result.accounting.failed, server.seen().len()), (0, 1, 2));
+    assert_eq!((result.work.done, result.accounting.failed, server.requests().len()), (0, 1, 2));
     assert_eq!(result.errors[0].error_class, "search-timeout");
 }
 
@@ -147,7 +147,7 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
             // Slower than all requests that are measured.
             "/_search/scroll" if seen.line.starts_with("DELETE") => {
                 thread::sleep(Duration::from_millis(80));
-                reply(404, &json!({}))
+                json_response(404, &json!({}))
             }
             _ if before == 0 => {
                 search_response(&json!({"_scroll_id": "one", "hits": hits(&[json!([1]), json!([1])])}))
@@ -177,9 +177,9 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
         json!({"scroll_id": ["two"]}),
     ];
     assert_eq!(request_bodies(&server), expected);
-    assert!(server.seen()[1..].iter().all(|seen| seen.headers.contains(&"x-test: yes".into())));
+    assert!(server.requests()[1..].iter().all(|seen| seen.headers.contains(&"x-test: yes".into())));
     let json_type = "content-type: application/json".to_owned();
-    assert!(server.seen()[1..].iter().all(|seen| seen.headers.contains(&json_type)));
+    assert!(server.requests()[1..].iter().all(|seen| seen.headers.contains(&json_type)));
     let result = race.task("scroll");
     assert_eq!((result.work.done, result.accounting.requests, result.accounting.failed), (3, 4, 0));
     let (service, processing) =
@@ -238,11 +238,12 @@ fn a_composite_aggregation_continues_after_its_key() {
 fn an_sql_cursor_is_followed_and_closed_if_pages_are_left() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
-            "/_sql/close" => reply(200, &json!({"succeeded": true})),
-            _ if before < 4 => {
-                reply(200, &json!({"columns": [], "rows": [["cursor"]], "cursor": format!("c{before}")}))
-            }
-            _ => reply(200, &json!({"rows": [["x"]]})),
+            "/_sql/close" => json_response(200, &json!({"succeeded": true})),
+            _ if before < 4 => json_response(
+                200,
+                &json!({"columns": [], "rows": [["cursor"]], "cursor": format!("c{before}")}),
+            ),
+            _ => json_response(200, &json!({"rows": [["x"]]})),
         })
     });
     let mut first = with_body("POST", "/_sql?format=json", &json!({"query": "SELECT 1"}));
@@ -274,12 +275,12 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_are_left() {
 fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
-            "/logs/_pit" => reply(200, &json!({"id": "pit/1=="})),
+            "/logs/_pit" => json_response(200, &json!({"id": "pit/1=="})),
             "/_search" => search_response(
                 &json!({"pit_id": format!("pit\"{before}"), "hits": hits(&[json!([before])])}),
             ),
-            "/_async_search" => reply(200, &json!({"is_running": false})),
-            _ => reply(200, &json!({})),
+            "/_async_search" => json_response(200, &json!({"is_running": false})),
+            _ => json_response(200, &json!({})),
         })
     });
     let capturing = |line: (&str, &str), name: &str| {
@@ -329,13 +330,13 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
 
 #[test]
 fn values_captured_by_another_operation_are_not_available() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut get = request("GET", "/_async_search/@ID@");
     get["recall"] = json!({"name": "submit", "marker": "@ID@"});
     let items = [operation("get", &[get])];
     let race = run(&plan(server.port, &[calls_task("async", 1, &[composite(&items, Value::Null)])]));
     let result = race.task("async");
-    assert_eq!((result.accounting.failed, server.seen().len()), (1, 0));
+    assert_eq!((result.accounting.failed, server.requests().len()), (1, 0));
     assert_eq!(result.errors[0].reason, "no earlier request of this operation captures submit");
 }
 
@@ -347,7 +348,7 @@ fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
         if ["/left", "/right"].contains(&path_of(seen)) {
             both.wait();
         }
-        Some(good())
+        Some(success_response())
     });
     let items = [
         simple("first"),
@@ -363,7 +364,7 @@ fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
         assert!(position("GET /left") < position("GET /more"));
     }
     // The second connection is opened once and kept open.
-    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
+    let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!((lines.len(), connections.len()), (15, 2));
     let result = race.task("mixed");
     let accounting = result.accounting;
@@ -390,7 +391,7 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
         PEAK.fetch_max(now, Ordering::SeqCst);
         thread::sleep(Duration::from_millis(2));
         IN_FLIGHT.fetch_sub(1, Ordering::SeqCst);
-        Some(good())
+        Some(success_response())
     });
     let streams = |name: &str| -> Vec<Value> {
         (0..5).map(|number| stream(&[simple(&format!("{name}{number}")), simple(name)])).collect()
@@ -399,9 +400,9 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
     let mut items = streams("outer");
     items.push(stream(&[nested]));
     let race = run(&plan(server.port, &[calls_task("limited", 4, &[composite(&items, 2)])]));
-    assert_eq!((race.task("limited").accounting.failed, server.seen().len()), (0, 80));
+    assert_eq!((race.task("limited").accounting.failed, server.requests().len()), (0, 80));
     assert_eq!(PEAK.load(Ordering::SeqCst), 2);
-    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
+    let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections.len(), 2);
     // A nested composite is recorded by its sub-operations only.
     assert!(!race.task("limited").sub_operations.iter().any(|part| part.operation == "nested"));
@@ -410,10 +411,10 @@ fn nested_composites_share_the_connection_limit_of_the_outermost() {
 #[test]
 fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let server = Server::start(|seen, _| match path_of(seen) {
-        "/bad" => Some(reply(500, &json!({"error": {"type": "boom", "reason": "it broke"}}))),
+        "/bad" => Some(json_response(500, &json!({"error": {"type": "boom", "reason": "it broke"}}))),
         // Never answered: waiting for it would take until the timeout.
         "/slow" => None,
-        _ => Some(good()),
+        _ => Some(success_response()),
     });
     let items = [
         simple("before"),
@@ -426,8 +427,8 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let accounting = result.accounting;
     assert_eq!((accounting.operations, accounting.failed, result.work.done), (2, 2, 0));
     // Requests of dropped streams were sent and are counted.
-    assert_eq!(accounting.requests, server.seen().len() as u64);
-    assert_eq!(server.seen().len(), 6);
+    assert_eq!(accounting.requests, server.requests().len() as u64);
+    assert_eq!(server.requests().len(), 6);
     let error = &result.errors[0];
     assert_eq!(
         (error.error_class.as_str(), error.status, error.reason.as_str()),
@@ -450,7 +451,11 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
 #[test]
 fn a_sub_operation_is_retried_by_its_own_policy() {
     let server = Server::start(|seen, before| {
-        Some(if path_of(seen) == "/get" { reply(200, &json!({"is_running": before < 3})) } else { good() })
+        Some(if path_of(seen) == "/get" {
+            json_response(200, &json!({"is_running": before < 3}))
+        } else {
+            success_response()
+        })
     });
     let mut get = request("GET", "/get");
     get["check"] = json!({"kind": "condition", "path": "is_running", "expected": "false"});
@@ -514,7 +519,7 @@ fn a_waiting_composite_ends_with_its_step() {
     let both = Barrier::new(2);
     let server = Server::start(move |_, _| {
         both.wait();
-        Some(good())
+        Some(success_response())
     });
     let items =
         [stream(&[operation("nap", &[json!({"kind": "wait", "seconds": 60.0})])]), stream(&[simple("one")])];
@@ -528,12 +533,12 @@ fn a_waiting_composite_ends_with_its_step() {
 
 #[test]
 fn a_body_that_cannot_be_paged_is_rejected_before_anything_is_sent() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut first = request("GET", "/_search");
     first["body"] = "[]".into();
     let call = paged(first, json!({"kind": "search_after"}), 3, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
     let expected = "task paged: the next page can only be requested if the body is a JSON object";
     assert_eq!(race.summary.error.unwrap(), expected);
-    assert!(server.seen().is_empty());
+    assert!(server.requests().is_empty());
 }

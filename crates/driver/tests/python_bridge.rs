@@ -16,11 +16,11 @@ use support::python::{
     CLIENT, failure, get, prepared, python_task, queued_task, race, runner_task, search, serve_events,
     success, wait_for_events,
 };
-use support::{Finished, Server, good, plan, reply, request_task, run_with, step};
+use support::{Finished, Server, json_response, plan, request_task, run_with, step, success_response};
 
 #[test]
 fn queued_operations_are_sent_in_order_until_the_source_ends() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let finished = race(&plan(server.port, &[queued_task("search", 32)]), |bridge, event| {
         if let PythonEvent::PrepareStep { .. } = event {
             assert_eq!(bridge.free_slots(CLIENT).unwrap(), 32);
@@ -33,7 +33,7 @@ fn queued_operations_are_sent_in_order_until_the_source_ends() {
             prepared(bridge, event);
         }
     });
-    let lines: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();
+    let lines: Vec<String> = server.requests().into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, (0..20).map(|number| format!("GET /{number} HTTP/1.1")).collect::<Vec<_>>());
     let result = finished.task("search");
     assert_eq!((result.accounting.succeeded, result.accounting.operations), (20, 20));
@@ -43,7 +43,7 @@ fn queued_operations_are_sent_in_order_until_the_source_ends() {
 
 #[test]
 fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let finished = race(&plan(server.port, &[queued_task("search", 2)]), |bridge, event| {
         if let PythonEvent::PrepareStep { .. } = event {
             bridge.enqueue(CLIENT, &search("/0"), None).unwrap();
@@ -65,7 +65,7 @@ fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
 
 #[test]
 fn a_bulk_is_queued_with_its_body() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let bulk = json!({"kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],
         "documents": 2, "timeout_ms": null});
     let finished = race(&plan(server.port, &[queued_task("index", 4)]), move |bridge, event| {
@@ -80,13 +80,13 @@ fn a_bulk_is_queued_with_its_body() {
         }
     });
     assert_eq!(finished.task("index").work.done, 2);
-    assert_eq!(server.seen()[0].body.len(), 32);
-    assert!(server.seen()[0].headers.contains(&"content-type: application/x-ndjson".to_owned()));
+    assert_eq!(server.requests()[0].body.len(), 32);
+    assert!(server.requests()[0].headers.contains(&"content-type: application/x-ndjson".to_owned()));
 }
 
 #[test]
 fn a_source_that_raises_ends_its_client_with_one_failure_that_gives_the_reason() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let tasks = [queued_task("broken", 4), request_task("native", 1, 5)];
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([step(&tasks, &[0, 1])]);
@@ -112,7 +112,9 @@ fn a_source_that_raises_ends_its_client_with_one_failure_that_gives_the_reason()
 
 #[test]
 fn a_scheduler_decides_when_operations_are_due_and_receives_their_outcomes() {
-    let server = Server::start(|_, before| Some(if before == 1 { reply(500, &json!({})) } else { good() }));
+    let server = Server::start(|_, before| {
+        Some(if before == 1 { json_response(500, &json!({})) } else { success_response() })
+    });
     let mut task = request_task("search", 1, 1);
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": null});
     task["pace"] = json!({"kind": "scheduled"});
@@ -150,7 +152,7 @@ fn a_scheduler_decides_when_operations_are_due_and_receives_their_outcomes() {
 fn service_times_of_a_runner_are_those_of_its_requests() {
     let server = Server::start(|_, _| {
         thread::sleep(Duration::from_millis(50));
-        Some(good())
+        Some(success_response())
     });
     let mut running = 0;
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
@@ -159,7 +161,10 @@ fn service_times_of_a_runner_are_those_of_its_requests() {
             bridge.request(Some(CLIENT), "default", get("/_cat")).unwrap();
         }
         PythonEvent::ReplyReceived(RunnerReply { status, headers, body, .. }) => {
-            assert_eq!((*status, body.as_slice()), (200, &good()[good().len() - body.len()..]));
+            assert_eq!(
+                (*status, body.as_slice()),
+                (200, &success_response()[success_response().len() - body.len()..])
+            );
             assert_eq!(headers[0], ("content-length".to_owned(), body.len().to_string()));
             thread::sleep(Duration::from_millis(20));
             let result = RunnerResult { unit: "docs".into(), ..success(7, true) };
@@ -167,7 +172,7 @@ fn service_times_of_a_runner_are_those_of_its_requests() {
         }
         other => prepared(bridge, other),
     });
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!(seen.line, "GET /_cat HTTP/1.1");
     assert!(
         seen.headers.contains(&"x-test: yes".to_owned()) && seen.headers.contains(&"x-own: 1".to_owned())
@@ -195,9 +200,9 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
         // Answered only when three are here at once.
         let timeout = Duration::from_secs(10);
         let (_here, waited) = changed.wait_timeout_while(here, timeout, |here| *here < 3).unwrap();
-        (!waited.timed_out()).then(good)
+        (!waited.timed_out()).then(success_response)
     });
-    let other = Server::start(|_, _| Some(reply(404, &json!({}))));
+    let other = Server::start(|_, _| Some(json_response(404, &json!({}))));
     let mut plan = plan(server.port, &[runner_task("own")]);
     let mut target = plan["target"].clone();
     (target["hosts"][0]["port"], target["headers"]) = (other.port.into(), json!([]));
@@ -223,9 +228,9 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
         }
         other => prepared(bridge, other),
     });
-    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
-    assert_eq!((server.seen().len(), connections.len(), other.seen().len()), (3, 3, 1));
-    assert!(!other.seen()[0].headers.contains(&"x-test: yes".to_owned()));
+    let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
+    assert_eq!((server.requests().len(), connections.len(), other.requests().len()), (3, 3, 1));
+    assert!(!other.requests()[0].headers.contains(&"x-test: yes".to_owned()));
     assert_eq!(finished.task("own").accounting.requests, 4);
 }
 
@@ -256,7 +261,7 @@ fn a_request_without_reply_is_reported_and_the_runner_names_the_error_class() {
 
 #[test]
 fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let finished = race(&plan(server.port, &[runner_task("own")]), |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } => {
             assert!(bridge.complete(u64::MAX, success(1, false)).is_err());
@@ -273,7 +278,7 @@ fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
 
 #[test]
 fn a_runner_without_operations_is_not_counted_as_having_begun_one() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut runs = 0;
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } if runs == 0 => {
@@ -292,7 +297,7 @@ fn a_runner_without_operations_is_not_counted_as_having_begun_one() {
 
 #[test]
 fn a_failure_of_a_runner_aborts_a_race_with_on_error_abort() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut plan = plan(server.port, &[runner_task("own"), request_task("never", 1, 1)]);
     plan["driver"]["on_error"] = "abort".into();
     let finished = race(&plan, |bridge, event| match event {
@@ -306,7 +311,11 @@ fn a_failure_of_a_runner_aborts_a_race_with_on_error_abort() {
 #[test]
 fn operations_that_the_driver_executes_for_a_runner_are_checked_and_counted() {
     let server = Server::start(|seen, _| {
-        Some(if seen.line.contains("/bad") { reply(503, &json!({"error": "busy"})) } else { good() })
+        Some(if seen.line.contains("/bad") {
+            json_response(503, &json!({"error": "busy"}))
+        } else {
+            success_response()
+        })
     });
     let (mut running, mut outcomes) = (0, HashMap::new());
     let finished = race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
@@ -361,7 +370,7 @@ fn race_with_hanging_python(plan: &Value, answers: bool) -> (Finished, Receiver<
 
 #[test]
 fn a_hanging_runner_is_abandoned_when_the_race_is_stopped() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let (finished, events) = race_with_hanging_python(&plan(server.port, &[runner_task("own")]), true);
     let accounting = finished.task("own").accounting;
     assert_eq!((accounting.operations, accounting.unanswered, accounting.failed), (1, 1, 0));
@@ -373,7 +382,7 @@ fn a_hanging_runner_is_abandoned_when_the_race_is_stopped() {
 
 #[test]
 fn a_stopped_race_waits_neither_for_preparation_nor_for_sources() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let (finished, events) = race_with_hanging_python(&plan(server.port, &[runner_task("own")]), false);
     assert_eq!(
         (finished.tasks.len(), finished.summary.error.clone(), finished.summary.stopped),
@@ -406,7 +415,7 @@ fn a_stopped_race_waits_neither_for_preparation_nor_for_sources() {
 
 #[test]
 fn a_preparation_that_fails_ends_the_race_with_its_reason() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let finished = race(&plan(server.port, &[runner_task("own")]), |bridge, event| {
         if let PythonEvent::PrepareStep { step } = event {
             bridge.prepared(step + 1, None);
@@ -419,7 +428,7 @@ fn a_preparation_that_fails_ends_the_race_with_its_reason() {
 
 #[test]
 fn native_queued_and_runner_tasks_run_in_parallel() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut queued = queued_task("queued", 8);
     queued["bound"] = json!({"kind": "iterations", "warmup": 2, "measured": 6});
     let mut own = python_task("own", 2, json!({"kind": "lane"}));
@@ -462,7 +471,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
 
 #[test]
 fn a_starved_source_does_not_extend_a_task_beyond_its_time() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut task = queued_task("search", 4);
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 0.05});
     let finished = race(&plan(server.port, &[task]), |bridge, event| {
@@ -477,6 +486,6 @@ fn a_starved_source_does_not_extend_a_task_beyond_its_time() {
 
 #[test]
 fn a_plan_without_python_has_no_bridge() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     run_with(&plan(server.port, &[request_task("native", 1, 1)]), |race| assert!(race.bridge().is_none()));
 }

@@ -11,7 +11,7 @@ use pacenote_driver::{PythonEvent, RunnerRequest};
 use pacenote_record::EndedBy;
 use serde_json::json;
 use support::python::{CLIENT, get, prepared, race, runner_task, success};
-use support::{Server, good, plan, reply, request, request_task, step};
+use support::{Server, json_response, plan, request, request_task, step, success_response};
 
 #[test]
 fn a_hanging_runner_does_not_delay_an_aborted_race() {
@@ -20,7 +20,7 @@ fn a_hanging_runner_does_not_delay_an_aborted_race() {
     let server = Server::start(move |_, _| {
         // The request fails once the runner has been called.
         barrier.wait();
-        Some(reply(500, &json!({})))
+        Some(json_response(500, &json!({})))
     });
     let tasks = [runner_task("hangs"), request_task("fails", 1, 5)];
     let mut plan = plan(server.port, &tasks);
@@ -40,7 +40,7 @@ fn a_hanging_runner_does_not_delay_an_aborted_race() {
 
 #[test]
 fn a_scheduler_is_queried_exactly_once_per_operation() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut task = request_task("search", 1, 3);
     task["pace"] = json!({"kind": "scheduled"});
     let queries = Arc::new(AtomicUsize::new(0));
@@ -61,7 +61,7 @@ fn a_scheduler_is_queried_exactly_once_per_operation() {
 fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded() {
     let server = Server::start(|seen, before| {
         let late = seen.line.contains("/second") && [1, 3].contains(&before);
-        Some(if late { reply(408, &json!({})) } else { good() })
+        Some(if late { json_response(408, &json!({})) } else { success_response() })
     });
     let retry = json!({"retries": 1, "until_success": false, "wait_s": 0.0, "on_timeout": true,
         "on_unsuccess": false});
@@ -101,7 +101,7 @@ fn sub_operations_and_attempts_of_operations_executed_for_a_runner_are_recorded(
 
 #[test]
 fn the_thread_that_sends_for_runners_serves_all_steps_and_is_summarized() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let tasks = [runner_task("one"), runner_task("two")];
     let mut running = 0;
     let finished = race(&plan(server.port, &tasks), move |bridge, event| match event {

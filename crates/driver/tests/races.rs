@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use pacenote_record::EndedBy;
 use serde_json::json;
-use support::{Server, bulk_task, good, plan, reply, request, request_task, run, run_with, step};
+use support::{
+    Server, bulk_task, json_response, plan, request, request_task, run, run_with, step, success_response,
+};
 
 #[test]
 fn every_document_is_posted_exactly_once_by_any_number_of_clients() {
@@ -17,10 +19,10 @@ fn every_document_is_posted_exactly_once_by_any_number_of_clients() {
     let file = folder.path().join("docs.json");
     let lines: Vec<String> = (0..1003).map(|number| format!("{{\"n\": {number}}}")).collect();
     fs::write(&file, lines.join("\n")).unwrap();
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let race = run(&plan(server.port, &[bulk_task("index", 5, &file, 1003)]));
     let mut posted = BTreeSet::new();
-    for seen in server.seen() {
+    for seen in server.requests() {
         assert_eq!(seen.line, "POST /_bulk HTTP/1.1");
         assert!(seen.headers.contains(&"x-test: yes".to_owned()));
         let text = String::from_utf8(seen.body).unwrap();
@@ -33,17 +35,17 @@ fn every_document_is_posted_exactly_once_by_any_number_of_clients() {
     assert_eq!(posted, lines.into_iter().collect());
     let result = race.task("index");
     assert_eq!((result.work.done, result.error_rate, result.ended_by), (1003, 0.0, EndedBy::Source));
-    assert_eq!(result.accounting.operations, server.seen().len() as u64);
+    assert_eq!(result.accounting.operations, server.requests().len() as u64);
     assert_eq!(race.summary.samples, result.accounting.operations);
     assert_eq!((race.summary.aborted, race.summary.error, race.summary.stopped), (None, None, false));
 }
 
 #[test]
 fn a_client_keeps_its_connection_from_task_to_task() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let race = run(&plan(server.port, &[request_task("one", 3, 5), request_task("two", 2, 5)]));
-    let connections: BTreeSet<usize> = server.seen().iter().map(|seen| seen.connection).collect();
-    assert_eq!((server.seen().len(), connections.len()), (25, 3));
+    let connections: BTreeSet<usize> = server.requests().iter().map(|seen| seen.connection).collect();
+    assert_eq!((server.requests().len(), connections.len()), (25, 3));
     assert_eq!(race.tasks.iter().map(|task| task.task.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert!(race.task("one").latency.is_none());
     assert!((race.task("one").service_time.as_ref().unwrap().count - 15) == 0);
@@ -55,7 +57,7 @@ fn a_server_that_closes_after_each_response_is_not_an_error_and_nothing_is_sent_
         Some(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 11\r\n\r\n{\"took\": 1}".to_vec())
     });
     let race = run(&plan(server.port, &[request_task("search", 1, 9)]));
-    assert_eq!(server.seen().len(), 9);
+    assert_eq!(server.requests().len(), 9);
     assert_eq!(race.task("search").accounting.succeeded, 9);
 }
 
@@ -63,12 +65,12 @@ fn a_server_that_closes_after_each_response_is_not_an_error_and_nothing_is_sent_
 fn failures_are_counted_and_kept_out_of_the_service_times_of_successes() {
     let server = Server::start(|_, before| {
         let full = json!({"error": {"type": "rejected", "reason": "queue is full"}, "status": 429});
-        Some(if before % 3 == 2 { reply(429, &full) } else { good() })
+        Some(if before % 3 == 2 { json_response(429, &full) } else { success_response() })
     });
     let race = run(&plan(server.port, &[request_task("search", 1, 30)]));
     let result = race.task("search");
     // Every request is recorded: there are no hidden retries.
-    assert_eq!(server.seen().len(), 30);
+    assert_eq!(server.requests().len(), 30);
     assert_eq!((result.accounting.operations, result.accounting.failed), (30, 10));
     assert!((result.error_rate - 1.0 / 3.0).abs() < 1e-9);
     assert_eq!(result.service_time.as_ref().unwrap().count, 20);
@@ -81,7 +83,7 @@ fn failures_are_counted_and_kept_out_of_the_service_times_of_successes() {
 
 #[test]
 fn a_schedule_sends_every_operation_that_is_due() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut task = request_task("search", 2, 1);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
     task["bound"] = json!({"kind": "time", "warmup_s": 0.2, "measured_s": 0.3});
@@ -91,7 +93,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
     let (warmup, normal, unsent) =
         (result.accounting.warmup, result.accounting.normal, result.accounting.unsent);
     assert_eq!((warmup, normal + unsent), (20, 30));
-    assert_eq!((server.seen().len() as u64, result.ended_by), (warmup + normal, EndedBy::Time));
+    assert_eq!((server.requests().len() as u64, result.ended_by), (warmup + normal, EndedBy::Time));
     assert_eq!(result.lateness.as_ref().unwrap().count, normal);
     assert!(result.latency.is_some());
 }
@@ -100,7 +102,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
 fn a_schedule_beyond_the_capacity_of_the_engine_ends_on_time_and_counts_unsent_operations() {
     let server = Server::start(|_, _| {
         std::thread::sleep(Duration::from_millis(50));
-        Some(good())
+        Some(success_response())
     });
     let mut task = request_task("search", 1, 1);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.01});
@@ -108,7 +110,7 @@ fn a_schedule_beyond_the_capacity_of_the_engine_ends_on_time_and_counts_unsent_o
     let result = run(&plan(server.port, &[task])).task("search").clone();
     let accounting = result.accounting;
     assert_eq!(accounting.operations + accounting.unsent, 50, "{accounting:?}");
-    assert_eq!(accounting.operations, server.seen().len() as u64);
+    assert_eq!(accounting.operations, server.requests().len() as u64);
     assert!(accounting.unsent >= 39, "{accounting:?}");
     // The wait for the engine is part of the latency, but not of the driver's lateness.
     assert!(result.latency.unwrap().max_ms > 300.0);
@@ -120,7 +122,7 @@ fn a_bulk_without_a_response_has_indexed_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(10)).unwrap();
-    let server = Server::start(|_, before| (before > 0).then(good));
+    let server = Server::start(|_, before| (before > 0).then(success_response));
     let mut bulk = bulk_task("index", 1, &file, 10);
     bulk["work"]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[bulk]));
@@ -132,7 +134,7 @@ fn a_looped_bulk_runs_until_another_task_completes_the_step() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(10)).unwrap();
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut bulk = bulk_task("index", 1, &file, 10);
     bulk["work"]["looped"] = true.into();
     let tasks = [bulk, request_task("search", 1, 200)];
@@ -150,7 +152,7 @@ fn an_operation_that_a_completed_step_cancels_has_not_failed() {
     let server = Server::start(|seen, _| {
         std::thread::sleep(Duration::from_millis(5));
         let busy = json!({"nodes": {"a": 1}});
-        Some(if seen.line.contains("/_tasks") { reply(200, &busy) } else { good() })
+        Some(if seen.line.contains("/_tasks") { json_response(200, &busy) } else { success_response() })
     });
     let mut nap = request_task("nap", 1, 1);
     nap["work"] = json!({"kind": "sleep", "seconds": 60.0});
@@ -173,7 +175,7 @@ fn an_operation_that_a_completed_step_cancels_has_not_failed() {
 
 #[test]
 fn a_client_that_comes_from_another_task_does_not_catch_up() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut long = request_task("long", 1, 1);
     long["work"] = json!({"kind": "sleep", "seconds": 0.5});
     let mut paced = request_task("paced", 2, 20);
@@ -197,7 +199,7 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
 fn only_the_retries_of_the_plan_are_sent_and_they_are_counted() {
     let server = Server::start(|_, before| {
         let status = if before < 4 { "yellow" } else { "green" };
-        Some(reply(200, &json!({"status": status, "relocating_shards": 0})))
+        Some(json_response(200, &json!({"status": status, "relocating_shards": 0})))
     });
     let mut task = request_task("health", 1, 1);
     let check = json!({"kind": "health", "status": "green", "no_relocating_shards": true});
@@ -214,14 +216,18 @@ fn only_the_retries_of_the_plan_are_sent_and_they_are_counted() {
 #[test]
 fn a_sequence_ends_with_its_first_failure_and_an_ignored_status_is_not_a_failure() {
     let server = Server::start(|seen, _| {
-        Some(if seen.line.contains("/gone") { reply(404, &json!({})) } else { reply(500, &json!({})) })
+        Some(if seen.line.contains("/gone") {
+            json_response(404, &json!({}))
+        } else {
+            json_response(500, &json!({}))
+        })
     });
     let mut task = request_task("delete", 1, 1);
     let mut gone = request("DELETE", "/gone");
     gone["ignore"] = json!([404]);
     task["work"]["calls"] = json!([gone, request("DELETE", "/bad"), request("DELETE", "/never")]);
     let race = run(&plan(server.port, &[task]));
-    let lines: Vec<String> = server.seen().into_iter().map(|seen| seen.line).collect();
+    let lines: Vec<String> = server.requests().into_iter().map(|seen| seen.line).collect();
     assert_eq!(lines, ["DELETE /gone HTTP/1.1", "DELETE /bad HTTP/1.1"]);
     assert_eq!(race.task("delete").accounting.failed, 1);
 }
@@ -241,7 +247,7 @@ fn a_host_that_refuses_connections_ends_the_race_with_one_sentence() {
 
 #[test]
 fn abort_ends_the_race_at_the_first_failure_unless_the_task_tolerates_it() {
-    let server = Server::start(|_, _| Some(reply(500, &json!({}))));
+    let server = Server::start(|_, _| Some(json_response(500, &json!({}))));
     let mut tolerant = request_task("tolerant", 1, 3);
     tolerant["tolerates_errors"] = true.into();
     let mut plan = plan(server.port, &[tolerant, request_task("strict", 1, 3), request_task("never", 1, 3)]);
@@ -255,9 +261,9 @@ fn abort_ends_the_race_at_the_first_failure_unless_the_task_tolerates_it() {
 
 #[test]
 fn unanswered_operations_are_counted_when_the_race_is_stopped() {
-    let server = Server::start(|_, before| (before < 4).then(good));
+    let server = Server::start(|_, before| (before < 4).then(success_response));
     let race = run_with(&plan(server.port, &[request_task("search", 2, 1000)]), |race| {
-        while server.seen().len() < 6 {
+        while server.requests().len() < 6 {
             std::thread::sleep(Duration::from_millis(5));
         }
         race.stop(false);
@@ -271,7 +277,7 @@ fn unanswered_operations_are_counted_when_the_race_is_stopped() {
 
 #[test]
 fn a_response_that_takes_too_long_is_a_time_out() {
-    let server = Server::start(|_, before| (before > 0).then(good));
+    let server = Server::start(|_, before| (before > 0).then(success_response));
     let mut task = request_task("search", 1, 2);
     task["work"]["calls"][0]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[task]));
@@ -282,7 +288,7 @@ fn a_response_that_takes_too_long_is_a_time_out() {
 
 #[test]
 fn one_client_runs_its_tasks_one_after_another() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let tasks = [request_task("one", 1, 4), request_task("two", 1, 6)];
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
@@ -297,8 +303,8 @@ fn a_file_with_another_number_of_documents_is_refused_before_anything_is_sent() 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("docs.json");
     fs::write(&file, "{}\n".repeat(10)).unwrap();
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let race = run(&plan(server.port, &[bulk_task("index", 1, &file, 11)]));
     assert!(race.summary.error.unwrap().ends_with("docs.json holds 10 documents, the plan says 11"));
-    assert!(server.seen().is_empty());
+    assert!(server.requests().is_empty());
 }

@@ -11,21 +11,21 @@ use crate::transport::http::ExchangeError;
 use crate::transport::pool::{Exchange, RequestError};
 use crate::transport::tls_error;
 
-/// The outcome of one operation, from its first request to its last reply.
+/// The outcome of one operation, from its first request to its last response.
 #[derive(Debug)]
 pub struct Outcome {
     /// When the first request of the first attempt was sent.
     pub first_sent: Instant,
     /// When the first request of the last attempt was sent.
     pub sent: Instant,
-    /// When the last byte of the last reply arrived.
+    /// When the last byte of the last response arrived.
     pub done: Instant,
     /// When the client is free for its next operation: later than `done` if the operation cleans up after its clock has
     /// stopped.
     pub free: Instant,
     /// Whether it succeeded, and how much work it did.
     pub result: ReplyOutcome,
-    /// HTTP status of the last reply; 0 if there was none.
+    /// HTTP status of the last response; 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
     pub retries: u32,
@@ -83,7 +83,7 @@ impl Outcome {
     }
 
     /// The outcome of this step and the next of the same operation. `after` decides whether it succeeded: the earlier
-    /// replies of a poll are not failures.
+    /// responses of a poll are not failures.
     pub fn join(self, after: Self) -> Self {
         let mut result = after.result;
         result.accepted += self.result.accepted;

@@ -15,7 +15,7 @@ use pacenote_record::TaskResult;
 use serde_json::{Value, json};
 
 pub use samples::Sample;
-pub use server::{Seen, Server, good, reply};
+pub use server::{LoggedRequest, Server, json_response, success_response};
 
 /// A plan that runs each of `tasks` in a step of its own with all of its clients.
 pub fn plan(port: u16, tasks: &[Value]) -> Value {

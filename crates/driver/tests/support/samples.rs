@@ -7,7 +7,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
-use super::Seen;
+use super::LoggedRequest;
 
 /// A row. Times are nanoseconds since the start of the task.
 #[derive(Debug, Clone)]
@@ -81,9 +81,9 @@ pub fn read(folder: &Path) -> Vec<Sample> {
 ///
 /// A request arrives after it was sent and before its response is sent. The response is complete after its last byte was
 /// sent and before the next request on the connection arrives. Each sample whose request is known, by
-/// [`super::server::numbered`], bounds the start of the task from both sides; if recorded times are wrong, no start
+/// [`super::server::response_with_took`], bounds the start of the task from both sides; if recorded times are wrong, no start
 /// remains. On an idle machine the range is about 50 µs wide.
-pub fn beginning(samples: &[Sample], seen: &[Seen]) -> RangeInclusive<i64> {
+pub fn beginning(samples: &[Sample], seen: &[LoggedRequest]) -> RangeInclusive<i64> {
     let of = |sample: &Sample| usize::try_from(sample.took).ok();
     let known: BTreeMap<usize, &Sample> =
         samples.iter().filter_map(|sample| of(sample).map(|number| (number, sample))).collect();
@@ -93,12 +93,12 @@ pub fn beginning(samples: &[Sample], seen: &[Seen]) -> RangeInclusive<i64> {
     for (number, request) in seen.iter().enumerate() {
         let arrived = request.arrived.cast_signed();
         let Some(sample) = known.get(&number) else { continue };
-        let replied = request.replied.expect("an answered request was replied to").cast_signed();
+        let responded = request.responded.expect("an answered request was responded to").cast_signed();
         latest = latest.min(arrived - sample.sent);
-        earliest = earliest.max(replied - sample.done);
+        earliest = earliest.max(responded - sample.done);
         // The client sends after it has received the previous response.
-        if let Some((replied, done)) = before.insert(request.connection, (replied, sample.done)) {
-            earliest = earliest.max(replied - sample.sent);
+        if let Some((responded, done)) = before.insert(request.connection, (responded, sample.done)) {
+            earliest = earliest.max(responded - sample.sent);
             latest = latest.min(arrived - done);
         }
     }

@@ -22,7 +22,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 
 /// A request as the server received it, and its response.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct LoggedRequest {
     pub line: String,
     pub headers: Vec<String>,
     pub body: Vec<u8>,
@@ -32,9 +32,9 @@ pub struct Seen {
     /// When its last byte was read.
     pub arrived: u64,
     /// When the server was about to write the last byte of the response; `None` if it never did.
-    pub replied: Option<u64>,
+    pub responded: Option<u64>,
     /// Bytes of the response that were written.
-    pub bytes_back: usize,
+    pub response_bytes: usize,
 }
 
 /// How the connection continues after an answer.
@@ -56,7 +56,7 @@ pub enum End {
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// `None` writes nothing.
-    reply: Option<Vec<u8>>,
+    response: Option<Vec<u8>>,
     after: Duration,
     pieces: usize,
     over: Duration,
@@ -66,7 +66,7 @@ pub struct Answer {
 impl Answer {
     /// No response; the connection stays open until the client closes it, unless [`Answer::then`] ends it.
     pub fn silence() -> Self {
-        Self { reply: None, after: Duration::ZERO, pieces: 1, over: Duration::ZERO, end: End::Keep }
+        Self { response: None, after: Duration::ZERO, pieces: 1, over: Duration::ZERO, end: End::Keep }
     }
 
     /// Sends the response after this delay.
@@ -86,37 +86,37 @@ impl Answer {
 }
 
 impl From<Vec<u8>> for Answer {
-    fn from(reply: Vec<u8>) -> Self {
-        let closes = reply.windows(17).any(|part| part.eq_ignore_ascii_case(b"connection: close"));
+    fn from(response: Vec<u8>) -> Self {
+        let closes = response.windows(17).any(|part| part.eq_ignore_ascii_case(b"connection: close"));
         let end = if closes { End::Close } else { End::Keep };
-        Self { reply: Some(reply), end, ..Self::silence() }
+        Self { response: Some(response), end, ..Self::silence() }
     }
 }
 
 impl From<Option<Vec<u8>>> for Answer {
-    fn from(reply: Option<Vec<u8>>) -> Self {
-        reply.map_or_else(Self::silence, Self::from)
+    fn from(response: Option<Vec<u8>>) -> Self {
+        response.map_or_else(Self::silence, Self::from)
     }
 }
 
 /// A response with a JSON body.
-pub fn reply(status: u16, body: &Value) -> Vec<u8> {
-    framed(status, "", body.to_string().as_bytes())
+pub fn json_response(status: u16, body: &Value) -> Vec<u8> {
+    response_with(status, "", body.to_string().as_bytes())
 }
 
 /// A successful response to any request.
-pub fn good() -> Vec<u8> {
-    numbered(3)
+pub fn success_response() -> Vec<u8> {
+    response_with_took(3)
 }
 
 /// A successful response to any request that reports a duration of `took` milliseconds: the sample of the request records
 /// it, which identifies the request.
-pub fn numbered(took: usize) -> Vec<u8> {
-    reply(200, &json!({"took": took, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
+pub fn response_with_took(took: usize) -> Vec<u8> {
+    json_response(200, &json!({"took": took, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
 }
 
 /// A response with further header lines, each with its line end, and any body.
-pub fn framed(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+pub fn response_with(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
@@ -141,7 +141,7 @@ pub fn gzipped(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-type Script = dyn Fn(&Seen, usize) -> Answer + Send + Sync;
+type Script = dyn Fn(&LoggedRequest, usize) -> Answer + Send + Sync;
 
 /// How a server listens.
 pub struct Options {
@@ -194,7 +194,7 @@ struct State {
     tls: Option<Arc<ServerConfig>>,
     started: Instant,
     first: OnceLock<Instant>,
-    log: Mutex<Vec<Seen>>,
+    log: Mutex<Vec<LoggedRequest>>,
     handshakes: Mutex<Vec<Handshake>>,
     /// Bytes of TLS records after the handshakes.
     tls_bytes: Mutex<WireBytes>,
@@ -208,14 +208,16 @@ struct State {
 
 impl Server {
     /// A server whose `script` answers each request, given the number of requests before it.
-    pub fn start<A: Into<Answer>>(script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static) -> Self {
+    pub fn start<A: Into<Answer>>(
+        script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
+    ) -> Self {
         Self::stalling(&[], script)
     }
 
     /// A server that sends no response in some periods since the first request.
     pub fn stalling<A: Into<Answer>>(
         stalls: &[Range<Duration>],
-        script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static,
+        script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
     ) -> Self {
         let server = Self::bind(Options { stalls: stalls.to_vec(), ..Options::default() }, script);
         server.open();
@@ -224,7 +226,8 @@ impl Server {
 
     /// A TLS server that answers each request with [`good`].
     pub fn start_tls(config: ServerConfig) -> Self {
-        let server = Self::bind(Options { tls: Some(config), ..Options::default() }, |_, _| good());
+        let server =
+            Self::bind(Options { tls: Some(config), ..Options::default() }, |_, _| success_response());
         server.open();
         server
     }
@@ -232,7 +235,7 @@ impl Server {
     /// Binds a listening socket. Accepts no connection before [`Server::open`].
     pub fn bind<A: Into<Answer>>(
         options: Options,
-        script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static,
+        script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
     ) -> Self {
         let address = SocketAddr::from((options.address, 0));
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
@@ -288,15 +291,15 @@ impl Server {
         if self.state.tls.is_some() {
             return *self.state.tls_bytes.lock().unwrap();
         }
-        let seen = self.seen();
+        let seen = self.requests();
         WireBytes {
             received: seen.iter().map(|one| one.bytes as u64).sum(),
-            sent: seen.iter().map(|one| one.bytes_back as u64).sum(),
+            sent: seen.iter().map(|one| one.response_bytes as u64).sum(),
         }
     }
 
     /// All requests so far, in the order in which they arrived.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<LoggedRequest> {
         self.state.log.lock().unwrap().clone()
     }
 
@@ -354,7 +357,7 @@ impl State {
             if answer.end == End::Shut {
                 self.shut();
             }
-            let sent = self.reply(reader.get_mut(), &answer, arrived, number);
+            let sent = self.send(reader.get_mut(), &answer, arrived, number);
             match answer.end {
                 _ if !sent => return,
                 End::Keep => {}
@@ -400,18 +403,18 @@ impl State {
     }
 
     /// Sends an answer at its time; returns `false` if the client has closed the connection.
-    fn reply(&self, stream: &mut Stream, answer: &Answer, arrived: Instant, number: usize) -> bool {
-        let Some(reply) = &answer.reply else { return true };
-        let size = reply.len().div_ceil(answer.pieces).max(1);
-        let last = reply.chunks(size).count() - 1;
-        for (index, piece) in reply.chunks(size).enumerate() {
+    fn send(&self, stream: &mut Stream, answer: &Answer, arrived: Instant, number: usize) -> bool {
+        let Some(response) = &answer.response else { return true };
+        let size = response.len().div_ceil(answer.pieces).max(1);
+        let last = response.chunks(size).count() - 1;
+        for (index, piece) in response.chunks(size).enumerate() {
             let gap = answer.over * u32::try_from(index).unwrap() / u32::try_from(last.max(1)).unwrap();
             self.wait_until(arrived + answer.after + gap);
             {
                 // Logged first: a test may read the log as soon as the client has the response.
                 let seen = &mut self.log.lock().unwrap()[number];
-                seen.bytes_back += piece.len();
-                seen.replied = (index == last).then(|| self.now());
+                seen.response_bytes += piece.len();
+                seen.responded = (index == last).then(|| self.now());
             }
             if self.write(stream, piece).is_err() {
                 return false;
@@ -518,7 +521,7 @@ pub fn accept_one<T: Send + 'static>(
     (port, thread::spawn(move || serve(listener.accept().unwrap().0)))
 }
 
-fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
+fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<LoggedRequest> {
     let mut lines = Vec::new();
     let mut bytes = 0;
     loop {
@@ -540,5 +543,14 @@ fn read_request(reader: &mut impl BufRead, connection: usize) -> Option<Seen> {
     reader.read_exact(&mut body).ok()?;
     let line = lines.remove(0);
     bytes += length;
-    Some(Seen { line, headers: lines, body, connection, bytes, arrived: 0, replied: None, bytes_back: 0 })
+    Some(LoggedRequest {
+        line,
+        headers: lines,
+        body,
+        connection,
+        bytes,
+        arrived: 0,
+        responded: None,
+        response_bytes: 0,
+    })
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::certificates::{Authority, ClientAuth, path_text, server_config};
 use crate::proxy::Proxy;
 use crate::runtime;
-use crate::support::server::{Answer, End, Handshake, framed};
-use crate::support::{Server, good, plan, request_task, run};
+use crate::support::server::{Answer, End, Handshake, response_with};
+use crate::support::{Server, plan, request_task, run, success_response};
 
 const TUNNEL: &str = "HTTP/1.1 200 Connection established\r\nx-proxy: yes\r\n\r\n";
 
@@ -31,14 +31,14 @@ fn plan_with_proxy(proxy_scheme: &str, proxy_port: u16, host_scheme: &str, ca: &
 #[test]
 fn a_proxy_receives_plain_requests_in_absolute_form_with_and_without_tls() {
     let authority = Authority::new("ours");
-    let plain = Server::start(|_, _| Some(good()));
+    let plain = Server::start(|_, _| Some(success_response()));
     let config = server_config(&authority.server(&["127.0.0.1"]), &[&TLS13], ClientAuth::None);
     let tls = Server::start_tls(config);
     for (scheme, port) in [("http", plain.port), ("https", tls.port)] {
         let race = run(&plan_with_proxy(scheme, port, "http", &path_text(&authority.file())));
         assert_eq!((race.task("search").accounting.succeeded, &race.summary.error), (3, &None));
     }
-    for seen in plain.seen().iter().chain(&tls.seen()) {
+    for seen in plain.requests().iter().chain(&tls.requests()) {
         assert_eq!(seen.line, "GET http://es.invalid:9200/_search HTTP/1.1");
         for header in ["host: es.invalid:9200", "proxy-authorization: Basic cGFjZTpub3Rl", "x-test: yes"] {
             assert!(seen.headers.iter().any(|one| one == header), "{header}: {:?}", seen.headers);
@@ -68,7 +68,7 @@ fn tls_goes_through_a_tunnel_and_its_requests_carry_no_headers_for_the_proxy() {
     }
     let expected = Handshake { server_name: Some("es.invalid".into()), has_client_certificate: false };
     assert_eq!(server.handshakes(), [expected.clone(), expected]);
-    for seen in &server.seen() {
+    for seen in &server.requests() {
         assert_eq!(seen.line, "GET /_search HTTP/1.1");
         assert!(!seen.headers.iter().any(|header| header.starts_with("proxy")), "{:?}", seen.headers);
     }
@@ -128,12 +128,13 @@ fn clients_are_spread_over_the_addresses_of_a_host_and_skip_those_that_refuse() 
 #[test]
 fn a_closed_connection_is_opened_again_but_a_failed_request_is_not_repeated() {
     // The server closes after each response, and requests are far apart: most closes are found before the next request.
-    let server = Server::start(|_, _| Answer::from(framed(200, "", b"{\"took\": 1}")).then(End::Close));
+    let server =
+        Server::start(|_, _| Answer::from(response_with(200, "", b"{\"took\": 1}")).then(End::Close));
     let mut task = request_task("search", 1, 20);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 0.02});
     let result = run(&plan(server.port, &[task])).task("search").clone();
     let accounting = result.accounting;
-    assert_eq!(server.seen().len() as u64, accounting.succeeded);
+    assert_eq!(server.requests().len() as u64, accounting.succeeded);
     assert_eq!(accounting.reconnects + 1, server.accepted().len() as u64);
     assert!(accounting.reconnects >= 10, "{accounting:?}");
     assert!(result.errors.iter().all(|error| error.error_class == "reset"), "{:?}", result.errors);
@@ -141,16 +142,16 @@ fn a_closed_connection_is_opened_again_but_a_failed_request_is_not_repeated() {
     // A reset while a request waits for its response is an error, and the next request opens a new connection.
     let server = Server::start(|_, before| match before % 3 {
         2 => Answer::silence().then(End::Reset),
-        _ => Answer::from(good()),
+        _ => Answer::from(success_response()),
     });
     let result = run(&plan(server.port, &[request_task("search", 1, 9)])).task("search").clone();
     let accounting = result.accounting;
     assert_eq!((accounting.succeeded, accounting.failed, accounting.reconnects), (6, 3, 2));
-    assert_eq!((server.seen().len(), server.accepted().len()), (9, 3));
+    assert_eq!((server.requests().len(), server.accepted().len()), (9, 3));
     assert_eq!((result.errors.len(), result.errors[0].error_class.as_str()), (1, "reset"));
 
     // Connections that were closed in the step before are opened again before the clock starts, and no task counts them.
-    let server = Server::start(|_, _| Answer::from(good()).then(End::Close));
+    let server = Server::start(|_, _| Answer::from(success_response()).then(End::Close));
     let race = run(&plan(server.port, &[request_task("one", 2, 1), request_task("two", 2, 1)]));
     assert_eq!((race.task("one").accounting.reconnects, race.task("one").accounting.failed), (0, 0));
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::certificates::{Authority, ClientAuth, path_text, self_signed, server_config, traditional_key};
 use crate::support::server::{Handshake, Options};
-use crate::support::{self, Finished, Server, good, request_task, run};
+use crate::support::{self, Finished, Server, request_task, run, success_response};
 
 /// A plan of three searches by one client of a TLS server, with these settings.
 fn plan(port: u16, tls: &Value) -> Value {
@@ -56,7 +56,7 @@ fn a_certificate_of_the_authority_is_accepted_in_tls_1_2_and_1_3() {
     for version in [&TLS12, &TLS13] {
         let server = Server::start_tls(server_config(&issued, &[version], ClientAuth::None));
         assert_succeeds(&plan(server.port, &json!({"ca_file": path_text(&authority.file())})));
-        assert_eq!(server.seen().len(), 3, "{version:?}");
+        assert_eq!(server.requests().len(), 3, "{version:?}");
         // An IP address is not sent as server name.
         let expected = Handshake { server_name: None, has_client_certificate: false };
         assert_eq!(server.handshakes(), [expected], "{version:?}");
@@ -68,12 +68,12 @@ fn an_ipv6_address_is_verified() {
     let authority = Authority::new("ours");
     let tls = Some(server_config(&authority.server(&["::1"]), &[&TLS13], ClientAuth::None));
     let options = Options { address: Ipv6Addr::LOCALHOST.into(), tls, ..Options::default() };
-    let server = Server::bind(options, |_, _| good());
+    let server = Server::bind(options, |_, _| success_response());
     server.open();
     let mut plan = plan(server.port, &json!({"ca_file": path_text(&authority.file())}));
     plan["target"]["hosts"][0]["host"] = "::1".into();
     assert_succeeds(&plan);
-    assert!(server.seen()[0].headers.contains(&format!("host: [::1]:{}", server.port)));
+    assert!(server.requests()[0].headers.contains(&format!("host: [::1]:{}", server.port)));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_proxy_is_verified_even_if_hosts_are_not_and_receives_no_client_certificate(
     let server = Server::start_tls(server_config(&issued, &[&TLS12, &TLS13], ClientAuth::None));
     let settings = json!({"ca_file": path_text(&ours.file()), "verify": false, "server_name": "es.example"});
     assert_succeeds(&plan_with_proxy(&server, &settings));
-    let line = server.seen()[0].line.clone();
+    let line = server.requests()[0].line.clone();
     assert!(line.contains(&format!(" http://127.0.0.1:{}/", server.port)), "{line}");
     let settings = json!({"ca_file": path_text(&theirs.file()), "verify": false, "verify_host": false});
     let reason = connect_error(&plan_with_proxy(&server, &settings));
@@ -291,7 +291,7 @@ fn unusable_files_are_named_before_the_race_and_their_content_is_not_shown() {
         assert!(Path::new(&ca).exists());
     }
     // Without TLS, no file is read.
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let mut plain = plan(server.port, &json!({"ca_file": "/no/such.pem"}));
     plain["target"]["hosts"][0]["scheme"] = "http".into();
     assert_succeeds(&plain);

@@ -14,10 +14,12 @@ use serde_json::{Value, json};
 use crate::certificates::{Authority, ClientAuth, path_text, server_config};
 use crate::support::python::{CLIENT, get, prepared, queued_task, race, runner_task, success};
 use crate::support::server::{Answer, End, WireBytes};
-use crate::support::{self, Seen, Server, bulk_task, good, plan, request, request_task, run};
+use crate::support::{
+    self, LoggedRequest, Server, bulk_task, plan, request, request_task, run, success_response,
+};
 
 /// The body of a request, decompressed if its header says that it is compressed.
-fn content(seen: &Seen) -> Vec<u8> {
+fn content(seen: &LoggedRequest) -> Vec<u8> {
     if !seen.headers.contains(&"content-encoding: gzip".to_owned()) {
         return seen.body.clone();
     }
@@ -36,7 +38,7 @@ fn documents(folder: &Path, count: u64) -> std::path::PathBuf {
 }
 
 /// Asserts that every document was sent once, after its action line.
-fn assert_all_documents(requests: &[Seen], count: usize) {
+fn assert_all_documents(requests: &[LoggedRequest], count: usize) {
     let bodies: Vec<u8> = requests.iter().flat_map(content).collect();
     let lines: Vec<&str> = std::str::from_utf8(&bodies).unwrap().lines().collect();
     assert!(lines.iter().step_by(2).all(|line| *line == r#"{"index":{"_index":"logs"}}"#));
@@ -61,7 +63,7 @@ fn recorded_bytes_are_those_on_the_wire_with_and_without_tls() {
     };
     let mut out = Vec::new();
     for compress in [false, true] {
-        let server = Server::start(|_, _| Some(good()));
+        let server = Server::start(|_, _| Some(success_response()));
         let result = race(server.port, "http", compress);
         assert_wire(&result, &server);
         out.push(result.bytes_out);
@@ -80,14 +82,16 @@ fn recorded_bytes_are_those_on_the_wire_with_and_without_tls() {
 
 /// Asserts that the result of a bulk task agrees with the server: bytes in and out, bodies, documents.
 fn assert_wire(result: &TaskResult, server: &Server) {
-    let seen = &server.seen();
+    let seen = &server.requests();
     assert_all_documents(seen, 5000);
     assert_eq!((result.work.done, result.accounting.requests), (5000, seen.len() as u64));
     let recorded = WireBytes { received: result.bytes_out, sent: result.bytes_in };
     assert_eq!(recorded, server.wire_bytes());
     let sent: usize = seen.iter().map(|one| content(one).len()).sum();
     assert_eq!(result.content_out, sent as u64);
-    let reply = good().len() - good().windows(4).position(|end| end == b"\r\n\r\n").unwrap() - 4;
+    let reply = success_response().len()
+        - success_response().windows(4).position(|end| end == b"\r\n\r\n").unwrap()
+        - 4;
     assert_eq!(result.content_in, (seen.len() * reply) as u64);
 }
 
@@ -102,7 +106,7 @@ fn retried_documents_are_compressed_again() {
         };
         let documents = String::from_utf8(content(seen)).unwrap().lines().count() / 2;
         let items: Vec<Value> = (0..documents).map(item).collect();
-        Some(support::reply(200, &json!({"took": 1, "errors": before == 0, "items": items})))
+        Some(support::json_response(200, &json!({"took": 1, "errors": before == 0, "items": items})))
     });
     let mut task = bulk_task("index", 1, &file, 4);
     task["work"]["retries_on_429"] = 1.into();
@@ -110,8 +114,8 @@ fn retried_documents_are_compressed_again() {
     plan["target"]["compress"] = true.into();
     let result = run(&plan).task("index").clone();
     assert_eq!((result.work.done, result.work.failed, result.accounting.requests), (4, 0, 2));
-    let seen = server.seen();
-    let numbers = |seen: &Seen| -> Vec<u64> {
+    let seen = server.requests();
+    let numbers = |seen: &LoggedRequest| -> Vec<u64> {
         let body = content(seen);
         let lines = std::str::from_utf8(&body).unwrap().lines().skip(1).step_by(2);
         lines.map(|line| serde_json::from_str::<Value>(line).unwrap()["n"].as_u64().unwrap()).collect()
@@ -126,7 +130,10 @@ fn bodies_of_all_kinds_of_requests_are_compressed_and_empty_ones_are_not() {
     let server = Server::start(|seen, before| {
         let last = seen.line.contains("scroll") && before > 2;
         let hits: Vec<Value> = if last { vec![] } else { vec![json!({"_id": "x"})] };
-        Some(support::reply(200, &json!({"_scroll_id": "next/id", "took": 1, "hits": {"hits": hits}})))
+        Some(support::json_response(
+            200,
+            &json!({"_scroll_id": "next/id", "took": 1, "hits": {"hits": hits}}),
+        ))
     });
     let mut search = request("POST", "/_search");
     search["body"] = "{\"query\":{\"match_all\":{}}}".into();
@@ -139,13 +146,13 @@ fn bodies_of_all_kinds_of_requests_are_compressed_and_empty_ones_are_not() {
     let mut plan = plan(server.port, &[task]);
     plan["target"]["compress"] = true.into();
     let result = run(&plan).task("search").clone();
-    let seen = server.seen();
+    let seen = server.requests();
     let query = "{\"query\":{\"match_all\":{}}}";
     let expected =
         ["", query, query, "{\"scroll\":\"1m\",\"scroll_id\":\"next/id\"}", "{\"scroll_id\":[\"next/id\"]}"];
     let bodies: Vec<String> = seen.iter().map(|one| String::from_utf8(content(one)).unwrap()).collect();
     assert_eq!(bodies, expected);
-    let packed = |one: &Seen| one.headers.contains(&"content-encoding: gzip".to_owned());
+    let packed = |one: &LoggedRequest| one.headers.contains(&"content-encoding: gzip".to_owned());
     assert_eq!(seen.iter().map(packed).collect::<Vec<_>>(), [false, true, true, true, true]);
     let (sent, whole): (usize, usize) =
         (bodies.iter().map(String::len).sum(), seen.iter().map(|one| one.bytes).sum());
@@ -155,7 +162,7 @@ fn bodies_of_all_kinds_of_requests_are_compressed_and_empty_ones_are_not() {
 
 #[test]
 fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
-    let server = Server::start(|_, _| Some(good()));
+    let server = Server::start(|_, _| Some(success_response()));
     let supply = json!({"kind": "bulk", "path": "/_bulk", "headers": [["content-type", "application/x-ndjson"]],
                         "documents": 1, "timeout_ms": null});
     let mut plan = plan(server.port, &[queued_task("bulk", 4), runner_task("own")]);
@@ -188,7 +195,7 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
         }
         other => prepared(bridge, other),
     });
-    let seen = server.seen();
+    let seen = server.requests();
     let find = |path: &str| seen.iter().find(|one| one.line.contains(path)).unwrap();
     assert_eq!(content(find("/_bulk")), b"{\"index\":{}}\n{\"n\":1}\n");
     assert_eq!(
@@ -205,7 +212,7 @@ fn bytes_of_a_failed_request_are_counted() {
     let server =
         Server::start(|_, _| Answer::from(b"HTTP/1.1 200 OK\r\ncontent-le".to_vec()).then(End::Close));
     let result = run(&plan(server.port, &[request_task("search", 1, 1)])).task("search").clone();
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!((result.bytes_out, result.bytes_in), (seen.bytes as u64, 27));
     assert_eq!((result.content_in, result.errors[0].error_class.as_str()), (0, "reset"));
 }

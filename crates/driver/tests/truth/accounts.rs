@@ -9,8 +9,8 @@ use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
 use crate::support::samples::beginning;
-use crate::support::server::{Answer, End, framed, numbered};
-use crate::support::{Finished, Seen, Server, plan, request_task, run, run_with};
+use crate::support::server::{Answer, End, response_with, response_with_took};
+use crate::support::{Finished, LoggedRequest, Server, plan, request_task, run, run_with};
 use crate::{counted, paced};
 
 fn long() -> Duration {
@@ -37,15 +37,16 @@ fn classes(race: &Finished) -> BTreeSet<&str> {
 /// 25. The others are counted as unsent.
 #[test]
 fn planned_operations_are_sent_or_counted_as_unsent() {
-    let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(20)));
+    let server =
+        Server::start(|_, before| Answer::from(response_with_took(before)).after(Duration::from_millis(20)));
     let race = run(&plan(server.port, &[paced("search", 3, 300.0, (0.1, 0.4))]));
     let accounting = race.task("search").accounting;
     assert_eq!(accounting.operations + accounting.unsent, 150, "{accounting:?}");
-    assert_eq!(accounting.operations, server.seen().len() as u64);
+    assert_eq!(accounting.operations, server.requests().len() as u64);
     // A client sends again after its response: at most 25 in half a second, and the one under way at the end.
     assert!(accounting.operations <= 3 * 26, "{accounting:?}");
     check_accounting(&race, "search");
-    beginning(&race.samples, &server.seen());
+    beginning(&race.samples, &server.requests());
 }
 
 /// Connections with an odd number are reset by their first request: there are as many failures as requests on them, and no
@@ -53,11 +54,11 @@ fn planned_operations_are_sent_or_counted_as_unsent() {
 #[test]
 fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     let server = Server::start(|seen, before| match seen.connection % 2 {
-        0 => Answer::from(numbered(before)),
+        0 => Answer::from(response_with_took(before)),
         _ => Answer::silence().then(End::Reset),
     });
     let race = run(&plan(server.port, &[request_task("search", 4, 25)]));
-    let (accounting, seen) = (race.task("search").accounting, server.seen());
+    let (accounting, seen) = (race.task("search").accounting, server.requests());
     let torn = seen.iter().filter(|seen| seen.connection % 2 == 1).count() as u64;
     assert_eq!((seen.len(), accounting.operations, accounting.requests), (100, 100, 100));
     assert!(torn >= 2, "half of the first four connections");
@@ -72,11 +73,11 @@ fn with_half_the_connections_reset_every_operation_is_accounted_for() {
 #[test]
 fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let half = |before| {
-        let whole = numbered(before);
+        let whole = response_with_took(before);
         whole[..whole.len() - 5].to_vec()
     };
     let server = Server::start(move |seen, before| match (seen.line.contains("/half"), before % 3) {
-        (_, 0) => Answer::from(numbered(before)),
+        (_, 0) => Answer::from(response_with_took(before)),
         (false, 1) => Answer::silence().then(End::Close),
         (false, _) => Answer::from(half(before)).then(End::Close),
         (true, 1) => Answer::silence().then(End::HalfClose),
@@ -85,7 +86,7 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let mut second = request_task("second", 3, 20);
     second["work"]["calls"][0]["path"] = "/half".into();
     let race = run(&plan(server.port, &[request_task("first", 3, 20), second]));
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!(seen.len(), 120);
     for name in ["first", "second"] {
         let accounting = race.task(name).accounting;
@@ -99,9 +100,9 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
 /// next request is lost: requests that arrived succeeded, the others are failures.
 #[test]
 fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
-    let server = Server::start(|_, before| Answer::from(numbered(before)).then(End::Close));
+    let server = Server::start(|_, before| Answer::from(response_with_took(before)).then(End::Close));
     let race = run(&plan(server.port, &[counted("search", 2, 200.0, 20)]));
-    let (accounting, seen) = (race.task("search").accounting, server.seen());
+    let (accounting, seen) = (race.task("search").accounting, server.requests());
     assert_eq!(accounting.operations, 40);
     assert_eq!(accounting.succeeded, seen.len() as u64);
     assert!(classes(&race).is_subset(&BTreeSet::from(["reset"])));
@@ -109,23 +110,24 @@ fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it
 }
 
 /// Number of requests without a response.
-fn held(seen: &[Seen]) -> usize {
-    seen.iter().filter(|seen| seen.replied.is_none()).count()
+fn held(seen: &[LoggedRequest]) -> usize {
+    seen.iter().filter(|seen| seen.responded.is_none()).count()
 }
 
 /// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: they are the
 /// unanswered operations, and the results before are kept.
 #[test]
 fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_under_way() {
-    let server = Server::stalling(&[Duration::from_millis(200)..long()], |_, before| numbered(before));
+    let server =
+        Server::stalling(&[Duration::from_millis(200)..long()], |_, before| response_with_took(before));
     let race = run_with(&plan(server.port, &[paced("search", 4, 100.0, (0.0, 60.0))]), |race| {
-        while held(&server.seen()) < 4 {
+        while held(&server.requests()) < 4 {
             thread::sleep(Duration::from_millis(5));
         }
         race.stop(false);
         race.stop(true);
     });
-    let (result, seen) = (race.task("search"), server.seen());
+    let (result, seen) = (race.task("search"), server.requests());
     let accounting = result.accounting;
     assert_eq!((accounting.operations as usize, accounting.unanswered), (seen.len(), 4));
     assert_eq!(accounting.succeeded as usize, seen.len() - 4);
@@ -138,15 +140,16 @@ fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_under_way() {
 /// The race is stopped while 3 requests are held for 0.3 s: they are answered.
 #[test]
 fn a_race_that_may_finish_waits_for_operations_under_way() {
-    let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(300)));
+    let server =
+        Server::start(|_, before| Answer::from(response_with_took(before)).after(Duration::from_millis(300)));
     let race = run_with(&plan(server.port, &[request_task("search", 3, 1000)]), |race| {
-        while server.seen().len() < 3 {
+        while server.requests().len() < 3 {
             thread::sleep(Duration::from_millis(5));
         }
         race.stop(false);
     });
     let accounting = race.task("search").accounting;
-    assert_eq!(accounting.operations, server.seen().len() as u64);
+    assert_eq!(accounting.operations, server.requests().len() as u64);
     assert_eq!(
         (accounting.unanswered, accounting.failed, accounting.succeeded),
         (0, 0, accounting.operations)
@@ -158,11 +161,12 @@ fn a_race_that_may_finish_waits_for_operations_under_way() {
 /// a failure with its reason.
 #[test]
 fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
-    let server = Server::start(|_, before| Answer::from(numbered(before)).after(Duration::from_millis(5)));
+    let server =
+        Server::start(|_, before| Answer::from(response_with_took(before)).after(Duration::from_millis(5)));
     let mut task = request_task("search", 4, 1);
     task["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 60.0});
     let race = run_with(&plan(server.port, &[task, request_task("never", 1, 1)]), |_| {
-        while server.seen().len() < 40 {
+        while server.requests().len() < 40 {
             thread::sleep(Duration::from_millis(5));
         }
         server.kill();
@@ -180,7 +184,7 @@ fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
 fn requests_of_a_sequence_are_counted_one_by_one() {
     let server = Server::start(|seen, before| {
         let refused = seen.line.contains("/second") && before % 2 == 1;
-        if refused { framed(500, "", b"{}") } else { numbered(before) }
+        if refused { response_with(500, "", b"{}") } else { response_with_took(before) }
     });
     let mut task = request_task("both", 3, 10);
     let calls: Vec<Value> = ["/first", "/second", "/third"]
@@ -192,7 +196,7 @@ fn requests_of_a_sequence_are_counted_one_by_one() {
         .into();
     task["work"]["calls"] = calls.into();
     let race = run(&plan(server.port, &[task]));
-    let (accounting, seen) = (race.task("both").accounting, server.seen());
+    let (accounting, seen) = (race.task("both").accounting, server.requests());
     let third = seen.iter().filter(|seen| seen.line.contains("/third")).count() as u64;
     assert_eq!(accounting.requests, seen.len() as u64);
     assert_eq!((accounting.operations, accounting.succeeded), (30, third));

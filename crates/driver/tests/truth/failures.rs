@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use crate::MS;
 use crate::percentile;
-use crate::support::server::{Answer, framed, numbered};
-use crate::support::{Finished, Server, bulk_task, good, plan, reply, request, request_task, run};
+use crate::support::server::{Answer, response_with, response_with_took};
+use crate::support::{
+    Finished, Server, bulk_task, json_response, plan, request, request_task, run, success_response,
+};
 
 /// The response to a bulk of 10 documents of which the first `rejected` are rejected with 429.
 fn rejecting(rejected: u64) -> Vec<u8> {
@@ -19,7 +21,7 @@ fn rejecting(rejected: u64) -> Vec<u8> {
         _ => json!({"index": {"status": 201}}),
     };
     let items: Vec<Value> = (0..10).map(item).collect();
-    reply(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
+    json_response(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
 }
 
 /// [3, 22] 20 bulks of 10 documents; every second one has 4 rejected: 200 sent, 40 rejected, throughput of 160. Half of the
@@ -34,7 +36,7 @@ fn rejected_documents_are_not_throughput() {
     task["work"]["bulk_size"] = 10.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
-    assert_eq!((server.seen().len(), result.work.done, result.work.failed), (20, 160, 40));
+    assert_eq!((server.requests().len(), result.work.done, result.work.failed), (20, 160, 40));
     assert!((result.error_rate - 0.5).abs() < f64::EPSILON);
     let all = result.throughput.unwrap().mean * result.window_s;
     assert!((all - 160.0).abs() < 1e-6, "{all}");
@@ -67,9 +69,9 @@ fn an_index_that_rejects_every_document_has_no_throughput() {
 fn fast_failures_do_not_improve_percentiles() {
     let server = Server::start(|_, before| {
         if before % 2 == 0 {
-            return Answer::from(reply(503, &json!({}))).after(Duration::from_millis(1));
+            return Answer::from(json_response(503, &json!({}))).after(Duration::from_millis(1));
         }
-        Answer::from(numbered(before)).after(Duration::from_millis(50))
+        Answer::from(response_with_took(before)).after(Duration::from_millis(50))
     });
     let race = run(&plan(server.port, &[request_task("search", 4, 10)]));
     let result = race.task("search");
@@ -91,11 +93,11 @@ fn a_response_with_status_200_can_be_a_failure() {
     let server = Server::start(|seen, _| {
         let shards = json!({"failed": 2, "failures": [{"reason": {"type": "oom", "reason": "no heap"}}]});
         match seen.line.split(' ').nth(1).unwrap() {
-            "/shards" => reply(200, &json!({"took": 1, "timed_out": false, "_shards": shards})),
-            "/late" => reply(200, &json!({"took": 1, "timed_out": true, "_shards": {"failed": 0}})),
+            "/shards" => json_response(200, &json!({"took": 1, "timed_out": false, "_shards": shards})),
+            "/late" => json_response(200, &json!({"took": 1, "timed_out": true, "_shards": {"failed": 0}})),
             // Text keeps the order of keys: the engine writes `is_partial` before the columns.
-            "/partial" => framed(200, "", br#"{"took":1,"is_partial":true,"columns":[],"values":[]}"#),
-            _ => good(),
+            "/partial" => response_with(200, "", br#"{"took":1,"is_partial":true,"columns":[],"values":[]}"#),
+            _ => success_response(),
         }
     });
     let task = |name: &str, check: &str| {
@@ -131,7 +133,7 @@ fn until(path: &str, expected: &str) -> Value {
 }
 
 fn polled(task: Value, script: impl Fn(usize) -> Value + Send + Sync + 'static) -> (Finished, Server) {
-    let server = Server::start(move |_, before| reply(200, &script(before)));
+    let server = Server::start(move |_, before| json_response(200, &script(before)));
     (run(&plan(server.port, &[task])), server)
 }
 
@@ -148,10 +150,10 @@ fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
     for (race, server) in
         [polled(until("merges.current", "0"), zero), polled(until("merges.current", "false"), truth)]
     {
-        let (result, seen) = (race.task("until"), server.seen());
+        let (result, seen) = (race.task("until"), server.requests());
         assert_eq!((seen.len(), result.accounting.requests, result.accounting.failed), (3, 3, 0));
         for pair in seen.windows(2) {
-            assert!(pair[1].arrived >= pair[0].replied.unwrap() + 20_000_000);
+            assert!(pair[1].arrived >= pair[0].responded.unwrap() + 20_000_000);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::samples::beginning;
-use crate::support::server::{Answer, numbered};
-use crate::support::{Sample, Seen, Server, plan, reply, request_task, run, step};
+use crate::support::server::{Answer, response_with_took};
+use crate::support::{LoggedRequest, Sample, Server, json_response, plan, request_task, run, step};
 use crate::{MS, counted, paced};
 
 const SECOND: i64 = 1_000_000_000;
@@ -29,7 +29,7 @@ fn carried(samples: &[Sample], second: i64) -> i64 {
 
 /// Asserts that no operation was sent before it was due, and that at no time had more arrived than were due, by the clock of
 /// the server.
-fn nothing_came_early(samples: &[Sample], seen: &[Seen]) {
+fn nothing_came_early(samples: &[Sample], seen: &[LoggedRequest]) {
     assert!(samples.iter().all(|sample| sample.sent >= sample.due));
     let begin = *beginning(samples, seen).start();
     let mut due: Vec<i64> = samples.iter().map(|sample| sample.due).collect();
@@ -45,7 +45,7 @@ fn nothing_came_early(samples: &[Sample], seen: &[Seen]) {
 /// and then a burst; a mean since the start of the task would include both.
 #[test]
 fn a_steady_133_per_second_reads_133_after_any_warm_up() {
-    let server = Server::stalling(&[ms(100)..ms(500)], |_, before| numbered(before));
+    let server = Server::stalling(&[ms(100)..ms(500)], |_, before| response_with_took(before));
     let race = run(&plan(server.port, &[paced("search", 4, 133.0, (1.0, 2.0))]));
     let (result, samples) = (race.task("search"), &race.samples);
     let throughput = result.throughput.unwrap();
@@ -70,7 +70,7 @@ fn ends(seconds: &[i64]) -> (f64, f64) {
 /// one the 80 that were held and its own 133; together they are the 266 that were due.
 #[test]
 fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
-    let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| numbered(before));
+    let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| response_with_took(before));
     let race = run(&plan(server.port, &[paced("search", 4, 133.0, (0.0, 2.0))]));
     let (result, samples) = (race.task("search"), &race.samples);
     let throughput = result.throughput.unwrap();
@@ -78,7 +78,7 @@ fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
     let (held, after) = (carried(samples, 1), carried(samples, 2) + result.accounting.unsent as i64);
     // The clock of the stall starts with the first request, shortly after the task.
-    let first = server.seen()[0].arrived.cast_signed() - beginning(samples, &server.seen()).start();
+    let first = server.requests()[0].arrived.cast_signed() - beginning(samples, &server.requests()).start();
     assert!(held >= (600 * MS - first) * 133 / SECOND - 1, "{held} were held");
     assert_eq!(seconds, [133 - held, 133 + held - after]);
     assert!((throughput.mean - (266 - after) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
@@ -88,7 +88,7 @@ fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
 /// began in warm-up or ended in the last quarter of a second; work that ended after the window does not.
 #[test]
 fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
-    let server = Server::start(|_, before| Answer::from(numbered(before)).after(ms(30)));
+    let server = Server::start(|_, before| Answer::from(response_with_took(before)).after(ms(30)));
     let mut timed = request_task("timed", 3, 1);
     timed["bound"] = json!({"kind": "time", "warmup_s": 0.1, "measured_s": 1.25});
     timed["work"]["calls"][0]["weight"] = 7.into();
@@ -119,10 +119,10 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
 fn a_task_that_fails_keeps_its_rate() {
     let server = Server::start(|_, before| {
         // The first and the last response are numbered, so that clocks can be compared.
-        if matches!(before, 0 | 19) { numbered(before) } else { reply(503, &json!({})) }
+        if matches!(before, 0 | 19) { response_with_took(before) } else { json_response(503, &json!({})) }
     });
     let race = run(&plan(server.port, &[counted("search", 2, 50.0, 10)]));
-    let (result, seen) = (race.task("search"), server.seen());
+    let (result, seen) = (race.task("search"), server.requests());
     assert_eq!((seen.len(), result.accounting.failed, result.accounting.requests), (20, 18, 20));
     nothing_came_early(&race.samples, &seen);
 }
@@ -131,7 +131,7 @@ fn a_task_that_fails_keeps_its_rate() {
 /// and one interval. If it caught up, 5 of its requests would come together.
 #[test]
 fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
-    let server = Server::start(|_, before| numbered(before));
+    let server = Server::start(|_, before| response_with_took(before));
     let mut task = counted("search", 2, 40.0, 8);
     task["ramp_up_s"] = 0.5.into();
     let race = run(&plan(server.port, &[task]));
@@ -141,14 +141,14 @@ fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
         let expected: Vec<i64> = (0..8).map(|number| client * 275 * MS + number * 50 * MS).collect();
         assert_eq!(due, expected);
     }
-    let seen = server.seen();
+    let seen = server.requests();
     nothing_came_early(&race.samples, &seen);
 }
 
 /// [9] 500/s over 5 clients: one request every 2 ms, never two at the same time, and none early.
 #[test]
 fn clients_never_send_at_the_same_time() {
-    let server = Server::start(|_, before| numbered(before));
+    let server = Server::start(|_, before| response_with_took(before));
     let race = run(&plan(server.port, &[counted("search", 5, 500.0, 30)]));
     let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();
@@ -157,14 +157,14 @@ fn clients_never_send_at_the_same_time() {
         let first = race.samples.iter().filter(|one| one.client == client).map(|one| one.due).min();
         assert_eq!(first, Some(client * 2 * MS));
     }
-    let seen = server.seen();
+    let seen = server.requests();
     nothing_came_early(&race.samples, &seen);
 }
 
 /// [18] 10 requests, all refused: no work in a measured time is a throughput of 0, not a missing one.
 #[test]
 fn no_work_is_a_throughput_of_zero() {
-    let server = Server::start(|_, _| Answer::from(reply(500, &json!({}))).after(ms(1)));
+    let server = Server::start(|_, _| Answer::from(json_response(500, &json!({}))).after(ms(1)));
     let race = run(&plan(server.port, &[request_task("search", 2, 5)]));
     let result = race.task("search");
     let throughput = result.throughput.expect("a value");
@@ -176,7 +176,7 @@ fn no_work_is_a_throughput_of_zero() {
 /// of them, and both use about the same CPU time.
 #[test]
 fn two_clients_of_a_small_task_keep_two_threads_busy() {
-    let server = Server::start(|_, before| numbered(before));
+    let server = Server::start(|_, before| response_with_took(before));
     let mut small = request_task("small", 2, 1);
     small["bound"] = json!({"kind": "time", "warmup_s": 0.0, "measured_s": 1.05});
     let race = run(&plan(server.port, &[request_task("wide", 8, 5), small]));
@@ -196,7 +196,7 @@ fn pages_end_with_the_page_that_is_not_full() {
                "hits": {"total": {"value": 30, "relation": "gte"}, "hits": hits}})
     };
     // 13 pages of 10 and one of 4: paging does not end at the total of 30.
-    let server = Server::start(move |_, before| reply(200, &page(if before < 13 { 10 } else { 4 })));
+    let server = Server::start(move |_, before| json_response(200, &page(if before < 13 { 10 } else { 4 })));
     let mut task = request_task("paged", 1, 1);
     let mut first = task["work"]["calls"][0].take();
     first["method"] = "POST".into();
@@ -206,5 +206,5 @@ fn pages_end_with_the_page_that_is_not_full() {
         "pages": null, "page_size": 10, "strict": false});
     let race = run(&plan(server.port, &[task]));
     let result = race.task("paged");
-    assert_eq!((server.seen().len(), result.work.done, result.accounting.failed), (14, 14, 0));
+    assert_eq!((server.requests().len(), result.work.done, result.accounting.failed), (14, 14, 0));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::samples::beginning;
-use crate::support::server::numbered;
+use crate::support::server::response_with_took;
 use crate::support::{Sample, Server, plan, run};
 use crate::{MS, counted};
 
@@ -28,11 +28,11 @@ impl Stall {
     fn prove(&self) {
         let Self { clients, rate, from, to, .. } = *self;
         let stall = Duration::from_millis(from.unsigned_abs())..Duration::from_millis(to.unsigned_abs());
-        let server = Server::stalling(&[stall], |_, before| Some(numbered(before)));
+        let server = Server::stalling(&[stall], |_, before| Some(response_with_took(before)));
         let mut task = counted("search", clients, rate as f64, self.each);
         task["open_loop"] = self.open_loop.into();
         let race = run(&plan(server.port, &[task]));
-        let (result, seen) = (race.task("search"), server.seen());
+        let (result, seen) = (race.task("search"), server.requests());
         let planned = self.each as usize * clients as usize;
         assert_eq!((race.samples.len(), seen.len()), (planned, planned));
         let begin = beginning(&race.samples, &seen);
@@ -87,12 +87,12 @@ fn in_an_open_loop_with_few_connections_a_stall_delays_requests_along_the_same_l
 #[test]
 fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {
     let server = Server::stalling(&[Duration::from_millis(100)..Duration::from_millis(300)], |_, before| {
-        numbered(before)
+        response_with_took(before)
     });
     let mut task = counted("search", 300, 500.0, 1);
     task["open_loop"] = true.into();
     let race = run(&plan(server.port, &[task]));
-    let (result, seen) = (race.task("search"), server.seen());
+    let (result, seen) = (race.task("search"), server.requests());
     assert_eq!((seen.len(), result.accounting.succeeded, result.accounting.waited), (300, 300, 0));
     let mut due: Vec<i64> = race.samples.iter().map(|sample| sample.due).collect();
     due.sort_unstable();

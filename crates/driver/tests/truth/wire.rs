@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::MS;
 use crate::support::samples::beginning;
-use crate::support::server::{Answer, End, Options, chunked, framed, gzipped, numbered};
-use crate::support::{Finished, Seen, Server, plan, reply, request_task, run, step};
+use crate::support::server::{Answer, End, Options, chunked, gzipped, response_with, response_with_took};
+use crate::support::{Finished, LoggedRequest, Server, json_response, plan, request_task, run, step};
 
 /// Bytes of all requests and replies of a path as the server counted them.
-fn bytes(seen: &[Seen], path: &str) -> (u64, u64) {
+fn bytes(seen: &[LoggedRequest], path: &str) -> (u64, u64) {
     let of = || seen.iter().filter(|seen| seen.line.split(' ').nth(1) == Some(path));
-    (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.bytes_back as u64).sum())
+    (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.response_bytes as u64).sum())
 }
 
 /// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, which HTTP clients often retry: 90
@@ -23,11 +23,11 @@ fn bytes(seen: &[Seen], path: &str) -> (u64, u64) {
 #[test]
 fn ninety_requests_are_ninety_samples() {
     let server = Server::start(|_, before| match before % 6 {
-        0 | 3 => numbered(before),
-        refused => reply([0, 429, 502, 0, 503, 504][refused], &json!({})),
+        0 | 3 => response_with_took(before),
+        refused => json_response([0, 429, 502, 0, 503, 504][refused], &json!({})),
     });
     let race = run(&plan(server.port, &[request_task("search", 3, 30)]));
-    let (result, seen) = (race.task("search"), server.seen());
+    let (result, seen) = (race.task("search"), server.requests());
     let accounting = result.accounting;
     assert_eq!((seen.len(), race.samples.len(), accounting.requests, race.summary.samples), (90, 90, 90, 90));
     assert_eq!((accounting.succeeded, accounting.failed, accounting.retried), (30, 60, 0));
@@ -43,17 +43,18 @@ fn ninety_requests_are_ninety_samples() {
 /// Service time is that of the last attempt, and no retry begins before its wait has passed.
 #[test]
 fn configured_retries_are_sent_and_counted() {
-    let server =
-        Server::start(|_, before| if before % 3 == 2 { numbered(before) } else { reply(408, &json!({})) });
+    let server = Server::start(|_, before| {
+        if before % 3 == 2 { response_with_took(before) } else { json_response(408, &json!({})) }
+    });
     let mut task = request_task("search", 1, 4);
     task["work"]["retry"]["retries"] = 5.into();
     task["work"]["retry"]["wait_s"] = 0.03.into();
     let race = run(&plan(server.port, &[task]));
-    let (accounting, seen) = (race.task("search").accounting, server.seen());
+    let (accounting, seen) = (race.task("search").accounting, server.requests());
     assert_eq!((seen.len(), accounting.requests, accounting.retried), (12, 12, 8));
     assert_eq!((accounting.operations, accounting.failed, race.samples.len()), (4, 0, 4));
     for attempts in seen.chunks(3).flat_map(|operation| operation.windows(2)) {
-        assert!(attempts[1].arrived >= attempts[0].replied.unwrap() + 30_000_000);
+        assert!(attempts[1].arrived >= attempts[0].responded.unwrap() + 30_000_000);
     }
     beginning(&race.samples, &seen);
 }
@@ -62,12 +63,9 @@ fn configured_retries_are_sent_and_counted() {
 /// its operation, not after the 5 s of the race.
 #[test]
 fn every_request_has_the_headers_and_the_time_out_of_its_operation() {
-    let server =
-        Server::start(
-            |seen, before| {
-                if seen.line.contains("/mute") { Answer::silence() } else { numbered(before).into() }
-            },
-        );
+    let server = Server::start(|seen, before| {
+        if seen.line.contains("/mute") { Answer::silence() } else { response_with_took(before).into() }
+    });
     let mut task = request_task("search", 5, 20);
     let request = &mut task["work"]["calls"][0];
     request["headers"] = json!([["x-opaque-id", "me"], ["x-tag", "a b"]]);
@@ -77,7 +75,7 @@ fn every_request_has_the_headers_and_the_time_out_of_its_operation() {
     mute["work"]["calls"][0]["timeout_ms"] = 40.into();
     mute["work"]["calls"][0]["headers"] = json!([["x-opaque-id", "me"], ["x-tag", "a b"]]);
     let race = run(&plan(server.port, &[task, mute]));
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!(seen.len(), 106);
     for header in ["x-opaque-id: me", "x-tag: a b", "x-test: yes"] {
         assert!(seen.iter().all(|seen| seen.headers.iter().any(|line| line == header)), "{header}");
@@ -110,11 +108,12 @@ fn every_millisecond(iterations: u64) -> Value {
 /// of that happens before the task begins.
 #[test]
 fn opening_a_connection_is_not_part_of_a_sample() {
-    let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| numbered(before));
+    let server =
+        Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| response_with_took(before));
     let plug = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     let (race, opened) = opened_late(&server, &every_millisecond(5), || ());
     drop(plug);
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!((seen.len(), race.task("search").accounting.succeeded), (5, 5));
     assert!(*beginning(&race.samples, &seen).end() >= opened, "the task began before there was a connection");
 }
@@ -126,19 +125,19 @@ fn opening_a_connection_is_not_part_of_a_sample() {
 fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
         if before != 1 {
-            return Answer::from(numbered(before));
+            return Answer::from(response_with_took(before));
         }
         let body = br#"{"took":1,"timed_out":false,"_shards":{"failed":0}}"#;
-        Answer::from(framed(200, "connection: close\r\n", body)).then(End::Shut)
+        Answer::from(response_with(200, "connection: close\r\n", body)).then(End::Shut)
     });
     server.open();
     let answered = || {
-        while server.seen().len() < 2 {
+        while server.requests().len() < 2 {
             thread::sleep(Duration::from_millis(1));
         }
     };
     let (race, opened) = opened_late(&server, &every_millisecond(6), answered);
-    let (seen, accounting) = (server.seen(), race.task("search").accounting);
+    let (seen, accounting) = (server.requests(), race.task("search").accounting);
     assert_eq!((seen.len(), accounting.succeeded, accounting.reconnects), (6, 6, 1));
     let third = race.samples.iter().find(|sample| sample.took == 2).unwrap();
     let begin = beginning(&race.samples, &seen);
@@ -158,13 +157,13 @@ fn compressed_responses_are_counted_as_transferred() {
         let coding = "content-encoding: gzip\r\n";
         let packed = gzipped(body(before).as_bytes());
         match before % 3 {
-            0 => framed(200, coding, &packed).into(),
+            0 => response_with(200, coding, &packed).into(),
             1 => chunked(200, coding, &packed, 16).into(),
             _ => Answer::from(chunked(200, coding, &packed, 7)).trickled(9, Duration::from_millis(9)),
         }
     });
     let race = run(&plan(server.port, &[request_task("search", 2, 6)]));
-    let (result, seen) = (race.task("search"), server.seen());
+    let (result, seen) = (race.task("search"), server.requests());
     assert_eq!((result.accounting.succeeded, seen.len()), (12, 12));
     assert_eq!((result.bytes_out, result.bytes_in), bytes(&seen, "/_search"));
     let unpacked: usize = (0..12).map(|before| body(before).len()).sum();
@@ -182,7 +181,7 @@ fn a_response_is_complete_with_its_last_byte() {
     let server = Server::start(move |seen, before| {
         let body =
             json!({"took": before, "timed_out": false, "_shards": {"failed": 0}, "hits": filler}).to_string();
-        let plain = reply(200, &serde_json::from_str(&body).unwrap());
+        let plain = json_response(200, &serde_json::from_str(&body).unwrap());
         match seen.line.split(' ').nth(1).unwrap() {
             "/chunked" => chunked(200, "", body.as_bytes(), 100).into(),
             "/trickled" => Answer::from(plain).trickled(20, Duration::from_millis(120)),
@@ -202,7 +201,7 @@ fn a_response_is_complete_with_its_last_byte() {
     let mut plan = plan(server.port, &tasks);
     plan["steps"] = json!([step(&tasks, &[0, 1, 2, 3])]);
     let race = run(&plan);
-    let seen = server.seen();
+    let seen = server.requests();
     for (name, least_ms) in names.iter().zip([0.0, 120.0, 120.0, 150.0]) {
         let result = race.task(name);
         assert_eq!((result.accounting.succeeded, result.accounting.requests), (2, 2), "{name}");
@@ -215,7 +214,7 @@ fn a_response_is_complete_with_its_last_byte() {
         let request = &seen[usize::try_from(sample.took).unwrap()];
         assert_eq!(
             (sample.bytes_out as usize, sample.bytes_in as usize),
-            (request.bytes, request.bytes_back)
+            (request.bytes, request.response_bytes)
         );
     }
 }

@@ -6,7 +6,7 @@ use pacenote_driver::{PythonEvent, RunnerReply};
 use serde_json::{Value, json};
 
 use crate::support::python::{CLIENT, get, prepared, race, runner_task, success};
-use crate::support::server::{Answer, Server, chunked, framed, good, gzipped};
+use crate::support::server::{Answer, Server, chunked, gzipped, response_with, success_response};
 use crate::support::{plan, request, request_task, run};
 
 const GZIP: &str = "content-encoding: gzip\r\n";
@@ -30,9 +30,13 @@ fn task_accepting_gzip(path: &str) -> Value {
 fn responses_are_checked_after_decompression() {
     let server = Server::start(|seen, number| {
         assert!(seen.headers.contains(&"accept-encoding: gzip".to_owned()), "{:?}", seen.headers);
-        let body = if number % 2 == 0 { failed_search() } else { good()[good().len() - 69..].to_vec() };
+        let body = if number % 2 == 0 {
+            failed_search()
+        } else {
+            success_response()[success_response().len() - 69..].to_vec()
+        };
         Answer::from(if number < 2 {
-            framed(200, GZIP, &gzipped(&body))
+            response_with(200, GZIP, &gzipped(&body))
         } else {
             chunked(200, GZIP, &gzipped(&body), 7)
         })
@@ -45,7 +49,7 @@ fn responses_are_checked_after_decompression() {
     assert_eq!((result.errors[0].error_class.as_str(), result.errors[0].count), ("shard-failure", 2));
     // Compressed and decompressed bytes are counted separately.
     assert_eq!(result.content_in, 2 * (failed_search().len() + 69) as u64);
-    let written: usize = server.seen().iter().map(|seen| seen.bytes_back).sum();
+    let written: usize = server.requests().iter().map(|seen| seen.response_bytes).sum();
     assert_eq!(result.bytes_in, written as u64);
 }
 
@@ -54,10 +58,10 @@ fn a_body_that_cannot_be_decompressed_is_a_protocol_error() {
     let mut damaged = gzipped(&failed_search());
     damaged.truncate(40);
     let replies = [
-        framed(200, GZIP, &damaged),
-        framed(200, "content-encoding: br\r\n", b"{}"),
-        framed(200, GZIP, b""),
-        framed(200, GZIP, &gzipped(&good()[good().len() - 69..])),
+        response_with(200, GZIP, &damaged),
+        response_with(200, "content-encoding: br\r\n", b"{}"),
+        response_with(200, GZIP, b""),
+        response_with(200, GZIP, &gzipped(&success_response()[success_response().len() - 69..])),
     ];
     let server = Server::start(move |_, number| Answer::from(replies[number].clone()));
     let mut task = task_accepting_gzip("/_search");
@@ -67,15 +71,15 @@ fn a_body_that_cannot_be_decompressed_is_a_protocol_error() {
     let result = finished.task("search");
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (2, 2));
     assert!(result.errors.iter().all(|error| error.error_class == "protocol"), "{:?}", result.errors);
-    let written: usize = server.seen().iter().map(|seen| seen.bytes_back).sum();
+    let written: usize = server.requests().iter().map(|seen| seen.response_bytes).sum();
     assert_eq!(result.bytes_in, written as u64, "all responses are received completely");
-    assert!(server.seen().iter().map(|seen| seen.connection).is_sorted());
+    assert!(server.requests().iter().map(|seen| seen.connection).is_sorted());
 }
 
 #[test]
 fn decompression_is_not_part_of_the_service_time() {
     let body = gzipped(&vec![b' '; 4 << 20]);
-    let server = Server::start(move |_, _| Answer::from(framed(200, GZIP, &body)));
+    let server = Server::start(move |_, _| Answer::from(response_with(200, GZIP, &body)));
     let mut task = task_accepting_gzip("/");
     task["work"]["calls"][0]["check"] = json!({"kind": "status"});
     let finished = run(&plan(server.port, &[task]));
@@ -91,7 +95,7 @@ fn decompression_is_not_part_of_the_service_time() {
 fn a_runner_in_python_receives_the_decompressed_body() {
     let server = Server::start(|seen, _| {
         assert!(seen.headers.contains(&"accept-encoding: gzip".to_owned()), "{:?}", seen.headers);
-        Answer::from(framed(200, GZIP, &gzipped(&failed_search())))
+        Answer::from(response_with(200, GZIP, &gzipped(&failed_search())))
     });
     let mut running = 0;
     let heard = Arc::new(Mutex::new(None));
