@@ -16,7 +16,7 @@ def test_rates(text: str, value: float, unit: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "10", "10 docs", "docs/s", "-1 docs/s", "10docs/s", "1 a b/s"])
-def test_what_is_no_rate(text: str) -> None:
+def test_text_that_is_not_a_rate(text: str) -> None:
     with pytest.raises(ValueError, match="is not a rate"):
         Rate.parse(text)
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses survive JSON; anything else is refused with the name of the field."""
+"""Frozen dataclasses survive JSON; errors name the field."""
 
 from __future__ import annotations
 

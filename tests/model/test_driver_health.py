@@ -1,4 +1,4 @@
-"""What the driver's own figures say about a race."""
+"""Rules over what the driver reports about itself."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], r
         (clock(backward=2), "the monotonic clock went back 2 times in a thousand readings"),
     ],
 )
-def test_what_nobody_may_use_is_void(facts: dict[str, Any], reason: str) -> None:
+def test_results_that_cannot_be_used_are_void(facts: dict[str, Any], reason: str) -> None:
     assert determine_verdict(record(driver=facts)) == Verdict("void", (reason,))
 
 
-def test_a_wall_clock_that_was_set_is_told_and_decides_nothing() -> None:
+def test_steps_of_the_wall_clock_are_reported_and_decide_nothing() -> None:
     facts = clock(steps=[{"at_s": 12.5, "by_s": -3600.0}])
     assert [(step.at_s, step.by_s) for step in clock_steps(facts)] == [(12.5, -3600.0)]
     assert determine_verdict(record(driver=facts)).state == "valid"
@@ -131,7 +131,7 @@ def test_facts_that_are_missing_or_strange_decide_nothing(facts: dict[str, Any])
     assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
 
 
-def test_the_busiest_thread_is_told() -> None:
+def test_the_busiest_thread_is_reported() -> None:
     threads = [{"busiest": {"share": 0.2}}, {"busiest": None}, {"busiest": {"share": 0.7}}]
     assert busiest_share({"threads": threads}) == 0.7
     assert busiest_share({}) == 0

@@ -1,4 +1,4 @@
-"""Reading JSON objects: typed values, stand-ins and the problems that are noted."""
+"""Reading JSON objects: typed values, fallbacks and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`race.json`: Rally's document, ours beside it, and back."""
+"""`race.json`: Rally's document with the keys of Pacenote, and back."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is secret among parameters, and that it is hidden wherever it may stand."""
+"""Secrets among parameters are found, and redacted in every form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model of a track can be asked."""
+"""The properties of the track model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_archive_is_the_last_ending(source: str, file: str, archive: str | N
 @pytest.mark.parametrize(
     ("source", "local"), [("a.json", False), ("/a.json", True), ("./a", True), ("../a", True), (".a", False)]
 )
-def test_paths_of_ones_own(source: str, local: bool) -> None:
+def test_paths_of_the_user_are_local(source: str, local: bool) -> None:
     assert Documents(source).is_local is local
 
 
@@ -80,6 +80,6 @@ def test_the_nearest_metadata_wins() -> None:
     assert metadata == {"a": "task", "b": "operation", "c": "challenge", "d": "track"}
 
 
-def test_a_parallel_element_occupies_the_sum_of_its_clients_unless_it_says() -> None:
+def test_a_parallel_element_occupies_its_own_clients_or_the_sum_of_its_tasks() -> None:
     assert Parallel((TASK, TASK)).client_count == 6
     assert Parallel((TASK, TASK), clients=2).client_count == 2

@@ -1,4 +1,4 @@
-"""Which races may be used."""
+"""Verdicts on races."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_a_schedule_that_was_not_kept_makes_it_suspect():
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 
 
-def test_a_source_that_keeps_clients_waiting_makes_it_suspect():
+def test_a_slow_source_makes_a_race_suspect():
     fed = task("fed", clients=4, duration_s=10.0, underruns=7, underrun_s=0.4)
     assert determine_verdict(record(tasks=(fed,))).state == "valid"
     (reason,) = determine_verdict(record(tasks=(replace(fed, underrun_s=0.41),))).reasons
@@ -92,7 +92,7 @@ def test_missing_documents_make_it_suspect_unless_expected():
     assert unknown == Verdict("suspect", ("index 'logs': its documents could not be counted after the race",))
 
 
-def test_a_void_race_tells_its_suspicions_too():
+def test_a_void_race_also_lists_suspect_reasons():
     race = record(tasks=(paced(late_p99=1.0),), interrupted=True)
     assert [reason.split(":")[0] for reason in determine_verdict(race).reasons] == [
         "interrupted",

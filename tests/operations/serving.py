@@ -1,4 +1,4 @@
-"""A real server with scripted replies, and a client of operations that asks it."""
+"""A real server with scripted responses, and a client that runs operations against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bulk`: which files, which requests."""
+"""`bulk`: its files and requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every other operation type: its requests, its checks, its weights, its problems."""
+"""Every other operation type: its requests, checks, weights and problems."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_search_takes_the_only_data_stream() -> None:
     assert requests("search", STREAM, body={})[0].path == "/s/_search"
 
 
-def test_a_body_written_as_text_goes_out_as_it_is() -> None:
+def test_a_body_written_as_text_is_sent_unchanged() -> None:
     assert requests("search", body='{ "size": 1 }')[0].body == '{ "size": 1 }'
 
 

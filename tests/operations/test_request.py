@@ -1,4 +1,4 @@
-"""Parameters that every operation understands, on the wire."""
+"""Parameters that every operation accepts, in its requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_headers_opaque_id_and_timeout() -> None:
     assert request.timeout_ms == 1500
 
 
-def test_common_problems_come_out_together() -> None:
+def test_common_problems_are_reported_together() -> None:
     found = refused("refresh", headers={"a": "x\r\ny"}, request_params={"q": {}}, request_timeout=0)
     assert found == (
         'operations[0].headers.a is "x\\r\\ny", must be a string of one line',

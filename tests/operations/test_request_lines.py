@@ -1,4 +1,4 @@
-"""What every simple operation type sends, line by line.
+"""The requests of every simple operation type, line by line.
 
 Requests for features that no engine here has (x-pack: machine learning, transforms, index lifecycles,
 enrichment, ES|QL, downsampling) are recorded from what a client of Elasticsearch 8 sends and held exactly.
@@ -190,12 +190,12 @@ def test_templates(kind: str, params: dict[str, Any], expected: list[str]) -> No
     assert list(lines(kind, TEMPLATES, **params)) == expected
 
 
-def test_templates_keep_what_the_track_says() -> None:
+def test_templates_keep_the_settings_of_the_track() -> None:
     lines("create-composable-template", TEMPLATES, settings={"index": {"b": 2}})
     assert TEMPLATES.composable_templates[0].body == {"template": {"settings": {"index": {"a": 1}}}}
 
 
-def test_serverless_keeps_its_settings_and_takes_no_wildcards() -> None:
+def test_serverless_engines_allow_neither_settings_nor_wildcards() -> None:
     serverless = context(TEMPLATES, engine=EngineInfo("elasticsearch", "", "serverless"))
     assert lines("delete-composable-template", serverless) == (
         "DELETE /_index_template/new",
@@ -228,7 +228,7 @@ def test_data_streams() -> None:
         ("delete-ilm-policy", {"policy-name": "x"}),
     ],
 )
-def test_deleting_what_is_not_there_is_no_failure_and_no_work(kind: str, params: dict[str, Any]) -> None:
+def test_deleting_a_missing_resource_is_neither_a_failure_nor_work(kind: str, params: dict[str, Any]) -> None:
     (request,) = requests(kind, **params)
     assert (request.method, request.ignore, request.ignored_weight) == ("DELETE", (404,), 0)
 
@@ -366,7 +366,7 @@ INTERNAL = {
 
 
 @pytest.mark.parametrize("name", known_types())
-def test_who_may_run_it_and_whether_it_is_reported(name: str) -> None:
+def test_serverless_status_and_reporting_of_types(name: str) -> None:
     kind = find_type(name)
     assert kind is not None
     assert kind.admin == (name in ADMIN)

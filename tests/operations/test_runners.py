@@ -1,4 +1,4 @@
-"""Operations that run in Python, against a server that answers over sockets."""
+"""Operations that run in Python, against a real server."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_a_connection_that_is_refused_is_tried_so_often() -> None:
         )
 
 
-def test_parameters_that_a_source_got_wrong_are_refused() -> None:
+def test_wrong_parameters_of_a_source_are_rejected() -> None:
     with serving(in_turn({})) as served, pytest.raises(InvalidOperation) as caught:
         served.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
     assert [problem.text for problem in caught.value.found_problems] == [

@@ -1,4 +1,4 @@
-"""Searches that fetch pages, and composite operations whose parts hand values to one another."""
+"""Searches that fetch pages, and composite operations with captured values."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_problems_of_composite_operations(items: list[dict[str, Any]], problem: 
 HITS = {"property": "hits", "condition": ">", "value": 0}
 
 
-def test_assertions_are_left_alone_unless_asked_for() -> None:
+def test_assertions_are_ignored_unless_enabled() -> None:
     assert requests("search", body={}, assertions=[HITS])[0].assertions == ()
     assert requests("search", body={}, assertions="nonsense")[0].assertions == ()
 

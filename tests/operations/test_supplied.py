@@ -1,4 +1,4 @@
-"""What a parameter source returns becomes an operation for the driver, or a message that says what it was."""
+"""Parameters of a source become an operation for the driver, or a message that names the problem."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_documents_without_actions_go_to_the_index() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_bulk_is_told(params: dict[str, Any], message: str) -> None:
+def test_problems_of_a_bulk_are_reported(params: dict[str, Any], message: str) -> None:
     given = {"body": b"{}\n", "bulk-size": 2, "unit": "docs", "action-metadata-present": True}
     assert refused("bulk", {**given, **params}) == message
 
@@ -155,7 +155,7 @@ def test_values_beside_json() -> None:
     assert request["body"] == '{"when":"2020-01-02","price":1.5}'
 
 
-def test_what_is_no_json_is_told() -> None:
+def test_values_that_are_not_json_are_reported() -> None:
     assert refused("search", {"index": "a", "body": {"x": object()}}) == (
         "returned parameters that are wrong: object is not JSON"
     )
@@ -182,7 +182,7 @@ def test_nowhere_in_particular_is_everywhere() -> None:
     assert refused("search", {"body": {}}) == "returned parameters that are wrong: index is missing"
 
 
-def test_nonsense_is_told() -> None:
+def test_nonsense_is_reported() -> None:
     assert refused("search", [1, 2]) == "returned a list ([1, 2]), must be a dictionary of parameters"
     assert refused("search", None) == "returned nothing, must be a dictionary of parameters"
     assert refused("bulk", {"bulk-size": 1}) == 'returned no "action-metadata-present", must be true or false'

@@ -35,7 +35,7 @@ A, B, C, WIDE = task("a", clients=2), task("b"), task("c"), task("wide", clients
         (Parallel((A,), clients=8), {0: [(0, 0)], 1: [(0, 1)]}),
     ],
 )
-def test_who_runs_what(element: Task | Parallel, expected: Rows) -> None:
+def test_clients_are_allocated(element: Task | Parallel, expected: Rows) -> None:
     (step,) = allocate([element])
     assert rows(step) == expected
 

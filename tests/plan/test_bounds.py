@@ -49,7 +49,7 @@ def test_a_task_that_never_ends_is_a_problem() -> None:
 
 
 @pytest.mark.parametrize("completed_by", ["append", "any"])
-def test_unless_another_task_completes_it(completed_by: str) -> None:
+def test_an_endless_task_may_be_completed_by_another(completed_by: str) -> None:
 
     both = (task("append", BULK), task("find", SEARCH, **FOREVER))
     made = plan(Parallel(both, completed_by=completed_by))

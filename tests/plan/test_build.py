@@ -1,4 +1,4 @@
-"""Whole plans: what they hold, and all problems at once."""
+"""Whole plans, and all problems in one error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_before_preparation_the_declared_counts_are_used() -> None:
     assert work.files[0] == BulkFile("library/books.json", 1000, ActionLine('{"index":{"_index":"books"}}'))
 
 
-def test_all_problems_of_all_tasks_come_out_together() -> None:
+def test_all_problems_of_all_tasks_are_reported_together() -> None:
     bad = Operation("bad", "bulk", {"bulk-size": 0, "refresh": "x"}, key_path=("operations", 3))
     found = refused(
         task("one", bad),
@@ -90,7 +90,7 @@ def test_equal_plans_are_equal_texts() -> None:
     assert plan(*schedule).to_json() == plan(*schedule).to_json()
 
 
-def test_on_error_and_headers_cross() -> None:
+def test_on_error_and_headers_reach_the_plan() -> None:
     settings = replace(
         SETTINGS, on_error=OnError.CONTINUE_ON_NETWORK, headers=(("authorization", "Basic c2VjcmV0"),)
     )

@@ -1,4 +1,4 @@
-"""Plans in words, for a dry run."""
+"""Descriptions of plans for a dry run."""
 
 from __future__ import annotations
 

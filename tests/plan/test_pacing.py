@@ -72,7 +72,7 @@ def test_open_loop_is_for_tasks_with_a_rate() -> None:
     assert not any(one.open_loop for one in plan(task("a", target_throughput=Rate(5))).tasks)
 
 
-def test_what_python_schedules_cannot_run_open_loop() -> None:
+def test_tasks_with_python_schedulers_cannot_run_open_loop() -> None:
     settings = replace(SETTINGS, pacing=PacingOptions(open_loop=True))
     context = PlanContext(plugins=PluginNames(schedulers=frozenset({"daily"})))
     with pytest.raises(TrackError) as caught:
@@ -114,7 +114,7 @@ def test_rates_in_documents() -> None:
     assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
 
 
-def test_a_source_is_not_far_ahead_of_a_rate() -> None:
+def test_a_source_runs_ahead_of_its_rate_by_about_a_second() -> None:
     assert with_plugins(task("a", WORDS, target_throughput=Rate(1000.0))).work == PythonSource(64)
     assert with_plugins(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == PythonSource(11)
     assert with_plugins(task("c", WORDS, target_interval=60.0)).work == PythonSource(2)

@@ -48,13 +48,13 @@ def test_a_source_supplies_native_operations() -> None:
     assert planned(task("c", WORDS, iterations=3)).bound == Iterations(0, 3)
 
 
-def test_runners_of_plugins_run_in_the_lane_also_in_place_of_built_in_types() -> None:
+def test_runners_of_plugins_also_replace_built_in_types() -> None:
     assert planned(task("a", PUT)).work == PythonRunner()
     assert planned(task("b", Operation("r", "refresh"))).work == PythonRunner()
     assert planned(task("c", Operation("r", "put-elser", {"param-source": "words"}))).work == PythonRunner()
 
 
-def test_the_source_of_bulks_can_be_chosen_by_name() -> None:
+def test_the_built_in_bulk_source_can_be_named() -> None:
     reader = Operation("x", "bulk", {"param-source": "file-reader", "bulk-size": 10})
     assert isinstance(planned(task("a", reader)).work, Bulk)
     assert refused(task("b", Operation("y", "search", {"param-source": "file-reader", "body": {}}))) == (
@@ -62,7 +62,7 @@ def test_the_source_of_bulks_can_be_chosen_by_name() -> None:
     )
 
 
-def test_names_that_nobody_registered() -> None:
+def test_unregistered_names_are_problems() -> None:
     assert refused(
         task("a", Operation("x", "search", {"param-source": "wordz"})),
         task("b", Operation("y", "put-elsr")),

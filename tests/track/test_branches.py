@@ -1,4 +1,4 @@
-"""Which branch of a track repository fits an engine."""
+"""The branch of a track repository that matches an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages for plugins, installed by the real pip from a wheel made here."""
+"""Packages for plug-ins, installed by the real pip from a wheel that the test builds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def test_packages_are_installed_once(wheel: str, tmp_path: Path, monkeypatch: py
     assert install_dependencies([wheel], tmp_path / "home", True) == folder
 
 
-def test_what_cannot_be_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_cannot_be_installed_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(TrackError) as caught:
         install_dependencies(["no-such-package==1"], tmp_path, False)
@@ -49,7 +51,7 @@ def test_offline_installs_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("requirement", ["--pre", " "])
-def test_options_of_pip_are_no_packages(tmp_path: Path, requirement: str) -> None:
+def test_options_of_pip_are_not_packages(tmp_path: Path, requirement: str) -> None:
     with pytest.raises(TrackError, match="is not a package"):
         install_dependencies([requirement], tmp_path, False)
 

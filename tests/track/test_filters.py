@@ -1,4 +1,4 @@
-"""Which tasks stay on the schedule."""
+"""Filters select the tasks that are kept."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_task_that_is_gone_completes_nothing(tmp_path: Path) -> None:
     assert (with_c.completed_by, without_c.completed_by) == ("c", None)
 
 
-def test_unknown_filters_are_all_told_with_what_is_near(tmp_path: Path) -> None:
+def test_all_unknown_filters_are_reported_with_similar_names(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE)
     with pytest.raises(UsageError) as caught:
         filter_tasks(track, ("a", "type:serch", "tag:setups", "none"), ())

@@ -1,4 +1,4 @@
-"""The bundled track http_logs: both of its corpora, and what its challenges hold."""
+"""The bundled track http_logs: both of its corpora, and its challenges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_seven_weeks_with_a_generator() -> None:
     assert sum(count or 0 for count in track.corpora[0].declared_counts()) == 500_000
 
 
-def test_a_file_of_ones_own_has_its_own_index_out_of_reach_of_the_others() -> None:
+def test_a_corpus_in_a_single_file_has_an_index_of_its_own() -> None:
     track = http_logs(corpus_file="./mine.json.gz")
     (index,), (documents,) = track.indices, track.corpora[0].documents
     assert not index.name.startswith("logs-")

@@ -1,4 +1,4 @@
-"""Assembling fragments, and finding the way back to them."""
+"""Fragments are included, and the origin of each line is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading as a whole: plugins, secrets, and problems that planning finds."""
+"""Loading as a whole: plug-ins, secrets, and problems that planning finds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
     assert all(", near track.json:" in problem for problem in told)
 
 
-def test_a_track_error_tells_no_secret(tmp_path: Path) -> None:
+def test_a_track_error_contains_no_secret(tmp_path: Path) -> None:
     text = json.dumps(document(description=["HERE"])).replace("HERE", "{{ secret_x }}")
     source = folder(tmp_path, {"track.json": text})
     with pytest.raises(TrackError) as caught:
@@ -60,7 +60,7 @@ def test_a_track_error_tells_no_secret(tmp_path: Path) -> None:
     assert "<hidden>" in told
 
 
-def test_an_excerpt_tells_no_secret(tmp_path: Path) -> None:
+def test_an_excerpt_contains_no_secret(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": '{"a": "{{ secret_x }}" 1}'})
     with pytest.raises(TrackError) as caught:
         load_track(source, {"secret_x": "hunter2"}, NOW)
@@ -69,7 +69,7 @@ def test_an_excerpt_tells_no_secret(tmp_path: Path) -> None:
     assert caught.value.__suppress_context__
 
 
-def test_problems_of_planning_have_their_place_and_no_secret(tmp_path: Path) -> None:
+def test_problems_of_planning_have_a_place_and_contain_no_secret(tmp_path: Path) -> None:
     operation = {"name": "read", "operation-type": "search", "body": {}, "headers": "{{ secret_x }}"}
     source = folder(tmp_path, {"track.json": json.dumps(document(operations=[operation]), indent=1)})
     track = load_track(source, {"secret_x": "hunter2"}, NOW)

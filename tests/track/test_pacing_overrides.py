@@ -1,4 +1,4 @@
-"""Schedules as the user wants them, whatever the track says."""
+"""Options of the user replace the schedules of a track."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_ceiling_makes_clients_and_keeps_the_length(before: dict[str, Any], af
     assert paced(task("t", **RATE, **before), WIDE) == task("t", **RATE, **after)
 
 
-def test_what_has_no_rate_keeps_its_clients_and_without_open_loop_everything_does() -> None:
+def test_clients_change_only_for_open_loop_tasks_with_a_rate() -> None:
     assert paced(task("t", clients=3), WIDE).clients == 3
     assert paced(task("t", clients=3, **RATE), PacingOptions(open_loop=True)).clients == 3
     assert paced(task("t", clients=3, **RATE), PacingOptions(max_connections=9)).clients == 3

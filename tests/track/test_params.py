@@ -1,4 +1,4 @@
-"""Values of the command line, read as Rally reads them."""
+"""Lists and dictionaries of the command line are read as Rally reads them."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
         ("x.json", "--track-params: is [1], must be an object"),
     ],
 )
-def test_what_is_no_dictionary(text: str, message: str) -> None:
+def test_text_that_is_not_a_dictionary(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_dict(text, "--track-params", lambda _: "[1]")
     assert caught.value.message == message
 
 
-def test_what_is_no_list() -> None:
+def test_text_that_is_not_a_list() -> None:
     with pytest.raises(UsageError, match="--hosts: is 3, must be a list"):
         parse_list("x.json", "--hosts", lambda _: "3")
 

@@ -1,4 +1,4 @@
-"""The model of a track, and every rule that a track can break: what is said, and where."""
+"""The model of a track, and every rule that a track can break, with message and place."""
 
 from __future__ import annotations
 
@@ -228,12 +228,12 @@ def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path
     ]
 
 
-def test_a_track_that_is_no_object(tmp_path: Path) -> None:
+def test_a_track_must_be_an_object(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=r"track\.json: a track is a JSON object, this is \[1\]"):
         load_track(folder(tmp_path, {"track.json": "[1]"}), {}, NOW)
 
 
-def test_numbers_that_are_none(tmp_path: Path) -> None:
+def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=r"track\.json rendered holds NaN, which is not a number in JSON"):
         load_track(folder(tmp_path, {"track.json": '{"a": NaN}'}), {}, NOW)
 
@@ -269,7 +269,7 @@ def test_a_lone_challenge_is_the_default(tmp_path: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["test_procedures", "test-procedures"])
-def test_opensearch_benchmark_says_test_procedures(tmp_path: Path, key: str) -> None:
+def test_test_procedures_of_opensearch_benchmark_are_challenges(tmp_path: Path, key: str) -> None:
     source = folder(tmp_path, {"track.json": json.dumps({"version": 2, key: [challenge()]})})
     assert load_track(source, {}, NOW).default_challenge.name == "c"
 

@@ -151,7 +151,7 @@ def test_unused_parameters_are_refused_with_near_names(tmp_path: Path) -> None:
     load_track(source, {"bulksize": 1}, RenderOptions(now=0.0, ignore_unused=True))
 
 
-def test_names_that_templates_have_already_are_no_parameters(tmp_path: Path) -> None:
+def test_names_of_template_variables_cannot_be_parameters(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": json.dumps(document())})
     with pytest.raises(TrackError) as caught:
         load_track(source, {"now": 3, "build_flavor": "x"}, RenderOptions(now=0.0, ignore_unused=True))
@@ -161,7 +161,7 @@ def test_names_that_templates_have_already_are_no_parameters(tmp_path: Path) -> 
     )
 
 
-def test_rendered_text_that_is_no_json_shows_the_line_and_the_fragment(tmp_path: Path) -> None:
+def test_invalid_rendered_json_shows_the_line_and_the_fragment(tmp_path: Path) -> None:
     files = {
         "track.json": '{\n"operations": [{{ rally.collect(parts="ops/*.json") }}]\n}',
         "ops/a.json": '{\n"name": "first"\n}',

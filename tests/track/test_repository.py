@@ -1,4 +1,4 @@
-"""Track repositories, made for the test and cloned for real."""
+"""Track repositories, created by the test and cloned with git."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_repository_that_is_only_here(template: Path, tmp_path: Path) -> None:
     assert described(open_repository("own", {}, tmp_path / "home").checkout()) == "for the newest"
 
 
-def test_what_python_leaves_behind_is_no_change(repository: GitRepository) -> None:
+def test_files_that_python_writes_are_not_changes(repository: GitRepository) -> None:
     checkout = repository.checkout()
     (checkout.root / "books" / "__pycache__").mkdir()
     (checkout.root / "books" / "__pycache__" / "track.pyc").touch()
@@ -180,7 +180,7 @@ def test_one_process_waits_for_another(repository: GitRepository) -> None:
     assert said == ['waiting for another process that uses track repository "mine"']
 
 
-def test_checkouts_that_nobody_used_go_unless_changed(
+def test_unused_checkouts_are_removed_unless_changed(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("COUNT", "1"), ("KEY_0", "status.showUntrackedFiles"), ("VALUE_0", "no")):
@@ -198,7 +198,7 @@ def test_checkouts_that_nobody_used_go_unless_changed(
     assert (changed.root / "notes.txt").read_text() == "mine"
 
 
-def test_what_cannot_be_had_is_told(shared: GitRepository, tmp_path: Path) -> None:
+def test_a_repository_that_cannot_be_cloned_is_reported(shared: GitRepository, tmp_path: Path) -> None:
     with pytest.raises(TrackError, match=r"has no branch for engine version 8\.10\.0") as caught:
         shared.checkout("8.10.0")
     assert '"8.11", "master"' in caught.value.hint
@@ -224,14 +224,14 @@ def test_a_clone_that_is_damaged(repository: GitRepository) -> None:
     assert f"look at {repository.clone};" in caught.value.hint
 
 
-def test_a_home_that_is_none(upstream: Path, tmp_path: Path) -> None:
+def test_a_home_folder_that_cannot_be_created(upstream: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     repository = open_repository(str(upstream), {}, tmp_path / "file")
     with pytest.raises(TrackError, match=r"cannot be kept in .*/file: Not a directory"):
         repository.checkout()
 
 
-def test_the_reason_is_told_without_advice(tmp_path: Path) -> None:
+def test_the_reason_is_reported_without_advice(tmp_path: Path) -> None:
     with pytest.raises(TrackError) as caught:
         open_repository((tmp_path / "gone").as_uri(), {}, tmp_path).checkout()
     assert caught.value.message.endswith(
@@ -260,7 +260,7 @@ def test_a_password_is_left_to_git(tmp_path: Path) -> None:
     assert "hunter2" not in caught.value.message + caught.value.hint
 
 
-def test_a_user_name_which_may_be_a_token_is_not_shown(tmp_path: Path) -> None:
+def test_user_names_in_urls_are_not_shown(tmp_path: Path) -> None:
     said: list[str] = []
     named = "https://hunter2@localhost:1/tracks"
     repository = open_repository(named, {}, tmp_path, progress=said.append)
@@ -271,12 +271,12 @@ def test_a_user_name_which_may_be_a_token_is_not_shown(tmp_path: Path) -> None:
     assert "hunter2" not in str(said) + caught.value.message + caught.value.hint
 
 
-def test_an_url_that_is_none(tmp_path: Path) -> None:
+def test_a_malformed_url(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the URL of a track repository is malformed: Invalid IPv6 URL"):
         open_repository("http://[", {}, tmp_path)
 
 
-def test_without_git_it_is_said(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_reported(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(TrackError, match="track repositories need git, which is not installed"):
         repository.checkout()

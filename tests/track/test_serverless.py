@@ -1,4 +1,4 @@
-"""What stays of a track on a serverless cluster."""
+"""Tasks that a serverless cluster does not allow are removed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_is_not_allowed_is_left_out(tmp_path: Path, operator: bool, kept: l
     assert [task.name for task in cut.challenges[0].tasks()] == kept
 
 
-def test_what_is_left_out_is_told(tmp_path: Path) -> None:
+def test_tasks_that_are_left_out_are_reported(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=SCHEDULE[:2])
     cut = for_serverless(track, operator=False)
     assert describe_left_out(track.challenges[0], cut.challenges[0]) == (

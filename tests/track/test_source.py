@@ -68,7 +68,7 @@ def test_a_path_without_a_track(tmp_path: Path, name: str, text: str) -> None:
     assert caught.value.hint
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text(tmp_path: Path) -> None:
     (tmp_path / "track.json").write_bytes(b'{"a": "\xff"}')
     with pytest.raises(TrackError, match="not UTF-8 text: byte 7"):
         read_text(tmp_path / "track.json")
