@@ -450,7 +450,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
             running.insert(request_id, *query_id);
         }
         PythonEvent::ReplyReceived(RunnerReply { request_id, .. }) => {
-            bridge.complete(running[request_id], success(1, false)).unwrap()
+            bridge.complete(running[request_id], success(1, false)).unwrap();
         }
         PythonEvent::ClientEnded { client } => endings.lock().unwrap().push(*client),
         PythonEvent::StepEnded { step: 0 } => assert_eq!(warmups, 2),
