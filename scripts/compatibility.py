@@ -2,8 +2,8 @@
 
     python scripts/compatibility.py "rally-tracks at cff4b31f=FOLDER" ...
 
-Titles and folders of checkouts of the public repositories, in the order they are to appear. Nothing is
-raced and no corpus is fetched; packages that plug-ins depend on are installed below the home folder, and
+Titles and folders of checkouts of the public repositories, in the order of the page. Nothing is raced and no
+corpus is downloaded; packages that plug-ins depend on are installed below the home folder, and
 the plug-ins run.
 """
 
@@ -35,12 +35,12 @@ FLAVORS = (("default", False), ("serverless", False), ("serverless", True))
 _SNAPSHOT = {"es_snapshot_repo_name": "backup", "es_snapshot_repo_type": "fs", "es_snapshot_name": "nightly"}
 
 PARAMS: Mapping[str, Mapping[str, object]] = {"eventdata": _SNAPSHOT}
-"""Parameters by track that its author left empty, so that some of its challenges cannot run without them."""
+"""Parameters by track that have no default, so that some of its challenges cannot run without them."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one track: flavors loaded, challenges planned of all, their tasks, what is wrong."""
+    """The result of trying one track."""
 
     flavors: int = 0
     challenges: int = 0
@@ -53,7 +53,7 @@ class Result:
 
 def try_track(folder: Path) -> Result:
     """Loads a track in every flavor and plans each of its challenges."""
-    begun = time.perf_counter()
+    started = time.perf_counter()
     params = PARAMS.get(folder.name, {})
     problems = [f"with {name}={value}" for name, value in params.items()]
     flavors = 0
@@ -63,7 +63,7 @@ def try_track(folder: Path) -> Result:
             load_track(open_track(folder), params, options)
             flavors += 1
         except PacenoteError as error:
-            problems.append(f"{flavor}: {said(error)}")
+            problems.append(f"{flavor}: {one_line(error)}")
     track = load_track(open_track(folder), params, RenderOptions(now=0.0))
     problems += missing_packages(track)
     planned = tasks = 0
@@ -80,29 +80,29 @@ def try_track(folder: Path) -> Result:
             tasks += sum(len(step.tasks) for step in dry_run(request))
             planned += 1
         except PacenoteError as error:
-            problems.append(f"{challenge.name}: {said(error)}")
+            problems.append(f"{challenge.name}: {one_line(error)}")
     return Result(
         flavors=flavors,
         challenges=len(track.challenges),
         planned=planned,
         tasks=tasks,
         plugin=track.plugin is not None,
-        seconds=time.perf_counter() - begun,
+        seconds=time.perf_counter() - started,
         problems=tuple(problems),
     )
 
 
 def missing_packages(track: Track) -> list[str]:
-    """Installs what plug-ins depend on; says what cannot be had."""
-    told: list[str] = []
-    with load_plugins(track, default_home(), offline=False, warn=told.append):
-        missing = [line.split('"')[1] for line in told if "cannot be installed" in line]
+    """Installs packages that plug-ins need; returns a sentence for each that cannot be installed."""
+    warnings: list[str] = []
+    with load_plugins(track, default_home(), offline=False, warn=warnings.append):
+        missing = [line.split('"')[1] for line in warnings if "cannot be installed" in line]
     return [
         f"planned without {name}, which could not be installed where this page was made" for name in missing
     ]
 
 
-def said(error: PacenoteError) -> str:
+def one_line(error: PacenoteError) -> str:
     """An error in one line."""
     return "; ".join(error.problems) or error.message
 

@@ -3,7 +3,7 @@
     python scripts/race_tracks.py FOLDER/geonames FOLDER/pmc ...
 
 Each track is raced twice: in test mode as it is, and with 100,000 generated documents and a few iterations of
-each task, unthrottled, so that it takes minutes and not hours. What is counted are failed operations.
+each task, unthrottled, so that it takes minutes and not hours. The page counts failed operations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ All of geopoint's and http_logs' failures are requests that OpenSearch does not 
 `geo_grid`, `geohex_grid`, relations of shapes to points other than `intersects`, `_terms_enum`. The
 failure in nested is a fault of OpenSearch 3.3.0: its log shows an UnsupportedOperationException in
 `AbstractNumericDocValues.advance`, for a sort over all documents of an index with nested ones."""
-"""What was found to be behind the failures; to be looked at again when they change."""
+"""The causes of the failures; review it when they change."""
 
 DOCUMENTS = 100_000
 ITERATIONS = 5
@@ -37,15 +37,15 @@ PERIOD_S = 10
 
 
 @dataclass(frozen=True)
-class Raced:
-    """What came of one race."""
+class RaceResult:
+    """The result of one race."""
 
     verdict: str
     tasks: int
     failed: tuple[str, ...]
 
     def cell(self) -> str:
-        """What the table shows."""
+        """The cell of the table."""
         return f"{self.verdict}: {self.tasks - len(self.failed)} of {self.tasks} without errors"
 
 
@@ -55,7 +55,7 @@ def pacenote(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def race(folder: Path, *options: str) -> Raced:
+def race(folder: Path, *options: str) -> RaceResult:
     """Races the default challenge of a track."""
     race_id = f"compatibility-{folder.name}-{len(options)}"
     shutil.rmtree(default_home() / "races" / race_id, ignore_errors=True)
@@ -64,11 +64,11 @@ def race(folder: Path, *options: str) -> Raced:
     )
     file = default_home() / "races" / race_id / "race.json"
     if not file.is_file():
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        return Raced(f"could not run ({said[-1] if said else done.returncode})", 0, ())
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        return RaceResult(f"could not run ({output[-1] if output else done.returncode})", 0, ())
     record = json.loads(file.read_text("utf-8"))
     tasks = record["tasks"]
-    return Raced(record["verdict"]["state"], len(tasks), tuple(failures(tasks)))
+    return RaceResult(record["verdict"]["state"], len(tasks), tuple(failures(tasks)))
 
 
 def failures(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -98,7 +98,7 @@ def shortened(folder: Path, target: Path) -> Path:
 
 
 def shorten(task: dict[str, Any]) -> None:
-    """Caps what makes a task long."""
+    """Limits the length of a task."""
     for key, most in (
         ("warmup-iterations", 1),
         ("iterations", ITERATIONS),
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
         for folder in options.tracks:
             small = race(folder.resolve(), "--test-mode")
             copy = shortened(folder.resolve(), Path(scratch) / folder.name)
-            # Eight bulks of articles at a time are more than an engine with the default heap takes in.
+            # Eight concurrent bulks of articles are too much for an engine with the default heap.
             large = race(
                 copy, "--ignore-unused-track-params", f"--corpus-documents={DOCUMENTS}", "--car=4gheap"
             )

@@ -1,4 +1,4 @@
-"""A home of its own for every test, and a race that never touches a cluster."""
+"""A separate home for each test, and a race that does not touch a cluster."""
 
 from __future__ import annotations
 

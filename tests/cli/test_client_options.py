@@ -1,4 +1,4 @@
-"""`--client-options` and `--target-hosts` of several clusters, in every form that people write."""
+"""`--client-options`, and `--target-hosts` of several clusters, in all their forms."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def basic(text: str) -> str:
     return "Basic " + base64.b64encode(text.encode()).decode()
 
 
-def test_nothing_said_is_ours():
+def test_defaults_without_client_options():
     assert one("") == ClientOptions()
     assert one("timeout:5") == ClientOptions(timeout_s=5.0)
     assert one('{"verify_certs": true}').timeout_s == 60.0
 
 
-def test_everything_about_tls(tmp_path, monkeypatch):
+def test_tls_options_are_parsed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = one("use_ssl:true,ca_certs:ca.pem,client_cert:/c.pem,client_key:'/k,.pem'")
     assert given.use_ssl is True
@@ -64,14 +64,14 @@ def test_everything_about_tls(tmp_path, monkeypatch):
         ('{"headers": {"Authorization": "Negotiate abc"}}', "Negotiate abc"),
     ],
 )
-def test_credentials(text, expected):
+def test_credentials_become_an_authorization_header(text, expected):
     given = one(text)
     assert given.authorization == expected
     assert given.headers == ()
     assert expected not in repr(given)
 
 
-def test_secrets_from_files(tmp_path):
+def test_secrets_are_read_from_files(tmp_path):
     (tmp_path / "secret").write_text("hunter2\n")
     secret = f"@{tmp_path / 'secret'}"
     assert one(f"basic_auth_user:me,basic_auth_password:{secret}").authorization == basic("me:hunter2")
@@ -82,7 +82,7 @@ def test_secrets_from_files(tmp_path):
     assert one(str(tmp_path / "all.json")).headers == (("x-key", "me:@hunter2"),)
 
 
-def test_the_environment_is_read_too_and_the_option_wins(monkeypatch):
+def test_the_option_overrides_the_environment_key_by_key(monkeypatch):
     monkeypatch.setenv(VARIABLE, "basic_auth_user:me,basic_auth_password:hunter2,timeout:5")
     assert one("") == ClientOptions(timeout_s=5.0, authorization=basic("me:hunter2"))
     assert one("request_timeout:7,http_compress:true") == ClientOptions(
@@ -94,13 +94,13 @@ def test_the_environment_is_read_too_and_the_option_wins(monkeypatch):
         one("")
 
 
-def test_headers_and_compression():
+def test_headers_and_compression_are_parsed():
     given = one('{"headers": {"X-Team": "a b", "x-n": 1}, "opaque_id": "race-7", "compressed": true}')
     assert given.headers == (("x-team", "a b"), ("x-n", "1"), ("x-opaque-id", "race-7"))
     assert given.compress
 
 
-def test_what_has_no_effect_is_accepted_and_retries_are_told():
+def test_options_without_effect_are_accepted_and_retries_are_reported():
     assert one("max_connections:512,enable_cleanup_closed:true,ssl_show_warn:false") == ClientOptions()
     assert one("max_retries:0,retry_on_timeout:false") == ClientOptions()
     off = "create_api_key_per_client:false,static_responses:none"
@@ -143,7 +143,7 @@ def test_what_has_no_effect_is_accepted_and_retries_are_told():
         ('{"default": {}, "other": 1}', "the options of a cluster must be an object", ""),
     ],
 )
-def test_what_is_refused(text, message, hint):
+def test_invalid_options_are_refused(text, message, hint):
     with pytest.raises(UsageError) as caught:
         client_options(text)
     assert caught.value.message.startswith(f"--client-options: {message}")
@@ -171,7 +171,7 @@ def test_options_are_for_the_clusters_of_the_hosts():
     assert isinstance(given, ClientOptionsByCluster)
 
 
-def test_hosts_by_cluster(tmp_path: Path):
+def test_hosts_are_parsed_by_cluster(tmp_path: Path):
     several = {"default": ["a:1", {"host": "::1", "port": 2}], "far": [{"host": "b", "url_prefix": "/x/"}]}
     expected = {"default": ("a:1", "[::1]:2"), "far": ("b/x",)}
     assert hosts(json.dumps(several)) == expected
@@ -190,13 +190,13 @@ def test_hosts_by_cluster(tmp_path: Path):
         ('[{"host": "h", "http_auth": "me:hunter2"}]', "--target-hosts: a host has no 'http_auth'"),
     ],
 )
-def test_hosts_that_are_none(text, message):
+def test_invalid_hosts_are_refused(text, message):
     with pytest.raises(UsageError, match=message) as caught:
         hosts(text)
     assert "hunter2" not in caught.value.message
 
 
-def test_a_race_gets_all_of_it_and_shows_no_secret(run, fake_race):
+def test_a_race_receives_the_options_and_shows_no_secret(run, fake_race):
     requests = fake_race(lambda request, listener: record(request.race_id))
     code, _, err = run(
         *("race", "--track=x", '--target-hosts={"default": ["https://u:hunter2@a"], "far": ["b"]}'),
@@ -214,7 +214,7 @@ def test_a_race_gets_all_of_it_and_shows_no_secret(run, fake_race):
     assert "hunter2" not in repr(request)
 
 
-def test_an_engine_of_ours_has_no_tls(run, fake_race):
+def test_an_engine_that_the_race_starts_has_no_tls(run, fake_race):
     fake_race(lambda request, listener: record(request.race_id))
     code, _, err = run("race", "--track=x", "--client-options=use_ssl:true")
     assert (code, "use_ssl needs an existing cluster" in err) == (2, True), err
@@ -222,7 +222,7 @@ def test_an_engine_of_ours_has_no_tls(run, fake_race):
     assert (code, "uses plain HTTP and needs no credentials" in err) == (0, True), err
 
 
-def test_who_is_wrong_is_said_where_both_say_something(monkeypatch):
+def test_errors_name_the_source_of_an_option(monkeypatch):
     monkeypatch.setenv(VARIABLE, "use_ssl:perhaps,max_retries:3")
     with pytest.raises(UsageError, match=f"^{VARIABLE}: use_ssl must be"):
         one("timeout:5")

@@ -1,4 +1,4 @@
-"""What is configured, and what wins over what."""
+"""Configuration files, and which of them overrides which."""
 
 import pytest
 
@@ -53,7 +53,7 @@ datastore.host =
 """
 
 
-def test_a_flag_wins_over_the_working_folder_over_the_home_over_rally(configured, request_of, tmp_path):
+def test_flags_override_the_current_folder_then_the_home_then_rally(configured, request_of, tmp_path):
     configured(rally=RALLY)
     request = request_of("--track=x")
     assert request.dataset_cache == tmp_path / "rally" / ".rally" / "benchmarks" / "data"
@@ -67,7 +67,7 @@ def test_a_flag_wins_over_the_working_folder_over_the_home_over_rally(configured
     assert request_of("--track=x", "--seed=3").seed == 3
 
 
-def test_values_are_written_as_toml_has_them(configured, request_of):
+def test_values_have_the_types_of_toml(configured, request_of):
     configured(
         here="""
         track = "books"
@@ -89,19 +89,19 @@ def test_values_are_written_as_toml_has_them(configured, request_of):
     assert request_of("--track-path=elsewhere").track is None
 
 
-def test_the_nearer_file_takes_away_what_the_farther_says_against_it(configured, request_of):
+def test_an_overriding_file_removes_excluded_options(configured, request_of):
     configured(in_home='track = "books"\nexclude-tasks = "a"\n', here='track-path = "mine"\n')
     request = request_of("--include-tasks=b")
     assert (request.track, str(request.track_path)) == (None, "mine")
     assert (request.include_tasks, request.exclude_tasks) == (("b",), ())
 
 
-def test_values_are_no_flags(configured, request_of):
+def test_values_that_look_like_flags_are_values(configured, request_of):
     configured(here='track = "books"\n')
     assert request_of("--challenge", "track-path").track == "books"
 
 
-def test_lists_and_the_home_of_the_user(configured, request_of, monkeypatch, tmp_path):
+def test_lists_and_tildes_are_expanded(configured, request_of, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     configured(here='dataset-cache = "~/data"\ncorpus-mirror = ["http://a/x,y", "s3://b=https://c"]\n')
     request = request_of("--track-path=~/mine")
@@ -110,7 +110,7 @@ def test_lists_and_the_home_of_the_user(configured, request_of, monkeypatch, tmp
     assert str(request_of("--track-path=~nobody-of-that-name").track_path) == "~nobody-of-that-name"
 
 
-def test_options_of_other_commands_are_no_matter(configured, run, tmp_path):
+def test_options_of_other_commands_are_ignored(configured, run, tmp_path):
     configured(here='seed = 5\nformat = "json"\n[race]\nzzz = 1\n')
     assert run("list", "cars")[1].startswith("[")
 
@@ -131,14 +131,14 @@ def test_options_of_other_commands_are_no_matter(configured, run, tmp_path):
         ("[race", "pacenote.toml is not valid TOML: "),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(configured, run, tmp_path, text, message):
+def test_errors_name_file_and_key(configured, run, tmp_path, text, message):
     configured(here=text)
     code, out, err = run("race", "--track=x")
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {tmp_path / 'work'}/{message}")
 
 
-def test_what_rally_has_and_we_do_not_is_told_when_asked(configured, run):
+def test_unused_keys_of_rally_are_reported_with_debug(configured, run):
     configured(rally=RALLY)
     assert run("list", "cars", "--quiet")[2] == ""
     _, _, err = run("list", "cars", "--debug")
@@ -147,7 +147,7 @@ def test_what_rally_has_and_we_do_not_is_told_when_asked(configured, run):
     )
 
 
-def test_another_rally_ini(configured, request_of, run, tmp_path):
+def test_a_configuration_name_selects_another_rally_ini(configured, request_of, run, tmp_path):
     configured(rally=RALLY)
     file = tmp_path / "rally" / ".rally" / "rally-ci.ini"
     file.write_text("[tracks]\nci.url = https://rally/ci\n[driver]\nserverless.mode = true\n")

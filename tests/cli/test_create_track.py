@@ -1,4 +1,4 @@
-"""`create-track` from the command line, as far as no cluster is needed."""
+"""`pacenote create-track`: its options, without a cluster."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import pytest
         (["--track=x", "--indices=,"], "--indices is empty"),
     ],
 )
-def test_what_is_asked_wrongly(run, arguments, message):
+def test_invalid_options_of_create_track_are_refused(run, arguments, message):
     code, out, err = run("create-track", *arguments)
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_no_cluster(run, tmp_path):
+def test_a_cluster_that_does_not_answer_is_an_error(run, tmp_path):
     code, _, err = run(
         *("create-track", "--track=x", "--indices=a", "--target-hosts=127.0.0.1:9"),
         f"--output-path={tmp_path}",

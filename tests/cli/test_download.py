@@ -1,4 +1,4 @@
-"""`download`: data from a real server; the engine itself is fetched in tests/e2e."""
+"""`pacenote download`: data from a real server; tests/e2e downloads an engine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def track(tmp_path: Path, server: FileServer) -> Path:
     return folder
 
 
-def test_the_data_of_a_challenge(run, home, track, server):
+def test_only_the_data_of_the_challenge_is_downloaded(run, home, track, server):
     code, out, err = run("download", f"--track-path={track}", "--challenge=second")
     assert code == 0, err
     file = home / "corpora" / "many" / "many.json"
@@ -55,12 +55,12 @@ def test_the_data_of_a_challenge(run, home, track, server):
     assert "downloading many.json.gz …" in err
 
 
-def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
+def test_a_mirror_and_a_cache_folder_are_used(run, track, server, tmp_path):
     code, out, _ = run(
         *("download", f"--track-path={track}", "--quiet", f"--dataset-cache={tmp_path / 'data'}"),
         f"--corpus-mirror={server.url}=,{server.url}={server.url}/mirror",
     )
-    assert code == 2  # An empty address is no mirror.
+    assert code == 2  # An empty URL is not a mirror.
     code, out, _ = run(
         *("download", f"--track-path={track}", "--quiet", f"--dataset-cache={tmp_path / 'data'}"),
         f"--corpus-mirror={server.url}={server.url}/mirror",
@@ -86,7 +86,7 @@ def test_a_mirror_and_a_folder_of_ones_own(run, track, server, tmp_path):
         (["--track=x", "--corpus-mirror=somewhere"], 2, "--corpus-mirror must be a URL or PREFIX=URL"),
     ],
 )
-def test_what_cannot_be_downloaded(run, arguments, code, message):
+def test_impossible_downloads_are_refused(run, arguments, code, message):
     found, out, err = run("download", *arguments)
     assert (found, out) == (code, "")
     assert message in err
@@ -98,7 +98,7 @@ def test_offline_names_the_file(run, track):
     assert "few.json.gz of corpus 'few' is missing, and --offline forbids downloading it" in err
 
 
-def test_progress_says_how_fast_and_how_long():
+def test_progress_shows_rate_and_remaining_time():
     now = [100.0]
     estimator = ProgressEstimator(lambda: now[0])
     # What an earlier run left was not downloaded at this rate.

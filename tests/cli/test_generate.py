@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 
-def test_generating(run, monkeypatch, tmp_path):
+def test_generate_passes_its_options_and_prints_progress(run, monkeypatch, tmp_path):
     calls = []
 
     def generate(name, documents, seed, output_dir, progress):

@@ -27,13 +27,13 @@ def test_info_shows_data_challenges_and_tasks(run, books):
     )
 
 
-def test_info_of_a_part(run, books):
+def test_info_of_selected_tasks(run, books):
     _, out, _ = run("info", f"--track-path={books}", "--challenge=fast", "--exclude-tasks=a,read")
     assert "Challenge slow" not in out
     assert out.endswith("1. in parallel, 1 client:\n   1.1 b (force-merge)\n")
 
 
-def test_terminals_are_not_controlled_by_tracks(run, books):
+def test_tracks_cannot_control_the_terminal(run, books):
     text = (books / "track.json").read_text().replace("Mind the gap.", "\\u001b[2Jgap\\nbelow")
     text = text.replace('"name": "b"', '"name": "b\\u001b[2J"')
     (books / "track.json").write_text(text)

@@ -1,4 +1,4 @@
-"""`pacenote list`: races, and the kinds of things without a file of their own."""
+"""`pacenote list`: races, pipelines, cars, telemetry devices and plugins."""
 
 import json
 
@@ -47,19 +47,19 @@ def test_races_are_filtered(run, races, option, count):
     assert len(json.loads(out)) == count
 
 
-def test_no_races(run, home):
+def test_an_empty_home_has_no_races(run, home):
     assert run("list", "races") == (0, "No races found.\n", "")
     assert not home.exists()
 
 
-def test_a_bad_date(run):
+def test_an_invalid_date_is_refused(run):
     code, _, err = run("list", "races", "--from-date=2026-03-01")
     assert code == 2
     assert err.startswith("error: '2026-03-01' is not a date\nhint: dates are written yyyyMMdd")
 
 
 @pytest.mark.parametrize("place", [".", "races"])
-def test_a_home_that_is_no_folder(run, home, place):
+def test_a_home_that_is_not_a_folder_is_an_error(run, home, place):
     (home / place).parent.mkdir(parents=True, exist_ok=True)
     (home / place).touch()
     code, out, err = run("list", "races")
@@ -76,7 +76,7 @@ def test_a_home_that_is_no_folder(run, home, place):
         ("elasticsearch-plugins", "No plugins of the engine are available."),
     ],
 )
-def test_other_things_are_listed(run, what, line):
+def test_lists_of_pipelines_cars_telemetry_and_plugins(run, what, line):
     code, out, err = run("list", what)
     assert (code, err) == (0, "")
     assert any(text.startswith(line) for text in out.splitlines())

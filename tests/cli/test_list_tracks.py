@@ -18,7 +18,7 @@ def test_tracks_of_a_folder_are_listed(run, books):
     assert (found["name"], found["documents"], found["challenges"]) == ("books", 10, ["fast", "slow"])
 
 
-def test_a_list_is_remembered_until_a_file_changes(run, books, home):
+def test_a_list_is_cached_until_a_file_changes(run, books, home):
     arguments = ("list", "tracks", f"--track-path={books.parent}", "--format=json")
     first = run(*arguments)
     (kept,) = (home / "cache").iterdir()
@@ -31,14 +31,14 @@ def test_a_list_is_remembered_until_a_file_changes(run, books, home):
     assert run(*arguments) == first
 
 
-def test_a_track_that_cannot_be_read_is_listed(run, books):
+def test_an_unreadable_track_is_listed_with_its_error(run, books):
     (books / "track.json").write_text("{{ 1 / 0 }}")
     code, out, _ = run("list", "tracks", f"--track-path={books.parent}")
     assert code == 0
     assert "cannot be read: track.json, line 1: cannot be rendered: ZeroDivisionError" in out
 
 
-def test_bundled_tracks_are_listed_with_the_way_to_more(run):
+def test_bundled_tracks_are_listed_with_a_hint_to_more(run):
     code, out, err = run("list", "tracks")
     assert code == 0
     assert out.splitlines()[2].startswith("http_logs  247,249,096")
@@ -61,14 +61,14 @@ def test_tracks_of_a_repository_are_listed_and_shown(run, books):
 
 
 @pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is not a folder")])
-def test_a_track_path_that_is_no_folder(run, tmp_path, name, what):
+def test_a_track_path_that_is_not_a_folder_is_refused(run, tmp_path, name, what):
     (tmp_path / "file").touch()
     code, out, err = run("list", "tracks", f"--track-path={tmp_path / name}")
     assert (code, out) == (2, "")
     assert err.startswith(f"error: --track-path {tmp_path / name} {what}\n")
 
 
-def test_a_path_stands_alone(run, books):
+def test_a_track_path_excludes_other_sources(run, books):
     code, out, err = run("list", "tracks", f"--track-path={books.parent}", "--track-revision=8")
     assert (code, out) == (2, "")
     assert err.startswith("error: give either --track-revision or --track-path, not both\n")

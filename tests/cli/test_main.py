@@ -1,4 +1,4 @@
-"""Exit codes, messages, and how quickly the command line answers."""
+"""Exit codes, messages, and what starting the command line imports."""
 
 import io
 import os
@@ -25,7 +25,7 @@ def python(*arguments, **options):
 
 
 @pytest.mark.parametrize("arguments", [["-m", "pacenote", "--help"], ["-c", "import pacenote"]])
-def test_start_up_is_light(arguments):
+def test_start_up_imports_little(arguments):
     done = python("-X", "importtime", *arguments)
     assert done.returncode == 0
     imported = {
@@ -52,13 +52,13 @@ def test_every_command_has_help(run, name):
     assert f"usage: pacenote {name}" in out
 
 
-def test_the_version_is_told(run):
+def test_the_version_is_printed(run):
     code, out, _ = run("--version")
     assert code == 0
     assert out.startswith("pacenote ")
 
 
-def test_nothing_is_a_usage_error(run):
+def test_no_command_is_a_usage_error(run):
     code, out, _ = run()
     assert code == 2
     assert "usage: pacenote COMMAND" in out
@@ -105,7 +105,7 @@ def test_usage_errors(run, arguments, error):
     assert err.startswith(error)
 
 
-def test_errors_carry_their_code_and_hint(run, fake_race):
+def test_errors_have_an_exit_code_and_a_hint(run, fake_race):
     def fail(request, listener):
         raise EngineError("port 39200 is in use", hint="stop what listens there")
 
@@ -115,7 +115,7 @@ def test_errors_carry_their_code_and_hint(run, fake_race):
     assert err == "error: port 39200 is in use\nhint: stop what listens there\n"
 
 
-def test_all_problems_of_a_track_are_told(run, fake_race):
+def test_all_problems_of_a_track_are_shown(run, fake_race):
     def fail(request, listener):
         raise TrackError(
             "track.json has 2 problems", problems=("indices is missing", "corpora[0].name is missing")
@@ -127,7 +127,7 @@ def test_all_problems_of_a_track_are_told(run, fake_race):
     assert err == "error: track.json has 2 problems\n  - indices is missing\n  - corpora[0].name is missing\n"
 
 
-def test_a_single_problem_is_told_once(run, fake_race):
+def test_a_single_problem_is_shown_once(run, fake_race):
     def fail(request, listener):
         raise TrackError('track "x": indices is missing', problems=("indices is missing",), hint="add it")
 
@@ -136,7 +136,7 @@ def test_a_single_problem_is_told_once(run, fake_race):
     assert (code, err) == (64, 'error: track "x": indices is missing\nhint: add it\n')
 
 
-def test_a_defect_is_one_line_with_its_place(run, fake_race):
+def test_a_defect_is_one_line_with_file_and_line(run, fake_race):
     fake_race(lambda request, listener: {}["nothing"])
     code, _, err = run("race", "--track=x")
     assert code == 64
@@ -153,7 +153,7 @@ def test_debug_shows_the_trace(run, fake_race):
     assert "Traceback (most recent call last)" in err
 
 
-def test_ctrl_c_is_130(run, fake_race):
+def test_ctrl_c_exits_with_130(run, fake_race):
     def interrupt(request, listener):
         raise KeyboardInterrupt
 
@@ -162,7 +162,7 @@ def test_ctrl_c_is_130(run, fake_race):
     assert (code, err) == (130, "error: interrupted\n")
 
 
-def test_ctrl_c_says_what_is_kept(run, fake_race, home):
+def test_ctrl_c_reports_that_results_are_kept(run, fake_race, home):
     def interrupt(request, listener):
         (home / "races" / request.race_id).mkdir(parents=True)
         raise KeyboardInterrupt
@@ -173,7 +173,7 @@ def test_ctrl_c_says_what_is_kept(run, fake_race, home):
     assert err == "error: interrupted\nhint: results so far are kept: see `pacenote list races`\n"
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_closed_pipe_is_not_an_error():
     program = (
         "import os, sys; from pacenote.cli.main import main; os.close(0); sys.exit(main(['race', '--help']))"
     )
@@ -192,7 +192,7 @@ def test_a_reader_that_goes_away_is_no_error():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_encoding_without_our_characters_is_no_error():
+def test_characters_outside_the_encoding_are_not_an_error():
     environment = os.environ | {"PYTHONPATH": str(PYTHON), "PYTHONIOENCODING": "ascii"}
     program = "from pacenote.cli.console import Console; Console().result('12 × error…\\n')"
     done = subprocess.run(
@@ -227,11 +227,11 @@ LOST = "error: results cannot be written to standard output: "
         ("$P race --track=x --debug --zzz 2>/dev/full", (2, "", "")),
     ],
 )
-def test_output_that_cannot_be_written_gives_no_trace(line, expected):
+def test_output_that_cannot_be_written_shows_no_stack_trace(line, expected):
     assert shell(line) == expected
 
 
-def test_files_do_not_get_the_descriptors_of_closed_streams():
+def test_files_do_not_get_descriptors_of_closed_streams():
     program = (
         "import os; from pacenote.cli.console import Console; Console();"
         "assert os.open(os.devnull, os.O_RDONLY) > 2, 'taken'"
@@ -239,7 +239,7 @@ def test_files_do_not_get_the_descriptors_of_closed_streams():
     assert shell(f'{sys.executable} -c "{program}" >&- <&-') == (0, "", "")
 
 
-def test_a_race_goes_on_when_progress_cannot_be_shown(fake_race, monkeypatch, capsys):
+def test_a_race_continues_if_progress_cannot_be_shown(fake_race, monkeypatch, capsys):
     class Full(io.StringIO):
         def write(self, text):
             raise OSError(28, "No space left on device")
@@ -255,7 +255,7 @@ def test_a_race_goes_on_when_progress_cannot_be_shown(fake_race, monkeypatch, ca
     assert capsys.readouterr().out
 
 
-def test_rich_writes_to_what_cannot_be_written():
+def test_rich_does_not_fail_on_a_closed_stream():
     class Full(io.StringIO):
         def write(self, text):
             raise OSError(28, "No space left on device")
@@ -266,7 +266,7 @@ def test_rich_writes_to_what_cannot_be_written():
 
 
 @pytest.mark.parametrize("command", ["info", "validate-track", "render-track", "race"])
-def test_help_waits_for_nothing_slow(command):
+def test_help_imports_nothing_slow(command):
     """Whatever reads tracks or stores races takes longer to import than the whole answer should."""
     program = (
         "import sys; from pacenote.cli.main import main; main(sys.argv[1:]); "

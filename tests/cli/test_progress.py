@@ -1,4 +1,4 @@
-"""The live display of a terminal."""
+"""The live display on a terminal, and plain lines elsewhere."""
 
 import io
 
@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_table_row_per_running_task():
+def test_the_live_table_has_a_row_per_running_task():
     running = (
         TaskProgress("index [red]", "docs", False, 0.5, 12_345.6, 40.0, 90.5, 20, 3, 61.0),
         TaskProgress("search", "ops", True, None, 0.0, None, None, 0, 0, None),
@@ -30,7 +30,7 @@ def test_a_table_row_per_running_task():
     assert lines[4] == "search 0 ops/s 0"
 
 
-def test_a_terminal_gets_the_live_display_and_is_left_tidy(monkeypatch):
+def test_a_terminal_gets_the_live_display_and_is_restored(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     out, err = io.StringIO(), Terminal()
     with progress_listener(Console(out, err)) as listener:
@@ -49,7 +49,7 @@ def test_a_terminal_gets_the_live_display_and_is_left_tidy(monkeypatch):
     assert out.getvalue() == ""
 
 
-def test_other_outputs_get_lines(monkeypatch):
+def test_other_outputs_get_plain_lines(monkeypatch):
     for stream, term in ((io.StringIO(), "xterm"), (Terminal(), "dumb")):
         monkeypatch.setenv("TERM", term)
         with progress_listener(Console(io.StringIO(), stream)) as listener:

@@ -1,4 +1,4 @@
-"""`pacenote race`: what is asked for, what is shown, how it ends."""
+"""`pacenote race`: options, output and exit codes."""
 
 import json
 from dataclasses import replace
@@ -52,7 +52,7 @@ def test_the_maven_mirror_is_an_option_or_in_the_environment(run, fake_race, mon
     assert request_of(run, fake_race, "--maven-mirror=https://other").maven_mirror == "https://other"
 
 
-def test_everything_given(run, fake_race, tmp_path):
+def test_all_options_are_passed_to_the_request(run, fake_race, tmp_path):
     (tmp_path / "params.json").write_text('{"bulk_size": 5000}')
     request = request_of(
         run,
@@ -96,7 +96,7 @@ def test_everything_given(run, fake_race, tmp_path):
     assert request.corpus == "generated"
 
 
-def test_every_option_about_the_track(run, fake_race, tmp_path):
+def test_all_track_options_are_passed_to_the_request(run, fake_race, tmp_path):
     request = request_of(
         run,
         fake_race,
@@ -114,14 +114,14 @@ def test_every_option_about_the_track(run, fake_race, tmp_path):
     assert request_of(run, fake_race, "--exclude-tasks=a, tag:b").exclude_tasks == ("a", "tag:b")
 
 
-def test_a_flag_can_be_taken_back(run, fake_race):
+def test_a_configured_flag_can_be_switched_off(run, fake_race):
     assert not request_of(run, fake_race, "--test-mode", "--no-test-mode").test_mode
 
 
 @pytest.mark.parametrize(
     "hosts", ["h1:9200,h2:9200", '["h1:9200", "h2:9200"]', '{"default": ["h1:9200", "h2:9200"]}']
 )
-def test_hosts_alone_mean_a_cluster_that_runs_already(run, fake_race, hosts):
+def test_hosts_alone_mean_an_existing_cluster(run, fake_race, hosts):
     request = request_of(run, fake_race, f"--target-hosts={hosts}")
     assert request.pipeline == "benchmark-only"
     assert request.target_hosts == ("h1:9200", "h2:9200")
@@ -134,7 +134,7 @@ def test_hosts_from_a_file(run, fake_race, tmp_path):
     )
 
 
-def test_options_without_effect_are_told(run, fake_race):
+def test_options_without_effect_are_reported(run, fake_race):
     fake_race(lambda request, listener: record(request.race_id))
     code, _, err = run("race", "--track=x", "--pipeline=benchmark-only", "--car=4gheap")
     assert (code, err) == (0, "warning: --car has no effect with --pipeline=benchmark-only\n")
@@ -202,7 +202,7 @@ def test_options_without_effect_are_told(run, fake_race):
         ),
     ],
 )
-def test_contradictions_end_before_the_race(run, fake_race, arguments, message):
+def test_contradictory_options_are_refused_before_the_race(run, fake_race, arguments, message):
     requests = fake_race(lambda request, listener: record())
     code, _, err = run("race", *arguments)
     assert code == 2
@@ -210,7 +210,7 @@ def test_contradictions_end_before_the_race(run, fake_race, arguments, message):
     assert requests == []
 
 
-def test_a_taken_id_ends_before_the_race(run, fake_race):
+def test_an_existing_race_id_is_refused_before_the_race(run, fake_race):
     RaceStore().create(record("r1"))
     fake_race(lambda request, listener: record())
     code, _, err = run("race", "--track=x", "--race-id=r1")
@@ -227,7 +227,7 @@ def test_a_taken_id_ends_before_the_race(run, fake_race):
         ({"driver": {"threads": [{"cpu_s": 9.0, "wall_s": 10.0}]}}, 0),
     ],
 )
-def test_the_exit_code_says_what_became_of_it(run, fake_race, changes, code):
+def test_exit_codes_of_races(run, fake_race, changes, code):
     fake_race(lambda request, listener: record(**changes))
     ended, out, _ = run("race", "--track=x")
     assert ended == code
@@ -312,7 +312,7 @@ def test_a_report_file_given_alone_is_markdown(run, fake_race, tmp_path):
     assert "Total Ingest Pipeline count" in Path(tmp_path / "r.md").read_text()
 
 
-def test_json_is_nothing_but_json(run, fake_race):
+def test_standard_output_holds_only_json(run, fake_race):
     fake_race(talk)
     _, out, _ = run("race", "--track=x", "--report-format=json")
     assert json.loads(out)["verdict"] == {"state": "valid", "reasons": []}

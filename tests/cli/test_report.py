@@ -30,7 +30,7 @@ def test_the_report_of_a_killed_race_has_its_finished_tasks(run):
     assert "- Reason: the race has not finished" in out
 
 
-def test_a_report_of_nothing(run, races):
+def test_an_unknown_or_ambiguous_race_is_an_error(run, races):
     assert run("report", "nope")[0] == 64
     code, _, err = run("report", "abc")
     assert code == 64

@@ -9,7 +9,7 @@ def test_a_valid_track(run, books):
     assert run(*arguments, "--quiet") == (0, "", "")
 
 
-def test_problems_of_all_challenges_are_told_once(run, books):
+def test_problems_of_all_challenges_are_shown_once(run, books):
     text = (books / "track.json").read_text()
     (books / "track.json").write_text(
         text.replace('"force-merge"', '"force-mrge"').replace('"body"', '"bdy"')
@@ -21,7 +21,7 @@ def test_problems_of_all_challenges_are_told_once(run, books):
     assert 'did you mean "force-merge"?' in err
 
 
-def test_a_parameter_that_nobody_reads(run, books):
+def test_an_unused_parameter_is_an_error(run, books):
     code, _, err = run("validate-track", f"--track-path={books}", "--track-params=abuot:x")
     assert code == 64
     assert '"abuot" (did you mean "about"?)' in err

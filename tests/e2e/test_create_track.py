@@ -1,4 +1,4 @@
-"""A track from a real cluster, the race on it, and runs that are cut."""
+"""A track captured from a real cluster, a race with it, and captures that are aborted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def numbers(file: Path) -> list[int]:
     return sorted(json.loads(line)["n"] for line in file.read_bytes().splitlines())
 
 
-def test_a_track_is_made_and_raced(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
+def test_a_captured_track_can_be_raced(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "pacenote", *arguments]
         environment = {**os.environ, "PACENOTE_HOME": str(home)}
@@ -109,7 +109,7 @@ def cut_after(documents: int):
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_a_run_that_was_cut_goes_on(cluster: EmbeddedCluster, tmp_path: Path, *, lost: bool) -> None:
+def test_an_aborted_capture_continues(cluster: EmbeddedCluster, tmp_path: Path, *, lost: bool) -> None:
     folder = tmp_path / "mine"
     wanted = CaptureRequest("mine", folder, indices=("notes",), batch_size=300)
     warnings: list[str] = []

@@ -60,7 +60,7 @@ def test_a_version_is_enough_to_race_elasticsearch(home: Path, tmp_path: Path) -
     assert (check["counted"], check["acknowledged"]) == (2_500, 2_500)
 
 
-def test_an_engine_is_had_before_it_is_needed(home: Path) -> None:
+def test_an_engine_is_downloaded_before_a_race(home: Path) -> None:
     command = [sys.executable, "-m", "pacenote", "download", "--distribution-version=7.17.28", "--quiet"]
     environment = {**os.environ, "PACENOTE_HOME": str(home)}
     for offline in ([], ["--offline"]):

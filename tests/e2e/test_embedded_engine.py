@@ -1,4 +1,4 @@
-"""A real OpenSearch: assembled, started, used, stopped, and gone with its owner."""
+"""A real OpenSearch: assembled, started, used, stopped, and ended with the process that started it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Em
         yield running
 
 
-def test_says_what_it_is(cluster: EmbeddedCluster) -> None:
+def test_the_engine_reports_its_version(cluster: EmbeddedCluster) -> None:
     info = cluster.info()
     assert (info.distribution, info.version, info.flavor) == ("opensearch", "3.3.0", "tar")
     assert info.build_hash
@@ -57,7 +57,7 @@ def test_indexes_scripts_and_searches(cluster: EmbeddedCluster) -> None:
     assert found["hits"]["hits"][0]["fields"]["expression"] == [8]
 
 
-def test_every_kind_of_module_answers(cluster: EmbeddedCluster) -> None:
+def test_every_kind_of_module_works(cluster: EmbeddedCluster) -> None:
     rest = cluster.rest()
     mapping = {"query": {"type": "percolator"}, "rank": {"type": "rank_feature"}, "title": {"type": "text"}}
     rest.request("PUT", "/modules", {"mappings": {"properties": mapping}})
@@ -73,7 +73,7 @@ def test_every_kind_of_module_answers(cluster: EmbeddedCluster) -> None:
     assert [token["token"] for token in words["tokens"]] == ["run", "note"]
 
 
-def test_runs_on_loopback_as_nobody_special(cluster: EmbeddedCluster) -> None:
+def test_the_engine_runs_on_loopback_without_privileges(cluster: EmbeddedCluster) -> None:
     status = Path(f"/proc/{cluster.node.pid}/status").read_text()
     uids = next(line.split()[1:] for line in status.splitlines() if line.startswith("Uid:"))
     groups = next(line.split()[1:] for line in status.splitlines() if line.startswith("Groups:"))

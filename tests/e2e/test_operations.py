@@ -30,7 +30,7 @@ ONE_SHARD = {"index.number_of_shards": 1, "index.number_of_replicas": 0}
 
 @pytest.fixture(scope="module")
 def repository() -> Iterator[Path]:
-    """A folder for snapshots that the engine may write to, whoever it runs as."""
+    """A folder for snapshots that the engine may write to, as any user."""
     folder = Path(tempfile.mkdtemp(prefix="pacenote-snapshots-"))
     folder.chmod(0o777)
     yield folder

@@ -1,6 +1,6 @@
 """Public tracks as they are, in test mode with generated data, on a real engine.
 
-They are somebody else's: fetched, never kept here. PACENOTE_PUBLIC_TRACKS names a folder that holds
+They belong to others and are not part of this repository. PACENOTE_PUBLIC_TRACKS names a folder that holds
 checkouts of rally-tracks and rally-eventdata-track where there is no way to fetch them.
 """
 

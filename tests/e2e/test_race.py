@@ -1,4 +1,4 @@
-"""Races as a user starts them: the command, a real engine, the folder that is left."""
+"""Races as a user starts them: the command, a real engine, the race folder."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_second_race_finds_everything_prepared(pacenote: Pacenote) -> None:
     assert again.stdout == ended.stdout
 
 
-def test_the_real_corpus_on_a_cluster_that_runs_already(pacenote: Pacenote, cluster: EmbeddedCluster) -> None:
+def test_the_real_corpus_on_an_existing_cluster(pacenote: Pacenote, cluster: EmbeddedCluster) -> None:
     if not REAL_CORPUS.exists():
         pytest.skip(f"the real corpus is not beside the repository: {REAL_CORPUS}")
     ended = pacenote.run(
@@ -227,7 +227,7 @@ def test_an_engine_that_dies_is_named(pacenote: Pacenote) -> None:
     assert tasks(race)["index-append"]["work"]["done"] > 0
 
 
-def test_a_cluster_of_somebody_else_that_dies_between_two_requests_is_missed(
+def test_an_existing_cluster_that_dies_between_requests_is_noticed(
     pacenote: Pacenote, tmp_path: Path
 ) -> None:
     request = {"operation-type": "raw-request", "path": "/"}

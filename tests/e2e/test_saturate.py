@@ -139,7 +139,7 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     assert all((folder / "samples.parquet").stat().st_size for folder in folders)
 
 
-def test_a_real_engine_keeps_a_low_rate(tmp_path: Path, home: Path) -> None:
+def test_a_real_engine_sustains_a_low_rate(tmp_path: Path, home: Path) -> None:
     ran = saturate(
         home,
         *(

@@ -47,7 +47,7 @@ def port() -> Iterator[int]:
 
 
 class Listener:
-    """Remembers what it was told; raises signals at the first progress."""
+    """Keeps what it receives; raises signals at the first progress."""
 
     def __init__(self, *at_progress: signal.Signals) -> None:
         self.tasks: list[str] = []

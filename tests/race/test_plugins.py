@@ -23,13 +23,13 @@ def track(folder: Path, code: str, *dependencies: str) -> Track:
 
 
 def test_a_package_that_cannot_be_installed_is_reported_and_left_out(tmp_path: Path) -> None:
-    """Two of the public tracks depend on archives that are not always to be had."""
-    told: list[str] = []
+    """Two of the public tracks depend on archives that are not always available."""
+    warnings: list[str] = []
     wanted = track(tmp_path, "def register(registry): pass", "no-such-a==1", "no-such-b==2")
-    with load_plugins(wanted, tmp_path, offline=True, warn=told.append) as plugins:
+    with load_plugins(wanted, tmp_path, offline=True, warn=warnings.append) as plugins:
         assert plugins is not None
-    assert ["no-such-a" in line for line in told[1:]] == [True, False]
-    assert ["no-such-b" in line for line in told[1:]] == [False, True]
+    assert ["no-such-a" in line for line in warnings[1:]] == [True, False]
+    assert ["no-such-b" in line for line in warnings[1:]] == [False, True]
 
 
 def test_code_that_imports_a_missing_package_fails_with_its_name(tmp_path: Path) -> None:

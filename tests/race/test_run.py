@@ -45,31 +45,31 @@ def address(engine: Engine) -> str:
 
 
 class Listener:
-    """Remembers what it was told."""
+    """Keeps what it receives."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.received: list[str] = []
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        self.told.append(f"preparing {label}")
+        self.received.append(f"preparing {label}")
 
     def started(self, record: Any) -> None:
-        self.told.append("started")
+        self.received.append("started")
 
     def progress(self, progress: Any) -> None:
         """Comes or not, as time allows."""
 
     def task_finished(self, result: Any) -> None:
-        self.told.append(result.task)
+        self.received.append(result.task)
 
     def info(self, text: str) -> None:
-        self.told.append(f"note {text}")
+        self.received.append(f"note {text}")
 
     def warning(self, text: str) -> None:
-        self.told.append(f"warning {text}")
+        self.received.append(f"warning {text}")
 
     def finished(self, record: Any) -> None:
-        self.told.append(f"finished {record.verdict.state}")
+        self.received.append(f"finished {record.verdict.state}")
 
 
 def track(folder: Path, *operations: dict[str, Any]) -> Path:
@@ -95,7 +95,7 @@ def existing(tmp_path: Path, address: str, *operations: dict[str, Any], **more: 
 def test_a_race_is_reported_stored_and_given_a_verdict(tmp_path: Path, address: str) -> None:
     listener = Listener()
     record = race(existing(tmp_path, address, {"path": "/one"}, {"path": "/two"}), listener)
-    assert listener.told == ["started", "task0", "task1", "finished valid"]
+    assert listener.received == ["started", "task0", "task1", "finished valid"]
     assert (record.complete, record.challenge, record.car) == (True, None, ("external",))
     assert record.cluster.version == "3.3.0"
     assert RaceStore(tmp_path / "home").load("r") == record
@@ -120,8 +120,8 @@ def test_some_tasks_of_a_track_from_a_repository(tmp_path: Path, address: str) -
     assert record.track.revision == git("rev-parse", "HEAD", at=upstream)
     (one,) = record.tasks
     assert (one.task, one.accounting.warmup, one.accounting.normal) == ("task0", 2, 2)
-    assert 'note left out, as they cannot run on serverless: "task2"' in listener.told
-    assert "note Mind the gap." in listener.told
+    assert 'note left out, as they cannot run on serverless: "task2"' in listener.received
+    assert "note Mind the gap." in listener.received
 
 
 def commit(root: Path) -> None:
@@ -219,7 +219,7 @@ def test_offline_downloads_nothing(tmp_path: Path) -> None:
     with pytest.raises(EngineError) as caught:
         race(wanted, listener)
     assert "--offline" in caught.value.hint
-    assert not any("downloading" in told for told in listener.told)
+    assert not any("downloading" in text for text in listener.received)
     assert not (tmp_path / "home" / "corpora").exists()
 
 

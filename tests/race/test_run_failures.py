@@ -1,4 +1,4 @@
-"""A whole race by the command line against a server with known answers, where nobody watches a terminal."""
+"""A whole race by the command line against a server with known responses, without a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
     """Two clients send three requests each, all refused, then as many that succeed.
 
     On paper: an error rate of 100 % with its reason in the report and in the record, six requests on the
-    wire for six failures, exit code 3, and the whole report on a standard output that is no terminal.
+    wire for six failures, exit code 3, and the whole report on standard output, which is not a terminal.
     """
     monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
     full = {"error": {"type": "rejected_execution", "reason": "the queue is full"}}
@@ -50,6 +50,6 @@ def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
         "rejected_execution: the queue is full",
     )
     assert record["verdict"]["state"] == "void"
-    for told in ("429", error["reason"], "error rate 100 % is above the limit"):
-        assert told in out
+    for text in ("429", error["reason"], "error rate 100 % is above the limit"):
+        assert text in out
     assert any("Mean Throughput" in line and "served" in line for line in out.splitlines())

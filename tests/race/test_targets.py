@@ -49,7 +49,7 @@ def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Listener:
-    """Remembers what it was warned of."""
+    """Keeps the warnings."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []

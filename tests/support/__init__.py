@@ -1,1 +1,1 @@
-"""What several test packages build on."""
+"""Builders and servers that several test packages use."""

@@ -1,4 +1,4 @@
-"""Corpora as tests need them."""
+"""Corpora for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver's host says about itself."""
+"""The environment of the load driver's host."""
 
 import pytest
 

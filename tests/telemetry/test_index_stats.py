@@ -1,4 +1,4 @@
-"""Index statistics are differences over the race, of the race's indices only."""
+"""Index statistics are differences over the race, without system indices."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Garbage collections during the race, whatever the collector is called."""
+"""Garbage collections during the race, for the names of all collectors."""
 
 from pacenote.telemetry.device import Telemetry
 from pacenote.telemetry.jvm_stats import JvmStats
