@@ -38,7 +38,7 @@ def test_the_engine_reports_its_version(cluster: EmbeddedCluster) -> None:
     assert node.heap_max_bytes == 512 << 20
     assert node.cpus == len(os.sched_getaffinity(0))
     assert {"analysis-common", "geo", "lang-painless", "percolator", "reindex"} <= set(node.modules)
-    assert cluster.alive() is None
+    assert cluster.node.exit_reason() is None
 
 
 def test_indexes_scripts_and_searches(cluster: EmbeddedCluster) -> None:
@@ -94,19 +94,24 @@ def test_the_engine_runs_on_loopback_without_privileges(cluster: EmbeddedCluster
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the node as another user")
 def test_the_node_cannot_change_what_it_runs(cluster: EmbeddedCluster, home: Path) -> None:
-    place = create_layout(home)
-    files = [*place.installs.rglob("*"), *place.jars.rglob("*"), *place.java.rglob("*"), cluster.node.folder]
+    layout = create_layout(home)
+    files = [
+        *layout.installs.rglob("*"),
+        *layout.jars.rglob("*"),
+        *layout.java.rglob("*"),
+        cluster.node.folder,
+    ]
     assert files
     assert all(file.stat().st_uid == 0 and not file.stat().st_mode & 0o022 for file in files)
 
 
 def test_the_second_start_reuses_everything(cluster: EmbeddedCluster, home: Path, tmp_path: Path) -> None:
-    # A mirror that nobody serves: any download would fail.
+    # A mirror that does not exist: any download would fail.
     request = EngineRequest(home, tmp_path, maven_mirror="http://127.0.0.1:1", offline=True)
     before = {folder: folder.stat().st_ino for folder in create_layout(home).installs.iterdir()}
-    install = install_engine(request)
-    assert (install.folder / "lib").is_dir()
-    assert {folder: folder.stat().st_ino for folder in install.folder.parent.iterdir()} == before
+    installation = install_engine(request)
+    assert (installation.folder / "lib").is_dir()
+    assert {folder: folder.stat().st_ino for folder in installation.folder.parent.iterdir()} == before
 
 
 _OWNER = """
@@ -126,7 +131,7 @@ def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path
     cluster.stop()
     assert process_identity(cluster.node.pid) is None
     assert (cluster.node.log_file.parent / "gc.log").stat().st_size > 0
-    place = create_layout(home)
+    layout = create_layout(home)
     with subprocess.Popen([sys.executable, "-c", _OWNER, home, tmp_path], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         pid = int(os.read(owner.stdout.fileno(), 20) or 0)
@@ -136,6 +141,6 @@ def test_kill_9_of_the_owner_leaves_no_node(cluster: EmbeddedCluster, home: Path
     while process_identity(pid) is not None and time.monotonic() < deadline:
         time.sleep(0.05)
     assert process_identity(pid) is None
-    assert len(cleanup_orphans(place)) == 1
-    assert not list(place.nodes.iterdir())
-    assert not list(place.registry.iterdir())
+    assert len(cleanup_orphans(layout)) == 1
+    assert not list(layout.nodes.iterdir())
+    assert not list(layout.registry.iterdir())

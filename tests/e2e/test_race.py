@@ -166,7 +166,7 @@ def test_the_real_corpus_on_an_existing_cluster(pacenote: Pacenote, cluster: Emb
     assert [(check["index"], check["counted"]) for check in race["documents"]] == [("logs", 10_000)]
     assert cluster.rest().get("/logs/_count")["count"] == 10_000
     assert all(task["error_rate"] == 0 for task in race["tasks"])
-    assert cluster.alive() is None, "a cluster that is not ours is left running"
+    assert cluster.node.is_running(), "a race does not stop an existing cluster"
 
 
 def test_failing_requests_void_the_race_and_are_explained(
@@ -271,7 +271,7 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
     assert report.returncode == 0
     assert "the race has not finished" in report.stdout
     assert sum(row["weight"] for row in pacenote.rows("killed", "series")) > 0
-    # The next start sweeps away what is left.
+    # The next start removes what is left.
     ended = pacenote.run(*embedded("after", "--challenge=append-no-conflicts-index-only"))
     assert ended.returncode == 0, ended.stderr
     assert pacenote.node_pids(process.pid) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,10 @@ def write_public(path: Path, text: str) -> None:
 
 @contextmanager
 def exclusive(folder: Path) -> Generator[None, None, None]:
-    """While inside, other processes that do the same wait. Raises OSError."""
-    with (folder / ".lock").open("w") as lock:
+    """Lets one process at a time work in a folder; others wait. Raises OSError."""
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
