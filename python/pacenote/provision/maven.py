@@ -169,8 +169,12 @@ def _download(
     progress: ProgressCallback,
 ) -> None:
     by_target = {artifact.path_in(cache_dir): artifact for artifact in artifacts}
-    with ThreadPoolExecutor(repository.options.parallel_files) as pool:
+    pool = ThreadPoolExecutor(repository.options.parallel_files, thread_name_prefix="pacenote-checksum")
+    try:
         digests = list(pool.map(lambda artifact: _expected_digest(artifact, repository), artifacts))
+    finally:
+        # After a failure and on Ctrl-C, the checksums that are still queued are not requested.
+        pool.shutdown(wait=True, cancel_futures=True)
     downloads = [
         Download(
             target=artifact.path_in(cache_dir),
