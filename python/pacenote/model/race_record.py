@@ -186,7 +186,7 @@ class DocumentCheck:
     """The name of the index."""
 
     acknowledged: int | None
-    """New documents that the engine acknowledged, None if they cannot be told."""
+    """New documents that the engine acknowledged, None if they cannot be attributed."""
 
     counted: int | None
     """Documents that the engine counted after the race, None if it could not be asked."""

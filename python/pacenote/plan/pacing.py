@@ -45,8 +45,8 @@ def plan_pacing(
 ) -> TaskPacing:
     """Returns how the operations of a task are spaced; `schedulers` are those that plug-ins registered.
 
-    A task whose weight is only known at run time is paced by Python. Problems are a schedule that nobody
-    knows, a rate in a unit that the operation does not count, and an interval of more than 100 years.
+    A task whose weight is only known at run time is paced by Python. Problems are an unknown schedule, a rate
+    in a unit that the operation does not count, and an interval of more than 100 years.
     """
     if task.schedule in schedulers or (task.schedule in _PACINGS and weight_known_at_runtime(task, compiled)):
         return PythonScheduler()

@@ -91,6 +91,7 @@ class GitRepository:
     offline: bool = False
     """Whether it is neither cloned nor updated."""
     progress: Callable[[str], None] = field(default=lambda _: None, compare=False)
+    """Called with one line before a step that may take long."""
 
     @property
     def clone(self) -> Path:
