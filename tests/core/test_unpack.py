@@ -155,7 +155,7 @@ def test_members_outside_the_folder_are_refused(tmp_path: Path, ending: str, nam
         (tarfile.LNKTYPE, "is a link"),
         (tarfile.CHRTYPE, "is a device or a pipe"),
         (tarfile.FIFOTYPE, "is a device or a pipe"),
-        (tarfile.GNUTYPE_SPARSE, "is of a kind that is not unpacked here"),
+        (tarfile.GNUTYPE_SPARSE, "is of a kind that Pacenote does not unpack"),
     ],
 )
 def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes, reason: str) -> None:
