@@ -203,7 +203,7 @@ pub enum Check {
     Status {},
     /// A search: `timed_out` is false and no shard failed.
     Search {},
-    /// Cluster health: at least this status, and no relocating shards if asked for.
+    /// Cluster health: at least this status, and no relocating shards if that is required.
     Health {
         /// `null`: any status.
         status: Option<HealthStatus>,
@@ -247,7 +247,7 @@ pub enum HealthStatus {
 pub struct RetryPolicy {
     /// Attempts after the first.
     pub retries: u64,
-    /// Tries without end, whatever `retries` says.
+    /// Retries until it succeeds, whatever the value of `retries`.
     pub until_success: bool,
     /// Seconds between two attempts.
     pub wait_s: f64,

@@ -180,7 +180,7 @@ pub enum SampleRetention {
     All,
     /// No samples.
     None,
-    /// The samples of tasks that produce few enough of them to cost next to nothing.
+    /// The samples of tasks whose rate and number of samples are small enough not to affect the measurement.
     Auto,
 }
 

@@ -49,7 +49,7 @@ class CheckSearch:
 
 @dataclass(frozen=True, slots=True)
 class CheckHealth:
-    """A cluster health request succeeds if the cluster is as healthy as asked for."""
+    """A cluster health request succeeds if the cluster is healthy enough."""
 
     kind: ClassVar[str] = "health"
     status: HealthStatus | None
@@ -181,7 +181,7 @@ class RetryPolicy:
     retries: int
     """Attempts after the first."""
     until_success: bool
-    """Tries without end, whatever `retries` says."""
+    """Retries until it succeeds, whatever the value of `retries`."""
     wait_s: float
     """Seconds between two attempts."""
     on_timeout: bool

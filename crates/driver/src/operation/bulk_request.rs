@@ -42,7 +42,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         Self { request, documents, retries_on_429, compression_error: None }
     }
 
-    /// The body, to write the next documents to it; [`Self::set_documents`] says how many there are.
+    /// The body, to write the next documents to it; call [`Self::set_documents`] afterwards.
     pub fn body_mut(&mut self) -> &mut B {
         self.request.body_mut()
     }

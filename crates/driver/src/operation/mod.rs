@@ -3,8 +3,8 @@
 //! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
 //! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
 //!
-//! `worker/` and `python/` prepare and execute operations. Nothing here knows workers, schedules or Python: where
-//! requests go and why they have to stop comes with the call ([`context`]).
+//! Called by `worker` and `python`. Does not use them, nor `schedule`: callers pass the destination of requests and the
+//! reason to stop ([`context`]). Whether a response is a success is decided in `response`, bytes are sent in `transport`.
 //!
 //! | file | holds |
 //! | --- | --- |

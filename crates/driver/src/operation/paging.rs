@@ -44,7 +44,7 @@ enum PageReader {
     Cursor,
 }
 
-/// What a response says about the next page.
+/// What a response contains about the next page.
 #[derive(Debug, Default)]
 struct Page<'a> {
     key: Option<&'a [u8]>,
@@ -154,7 +154,7 @@ impl Paginator {
         let (page_size, renews) = (self.page_size, self.renews_point_in_time);
         let inspect = |reply: &[u8]| {
             let page = reader.read(reply, page_size.is_some(), renews);
-            // A scroll continues with its last id until it gets another; any other page says whether there are more.
+            // A scroll continues with its last id until it gets another; otherwise a page without a key is the last.
             renew(page_key, page.key, matches!(reader, PageReader::Scroll));
             renew(point_in_time, page.point_in_time, true);
             full = page.entries.is_none_or(|entries| entries > 0 && entries >= page_size.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! One HTTP request, ready to be sent: the only place where a head, a body and a timeout come together.
+//! One HTTP request, ready to be sent: the only place that prepares heads and compresses bodies.
 
 use std::io;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct RequestSpec<'a, H> {
     pub headers: H,
     /// Whether it will have a body, which may not exist yet.
     pub has_body: bool,
-    /// How long it may take; `None`: as long as the target says.
+    /// How long it may take; `None`: the timeout of the target.
     pub timeout: Option<Duration>,
 }
 
@@ -109,7 +109,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         Outcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
     }
 
-    /// Sends another body in place of the request's own, compressed if that would be.
+    /// Sends `content` instead of the request's own body, compressed if that is.
     ///
     /// # Errors
     ///

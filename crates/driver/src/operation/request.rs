@@ -47,7 +47,7 @@ pub struct ResponsePolicy {
 
 /// Why a request cannot be sent.
 pub enum FillError {
-    /// The value that it refers to does not exist: there is nothing to do, which is not a failure.
+    /// The value that it refers to was not in the response: it is not sent, which is not a failure.
     NothingToDo,
     /// A value that it needs is missing.
     Missing(String),
