@@ -1,4 +1,4 @@
-//! How often the steady-state check is right, on series whose truth is known: `docs/measuring.md` quotes its outcome.
+//! How often the steady-state check is right, on series whose level is known; `docs/measuring.md` quotes the outcome.
 //!
 //! `cargo run --release -p pacenote-stats --example steady`
 
@@ -37,18 +37,33 @@ impl Random {
     }
 }
 
-/// A level, by the share of the task that is over.
+/// A level as a function of the share of the task that is over.
 type Shape = fn(f64) -> f64;
 
 /// Noise with standard deviation 1.
 #[derive(Clone, Copy)]
 enum Noise {
-    /// Each value has this share of the one before.
-    Common(f64),
+    /// First-order autoregressive: each value has this share of the one before.
+    Autoregressive(f64),
     /// Student's t with three degrees of freedom: heavy tails.
     Heavy,
     /// Half of it independent, half a slow wave with 0.8 of the value before.
     Mixed,
+}
+
+/// Noise of a standard deviation.
+#[derive(Clone, Copy)]
+struct NoiseLevel {
+    kind: Noise,
+    deviation: f64,
+}
+
+/// The labels of many series.
+struct Labels {
+    /// Shares in percent: steady, warming, slowing, not steady, unknown.
+    shares: [f64; 5],
+    /// When those that settled were steady, ascending, seconds.
+    since: Vec<f64>,
 }
 
 fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
@@ -62,7 +77,7 @@ fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
         values
     };
     match kind {
-        Noise::Common(share) => wave(share, random),
+        Noise::Autoregressive(share) => wave(share, random),
         Noise::Heavy => {
             let mut one = || {
                 let squares: f64 = (0..3).map(|_| random.normal().powi(2)).sum();
@@ -77,8 +92,9 @@ fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
     }
 }
 
-/// Shares of labels: steady, warming, slowing, not steady, unknown.
-fn labels(count: usize, (kind, deviation): (Noise, f64), shape: Shape, pause: bool) -> ([f64; 5], Vec<f64>) {
+/// The labels of many series with the same level and noise.
+fn labels(count: usize, noise_of: NoiseLevel, shape: Shape, pause: bool) -> Labels {
+    let NoiseLevel { kind, deviation } = noise_of;
     let mut random = Random(42);
     let (mut seen, mut since) = ([0.0; 5], Vec::new());
     for _ in 0..SERIES {
@@ -97,8 +113,8 @@ fn labels(count: usize, (kind, deviation): (Noise, f64), shape: Shape, pause: bo
             .collect();
         if pause {
             // Three pauses of one second, and one of two.
-            for (place, length) in [(0.21, 1), (0.43, 1), (0.67, 2), (0.89, 1)] {
-                let first = (place * count as f64) as usize;
+            for (start, length) in [(0.21, 1), (0.43, 1), (0.67, 2), (0.89, 1)] {
+                let first = (start * count as f64) as usize;
                 for second in &mut seconds[first..first + length] {
                     *second = TaskSecond { work: second.work / 5, service_ms: Some(50.0), ..*second };
                 }
@@ -115,24 +131,25 @@ fn labels(count: usize, (kind, deviation): (Noise, f64), shape: Shape, pause: bo
         }
     }
     since.sort_by(f64::total_cmp);
-    (seen.map(|seen| 100.0 * seen / f64::from(SERIES)), since)
+    Labels { shares: seen.map(|seen| 100.0 * seen / f64::from(SERIES)), since }
 }
 
 fn main() {
     let noises = [
-        ("independent", Noise::Common(0.0)),
-        ("AR 0.3", Noise::Common(0.3)),
-        ("AR 0.6", Noise::Common(0.6)),
-        ("AR 0.8", Noise::Common(0.8)),
+        ("independent", Noise::Autoregressive(0.0)),
+        ("AR 0.3", Noise::Autoregressive(0.3)),
+        ("AR 0.6", Noise::Autoregressive(0.6)),
+        ("AR 0.8", Noise::Autoregressive(0.8)),
         ("t3", Noise::Heavy),
         ("mixed", Noise::Mixed),
     ];
-    println!("flat series: % with a change that is not there (and % of which nothing is said)");
+    println!("flat series: % labelled with a change (and % unknown)");
     for (name, kind) in noises {
         for deviation in [0.02, 0.05, 0.10, 0.20] {
             print!("{name:12} sd {deviation:.2}:");
             for count in [20, 30, 60, 120, 300, 600, 3600] {
-                let ([steady, .., unknown], _) = labels(count, (kind, deviation), |_| 1.0, false);
+                let Labels { shares: [steady, .., unknown], .. } =
+                    labels(count, NoiseLevel { kind, deviation }, |_| 1.0, false);
                 print!("  {count} s {:4.1} ({unknown:3.0})", 100.0 - steady - unknown);
             }
             println!();
@@ -150,15 +167,15 @@ fn main() {
         ("up and down by 15 %, twice", |x| if x % 0.5 < 0.25 { 1.0 } else { 0.85 }, false),
     ];
     println!(
-        "\n% called steady / warming / slowing / not steady / unknown, and the median moment it was steady from"
+        "\n% labelled steady / warming / slowing / not steady / unknown, and the median moment it was steady from"
     );
     for (name, shape, pause) in shapes {
         for (noise, kind) in [noises[0], noises[2]] {
             for deviation in [0.02, 0.05] {
                 print!("{name:48} {noise:12} sd {deviation:.2}:");
                 for count in [60, 120, 600] {
-                    let ([steady, warming, slowing, not, unknown], since) =
-                        labels(count, (kind, deviation), shape, pause);
+                    let Labels { shares: [steady, warming, slowing, not, unknown], since } =
+                        labels(count, NoiseLevel { kind, deviation }, shape, pause);
                     let from =
                         since.get(since.len() / 2).map_or("-".to_owned(), |since| format!("{since:.0}"));
                     print!("  {count} s {steady:.0}/{warming:.0}/{slowing:.0}/{not:.0}/{unknown:.0} {from}");

@@ -1,4 +1,4 @@
-//! The steady-state check on series whose truth is known.
+//! The steady-state check on series whose level is known.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -22,16 +22,29 @@ impl Random {
     }
 }
 
-/// A level, by the share of the task that is over.
+/// A level as a function of the share of the task that is over.
 type Shape = fn(f64) -> f64;
 
-/// A task without a schedule whose level follows `shape` (by the share of it that is over), with noise of a standard
-/// deviation, of which `common` is that of the second before.
-fn task(count: usize, shape: Shape, (deviation, common): (f64, f64), seed: u64) -> Vec<TaskSecond> {
+/// First-order autoregressive noise.
+#[derive(Clone, Copy)]
+struct Noise {
+    /// Standard deviation.
+    deviation: f64,
+    /// Share that each value has of the one before.
+    correlation: f64,
+}
+
+fn noise(deviation: f64, correlation: f64) -> Noise {
+    Noise { deviation, correlation }
+}
+
+/// A task without a schedule whose level follows `shape`.
+fn task(count: usize, shape: Shape, noise: Noise, seed: u64) -> Vec<TaskSecond> {
+    let Noise { deviation, correlation } = noise;
     let mut random = Random(seed);
     let mut noise = random.normal();
     let second = |number: usize| {
-        noise = common * noise + (1.0 - common * common).sqrt() * random.normal();
+        noise = correlation * noise + (1.0 - correlation * correlation).sqrt() * random.normal();
         let level = shape(number as f64 / count as f64) * (deviation * noise).exp();
         TaskSecond {
             operations: 1000,
@@ -44,15 +57,15 @@ fn task(count: usize, shape: Shape, (deviation, common): (f64, f64), seed: u64) 
     (0..count).map(second).collect()
 }
 
-fn judged(seconds: &[TaskSecond]) -> Steadiness {
+fn steadiness(seconds: &[TaskSecond]) -> Steadiness {
     Steadiness::of(seconds, 0..seconds.len(), false)
 }
 
 #[test]
-fn noise_in_which_neighbours_agree_is_seldom_taken_for_a_change() {
+fn autocorrelated_noise_is_rarely_labelled_as_a_change() {
     for count in [60, 120, 300, 600] {
         let wrong = (0..200)
-            .map(|seed| judged(&task(count, |_| 1.0, (0.05, 0.6), seed)).state)
+            .map(|seed| steadiness(&task(count, |_| 1.0, noise(0.05, 0.6), seed)).state)
             .filter(|state| !matches!(state, SteadyState::Steady | SteadyState::Unknown))
             .count();
         assert!(wrong <= 10, "{wrong} of 200 at {count} s");
@@ -60,7 +73,7 @@ fn noise_in_which_neighbours_agree_is_seldom_taken_for_a_change() {
 }
 
 #[test]
-fn shapes_are_called_what_they_are() {
+fn warming_slowing_and_unsteady_series_are_labelled_so() {
     let shapes: [(Shape, SteadyState); 7] = [
         (|_| 1.0, SteadyState::Steady),
         (|over| 1.0 - 0.2 * (1.0 - 4.0 * over).max(0.0), SteadyState::Warming),
@@ -68,12 +81,12 @@ fn shapes_are_called_what_they_are() {
         (|over| if over < 0.5 { 1.0 } else { 1.15 }, SteadyState::Warming),
         (|over| if over < 0.7 { 1.0 } else { 0.88 }, SteadyState::Slowing),
         (|over| if over % 0.5 < 0.25 { 1.0 } else { 0.8 }, SteadyState::NotSteady),
-        // Too little to matter, however surely it is there.
+        // A certain change, but too small to matter.
         (|over| 1.0 - 0.02 * over, SteadyState::Steady),
     ];
     for (number, (shape, state)) in shapes.into_iter().enumerate() {
         for count in [120, 600, 5000] {
-            let found = judged(&task(count, shape, (0.02, 0.3), 7));
+            let found = steadiness(&task(count, shape, noise(0.02, 0.3), 7));
             assert_eq!(found.state, state, "shape {number}, {count} s: {found:?}");
             assert_eq!(found.by, Some(SteadinessMetric::Throughput));
             assert_eq!(found.changes.is_empty(), state == SteadyState::Steady);
@@ -82,46 +95,46 @@ fn shapes_are_called_what_they_are() {
 }
 
 #[test]
-fn a_pause_is_no_change() {
-    let mut seconds = task(120, |_| 1.0, (0.02, 0.0), 1);
+fn short_pauses_are_not_changes() {
+    let mut seconds = task(120, |_| 1.0, noise(0.02, 0.0), 1);
     for paused in [20, 21, 64, 99] {
         seconds[paused] = TaskSecond { work: 100, service_ms: Some(300.0), ..seconds[paused] };
     }
-    assert_eq!(judged(&seconds).state, SteadyState::Steady);
+    assert_eq!(steadiness(&seconds).state, SteadyState::Steady);
 }
 
 #[test]
-fn what_it_settled_at_and_when_is_told() {
-    let seconds = task(200, |over| if over < 0.2 { 0.8 } else { 1.0 }, (0.01, 0.0), 3);
-    let found = judged(&seconds);
+fn the_change_and_when_the_task_settled_are_reported() {
+    let seconds = task(200, |over| if over < 0.2 { 0.8 } else { 1.0 }, noise(0.01, 0.0), 3);
+    let found = steadiness(&seconds);
     assert_eq!((found.state, found.since_s), (SteadyState::Warming, Some(40.0)));
     let change = found.changes[0];
     assert!((change.share - 0.25).abs() < 0.02 && (change.before - 8000.0).abs() < 100.0, "{change:?}");
-    // With the first half declared as warm-up the rest is steady, and had been since the change.
+    // With the first half as warm-up the rest is steady, and has been since the change.
     let found = Steadiness::of(&seconds, 100..200, false);
     assert_eq!((found.state, found.since_s, found.changes.len()), (SteadyState::Steady, Some(40.0), 0));
-    // A warm-up that was declared too short shows.
+    // A warm-up that is too short is visible.
     let found = Steadiness::of(&seconds, 20..200, false);
     assert_eq!((found.state, found.changes[0].from_s), (SteadyState::Warming, 40.0));
 }
 
 #[test]
-fn too_little_is_not_called_steady() {
-    let flat = |count, deviation| task(count, |_| 1.0, (deviation, 0.0), 5);
-    assert_eq!(judged(&flat(19, 0.01)).state, SteadyState::Unknown);
-    assert_eq!(judged(&flat(20, 0.01)).state, SteadyState::Steady);
-    assert_eq!(judged(&flat(30, 0.5)).state, SteadyState::Unknown, "so much noise hides everything");
+fn short_sparse_and_noisy_series_are_unknown() {
+    let flat = |count, deviation| task(count, |_| 1.0, noise(deviation, 0.0), 5);
+    assert_eq!(steadiness(&flat(19, 0.01)).state, SteadyState::Unknown);
+    assert_eq!(steadiness(&flat(20, 0.01)).state, SteadyState::Steady);
+    assert_eq!(steadiness(&flat(30, 0.5)).state, SteadyState::Unknown, "so much noise hides everything");
     let mut rare = flat(600, 0.01);
     for (number, second) in rare.iter_mut().enumerate() {
         *second = TaskSecond { operations: u64::from(number % 10 == 0), ..*second };
     }
-    assert_eq!(judged(&rare).state, SteadyState::Unknown, "60 operations in ten minutes");
-    assert_eq!(judged(&[]).state, SteadyState::Unknown);
-    assert_eq!(judged(&vec![TaskSecond::default(); 100]).state, SteadyState::Unknown);
+    assert_eq!(steadiness(&rare).state, SteadyState::Unknown, "60 operations in ten minutes");
+    assert_eq!(steadiness(&[]).state, SteadyState::Unknown);
+    assert_eq!(steadiness(&vec![TaskSecond::default(); 100]).state, SteadyState::Unknown);
 }
 
 #[test]
-fn with_a_schedule_times_decide() {
+fn with_a_schedule_only_times_decide() {
     let growing = |number: usize| TaskSecond {
         operations: 100,
         work: 100,

@@ -19,7 +19,8 @@ use crate::sample::Sample;
 use crate::sender::RecordSender;
 use crate::window::MeasuredWindow;
 
-/// Records the operations of one thread's clients during a step. Never shared between threads.
+/// Records the operations of one worker's clients during a step. The worker's thread owns it, and its clients borrow it in
+/// turn; it is never shared between threads, so that borrowing costs no lock.
 ///
 /// It holds the only list of the thread's open tasks: a task is opened by its first client, and closed by the end of its
 /// last or by [`Recorder::close`]. Calls about tasks that are not open do nothing.
