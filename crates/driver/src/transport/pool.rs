@@ -19,7 +19,11 @@ pub struct ConnectionPool {
     /// Number of the client among those of the host.
     client: usize,
     /// Connections that are not in use; the one used last is at the end.
-    idle: RefCell<Vec<PooledConnection>>,
+    #[allow(
+        clippy::vec_box,
+        reason = "a connection moves twice per request, and copying it costs more than a pointer"
+    )]
+    idle: RefCell<Vec<Box<PooledConnection>>>,
     /// Whether a connection was opened again since one was used last.
     reconnected: Cell<bool>,
 }
@@ -54,7 +58,8 @@ impl ConnectionPool {
     /// between two requests: when the next one is far away, a server that closes idle connections would otherwise be
     /// connected to again and again.
     pub fn needs_reconnect(&self) -> bool {
-        !self.reconnected.get() && self.idle.borrow_mut().last_mut().is_some_and(PooledConnection::is_closed)
+        !self.reconnected.get()
+            && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_closed())
     }
 
     /// Opens the idle connection again, outside of any measured time. The next request counts the reconnect.
@@ -69,14 +74,14 @@ impl ConnectionPool {
 
     /// Takes the connection used last, or a new one that is not connected yet. A connection that is dropped instead of
     /// released is closed.
-    pub fn acquire(&self) -> PooledConnection {
+    pub fn acquire(&self) -> Box<PooledConnection> {
         self.reconnected.set(false);
         let idle = self.idle.borrow_mut().pop();
-        idle.unwrap_or_else(|| PooledConnection::new(Arc::clone(&self.endpoint), self.client))
+        idle.unwrap_or_else(|| Box::new(PooledConnection::new(Arc::clone(&self.endpoint), self.client)))
     }
 
     /// Returns a connection to the pool.
-    pub fn release(&self, connection: PooledConnection) {
+    pub fn release(&self, connection: Box<PooledConnection>) {
         self.idle.borrow_mut().push(connection);
     }
 }

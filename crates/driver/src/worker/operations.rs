@@ -16,10 +16,14 @@ pub trait Operations {
     fn prepare(&mut self) -> bool;
 
     /// Compresses the prepared operation, if it is sent compressed.
-    async fn compress(&mut self);
+    fn compress(&mut self) -> impl Future<Output = ()>;
 
     /// Executes the prepared operation; `None` if the race or the step ends first, or its runner had none.
-    async fn execute(&mut self, cancellation: &Cancellation<'_>, sample_type: SampleType) -> Option<Outcome>;
+    fn execute(
+        &mut self,
+        cancellation: &Cancellation<'_>,
+        sample_type: SampleType,
+    ) -> impl Future<Output = Option<Outcome>>;
 
     /// When the last operation ended as a whole; `None` if that is when [`Operations::execute`] returned.
     fn ended(&self) -> Option<Instant>;
@@ -28,7 +32,7 @@ pub trait Operations {
     fn is_starved(&self) -> bool;
 
     /// Waits until the operations are not starved.
-    async fn delivery(&self);
+    fn delivery(&self) -> impl Future<Output = ()>;
 
     /// Whether no operation is left or will come.
     fn has_ended(&self) -> bool;
@@ -52,17 +56,22 @@ pub struct PooledOperations {
     pub pool: Rc<ConnectionPool>,
 }
 
+// The futures of the source are returned, not awaited in a future around them, which would copy their outcomes.
 impl Operations for PooledOperations {
     fn prepare(&mut self) -> bool {
         self.source.prepare()
     }
 
-    async fn compress(&mut self) {
-        self.source.compress().await;
+    fn compress(&mut self) -> impl Future<Output = ()> {
+        self.source.compress()
     }
 
-    async fn execute(&mut self, cancellation: &Cancellation<'_>, sample_type: SampleType) -> Option<Outcome> {
-        self.source.execute(&self.pool, cancellation, sample_type).await
+    fn execute(
+        &mut self,
+        cancellation: &Cancellation<'_>,
+        sample_type: SampleType,
+    ) -> impl Future<Output = Option<Outcome>> {
+        self.source.execute(&self.pool, cancellation, sample_type)
     }
 
     fn ended(&self) -> Option<Instant> {
