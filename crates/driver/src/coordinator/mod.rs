@@ -1,6 +1,6 @@
 //! The coordinator: the thread that moves the workers from step to step and, in the end, sums up the race.
 //!
-//! Beside it stand the worker pool and the collector, which it starts and joins. Nothing here sends a request or runs
+//! It starts and joins the worker pool and the collector, which have files of their own here. Nothing here sends a request or runs
 //! while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
@@ -58,7 +58,7 @@ impl Coordinator {
         }
         let (mut threads, died) = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
-            // The panic of a thread says more than that it did not reply.
+            // The panic of a thread explains why it did not reply.
             error = died.or(error);
         }
         let mut collected = CollectorSummary::default();
@@ -157,7 +157,7 @@ mod tests {
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
-    /// A client that sleeps for a moment, and then so long that only the end of the race wakes it.
+    /// A client that sleeps for a moment, and then until the end of the race wakes it.
     fn plan(port: u16) -> Arc<Plan> {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,

@@ -191,8 +191,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         exhausted.by
     }
 
-    /// Requests the next due time from a scheduler in Python; `None` if there is none. A scheduler is not asked for more
-    /// operations than the task has.
+    /// Requests the next due time from a scheduler in Python; `None` if there is none. No more are requested than the task
+    /// has operations.
     async fn request_due_time(
         &self,
         handle: &ClientHandle,
@@ -242,8 +242,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
     }
 
-    /// Sends the outcome of an operation to Python's scheduler, and takes what a runner in Python has said; `true` when the
-    /// operation was the last.
+    /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python names;
+    /// `true` if the operation was the last.
     fn notify_python(&mut self, outcome: &Outcome) -> bool {
         let TaskClient { id, task, run, handle, .. } = self.client;
         if let Some(handle) = handle {

@@ -27,7 +27,7 @@ pub struct ClientTask<O> {
     pub handle: Option<ClientHandle>,
 }
 
-/// Runs the tasks of a client, one after another. The tasks after the one in which it was stopped end at once.
+/// Runs the tasks of a client, one after another. Once it was stopped, the remaining tasks end immediately.
 pub async fn run_tasks<C: Clock, O: Operations>(
     clock: &mut C,
     tasks: &mut [ClientTask<O>],

@@ -264,9 +264,9 @@ impl Simulation {
         self.run_with(async {})
     }
 
-    /// Runs the step to its end, with a future beside the clients.
-    pub fn run_with(self, beside: impl Future<Output = ()>) -> Recorded {
-        self.execute(u64::MAX, beside);
+    /// Runs the step to its end, with another future that is polled after the clients.
+    pub fn run_with(self, companion: impl Future<Output = ()>) -> Recorded {
+        self.execute(u64::MAX, companion);
         self.recorded()
     }
 
@@ -282,7 +282,7 @@ impl Simulation {
         self.deliveries.try_iter().collect()
     }
 
-    fn execute(&self, end_ns: u64, beside: impl Future<Output = ()>) {
+    fn execute(&self, end_ns: u64, companion: impl Future<Output = ()>) {
         let waker = self.race.waker(0);
         self.race.start_clock(self.clock.now());
         let cancellation = Cancellation { step: &self.step, race: &self.race, waker: &waker };
@@ -297,7 +297,7 @@ impl Simulation {
                 run_tasks(&mut clock, &mut tasks, recorder, cancellation).await;
             }));
         }
-        futures.push(Box::pin(beside));
+        futures.push(Box::pin(companion));
         self.clock.run_until(end_ns, futures);
         self.recorder.borrow_mut().close(EndedBy::Stopped, |_| 0);
     }
