@@ -38,7 +38,7 @@ GIVEN_UP = {
     "Memory": "Captures",
     "Obituary": "PanicGuard",
     "Order": "WorkerCommand",
-    "Place": "Layout",
+    "Place": "EngineLayout",
     "Post": "BulkRequest",
     "Recalled": "Captured",
     "Said": "FramingHeaders",
