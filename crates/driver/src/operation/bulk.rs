@@ -18,7 +18,7 @@ use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::transport::pool::PooledConnection;
 
-/// Returns how many bulks all clients of a task send together; `None` if they never end.
+/// Returns the number of bulks that all clients of a task send together; `None` if they never end.
 pub fn planned_bulks(task: &PlannedTask, bulk: &Bulk) -> Option<u64> {
     let bulks_of = |client| {
         let ranges = ClientDocuments { task, bulk, client }.ranges();
@@ -34,7 +34,7 @@ pub struct ClientDocuments<'a> {
     pub task: &'a PlannedTask,
     /// The work of the task.
     pub bulk: &'a Bulk,
-    /// Which of the task's clients it is.
+    /// Number of the client in the task.
     pub client: u32,
 }
 
@@ -44,7 +44,7 @@ struct FileRange {
     file: usize,
     /// The range of the client: no other client sends these documents.
     range: Range<u64>,
-    /// How many documents from the start of the range are sent.
+    /// Number of documents that are sent, from the start of the range.
     documents: u64,
 }
 
@@ -97,7 +97,7 @@ impl ClientDocuments<'_> {
     }
 }
 
-/// The first id of a file. The files of one index have consecutive ids, so that no two of its documents share one.
+/// The first id of a file. The files of one index have consecutive ids, so that all its documents have different ids.
 fn first_id(bulk: &Bulk, file: usize) -> u64 {
     let of_same_index = |earlier: &&BulkFile| earlier.action == bulk.files[file].action;
     bulk.files[..file].iter().filter(of_same_index).map(|earlier| earlier.documents).sum()

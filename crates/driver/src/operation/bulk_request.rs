@@ -15,7 +15,7 @@ use crate::transport::pool::PooledConnection;
 pub struct BulkRequest<B> {
     request: PreparedRequest<B>,
     documents: u64,
-    /// How often documents that are rejected with status 429 are sent again.
+    /// How many times documents rejected with status 429 are sent again.
     retries_on_429: u32,
     /// Why the body could not be compressed.
     compression_error: Option<String>,
@@ -37,7 +37,7 @@ struct BulkCheck {
 }
 
 impl<B: AsRef<[u8]>> BulkRequest<B> {
-    /// A bulk request of so many documents.
+    /// A bulk request whose body has `documents` documents.
     pub fn new(request: PreparedRequest<B>, documents: u64, retries_on_429: u32) -> Self {
         Self { request, documents, retries_on_429, compression_error: None }
     }
@@ -57,8 +57,8 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         self.compression_error = self.request.compress_in_slices().await.err().map(|error| error.to_string());
     }
 
-    /// Posts the documents, and those that the engine rejects with status 429 again, alone, as often as planned unless
-    /// the race or the step ends.
+    /// Posts the documents. Those that the engine rejects with status 429 are posted again without the others, as often
+    /// as planned unless the race or the step ends.
     pub async fn execute(
         &mut self,
         connection: &mut PooledConnection,
@@ -97,8 +97,8 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         documents: u64,
     ) -> Attempt {
         let mut check = BulkCheck::new(documents, self.retries_on_429 > 0);
-        let answered = |status, reply: &[u8]| check.check(status, reply);
-        match self.request.send_other_body(body, connection, answered).await {
+        let check_reply = |status, reply: &[u8]| check.check(status, reply);
+        match self.request.send_other_body(body, connection, check_reply).await {
             Ok(outcome) => check.attempt(outcome),
             Err(error) => Attempt::unsent(error.to_string()),
         }

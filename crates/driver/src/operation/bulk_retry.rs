@@ -1,4 +1,4 @@
-//! Documents of a bulk that the engine rejects because it is overloaded, to be sent again alone.
+//! Selection of the documents of a bulk that the engine rejected because it was overloaded, to send only them again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ struct BulkReplyItem {
     status: u16,
 }
 
-/// Returns the positions, in the request, of the documents that were rejected with status 429; none if the number of items
-/// in the reply is not that of the documents, since it is then unknown which document an item describes.
+/// Returns the positions, in the request, of the documents that were rejected with status 429. Returns none if the
+/// reply does not have one item for each document: it is then unknown which document an item describes.
 pub fn rejected_positions(reply: &[u8], documents: u64) -> Vec<usize> {
     let Ok(reply) = serde_json::from_slice::<BulkReply>(reply) else { return Vec::new() };
     if reply.items.len() as u64 != documents {
@@ -56,7 +56,7 @@ pub fn without_retried(mut before: Outcome, retried: u64) -> Outcome {
     let result = &mut before.result;
     result.rejected = result.rejected.saturating_sub(retried);
     result.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
-    // Reasons in excess of those that are kept are counted with the last one, whatever their status.
+    // The last failure also counts those beyond the limit, whatever their status.
     let counted: u64 = result.failures.iter().map(|failure| failure.count).sum();
     if let Some(last) = result.failures.last_mut() {
         last.count = (last.count + result.rejected).saturating_sub(counted);
@@ -96,7 +96,7 @@ mod tests {
     use pacenote_record::Failure;
 
     #[test]
-    fn only_documents_with_status_429_are_sent_again_and_only_if_every_item_is_there() {
+    fn only_documents_with_status_429_are_sent_again_and_only_if_the_reply_is_complete() {
         let reply = br#"{"took": 1, "errors": true, "items": [
             {"index": {"status": 429, "error": {"type": "full", "reason": "x"}}}, {"update": {"status": 201}},
             {"index": {"status": 400, "error": {"type": "bad"}}}, {"create": {"status": 429}}]}"#;

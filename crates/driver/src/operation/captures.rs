@@ -9,7 +9,7 @@ pub struct Captures {
 /// The state of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Captured<'a> {
-    /// No request before this one captures under the name.
+    /// No earlier request captures a value under this name.
     Unknown,
     /// The response lacked the value.
     Missing,
@@ -18,7 +18,7 @@ pub enum Captured<'a> {
 }
 
 impl Captures {
-    /// Forgets all values.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.entries.clear();
     }

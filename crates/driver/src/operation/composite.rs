@@ -20,7 +20,7 @@ use super::wait::{pause, wait};
 use crate::error::DriveError;
 use crate::response::outcome::ReplyOutcome;
 
-/// Steps that run one after another, and when they are tried again.
+/// Steps that run one after another, and their retry policy.
 #[derive(Debug)]
 pub struct Steps {
     steps: Vec<Step>,
@@ -59,7 +59,7 @@ enum Element {
 struct PreparedSubOperation {
     label: Arc<Label>,
     steps: Steps,
-    /// Whether it is a composite itself, which is recorded by its sub-operations.
+    /// Whether it is itself a composite; then its sub-operations are recorded in its place.
     is_composite: bool,
 }
 
@@ -80,7 +80,7 @@ impl Steps {
     ///
     /// When a request cannot be written as HTTP, or its body cannot be paged.
     pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
-        // A pause is work only where it is the whole operation.
+        // A pause counts as work only if it is the whole operation.
         let wait_weight = u64::from(calls.len() == 1);
         let steps: Result<Vec<_>, _> = calls.iter().map(|call| Step::new(call, wait_weight, to)).collect();
         Ok(Self { steps: steps?, retry })
@@ -160,7 +160,7 @@ impl Step {
             None => None,
         };
         let outcome = match single {
-            // Takes no connection: the next request would have to open another.
+            // A pause takes no connection from the pool: a concurrent request would have to open another.
             SingleStep::Wait { duration, weight } => wait(*duration, *weight, execution.cancellation).await,
             SingleStep::Request(request) => {
                 let mut connection = execution.connections.acquire();
@@ -188,7 +188,7 @@ impl PreparedComposite {
     }
 
     /// Executes all operations; the first failure ends the composite. Only the outermost composite returns traffic:
-    /// that of all operations within. Returns `None` if the race or the step of the plan ends while it waits.
+    /// that of all operations within it. Returns `None` if the race or the step of the plan ends while it waits.
     async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
         // A composite within another shares its connections.
         let own_limit = self.max_connections.filter(|_| !execution.nested).map(Semaphore::new);

@@ -17,8 +17,8 @@ const MIN_OUTPUT_SPACE: usize = 16 * 1024;
 const WINDOW_BITS: u8 = 15;
 
 thread_local! {
-    /// The state of compression takes hundreds of kilobytes. One per thread is enough for all its clients: they wait for
-    /// each other's bodies as they would wait for the core.
+    /// The compression state takes hundreds of kilobytes. One per thread is enough: its clients wait for each other's
+    /// bodies just as they would wait for the CPU core.
     static DEFLATER: Rc<Mutex<Compress>> = Rc::new(Mutex::new(deflater()));
 }
 
@@ -26,8 +26,7 @@ thread_local! {
 pub static CONTENT_ENCODING: LazyLock<(String, String)> =
     LazyLock::new(|| ("content-encoding".to_owned(), "gzip".to_owned()));
 
-/// Whether a body is to be compressed: if there is one, the target asks for it, and `headers` do not declare an encoding
-/// already.
+/// Whether a body is sent compressed: if there is one, the target compresses bodies, and `headers` declare no encoding.
 pub fn is_compressed<'a>(
     target: &Target,
     has_body: bool,
@@ -114,7 +113,7 @@ mod tests {
         body
     }
 
-    /// Lines that compress about as documents do, and bytes that do not at all.
+    /// Lines that compress about as well as documents, and bytes that do not compress at all.
     fn bodies() -> Vec<Vec<u8>> {
         let mut noise = SplitMix64::seed_from_u64(1);
         let lines = |count: u64| {

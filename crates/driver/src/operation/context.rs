@@ -1,4 +1,4 @@
-//! What the steps of an operation need to know: where their requests go, and the state of the present execution.
+//! Context of the steps of an operation: where their requests go, and the state of the current execution.
 
 use std::cell::{Cell, RefCell};
 
@@ -41,7 +41,7 @@ impl Destination<'_> {
 pub struct Execution<'a> {
     /// Connections of the client.
     pub connections: &'a ConnectionPool,
-    /// Why the operation may have to stop.
+    /// Stops the operation when the race or the step ends.
     pub cancellation: &'a Cancellation<'a>,
     /// Values that were captured so far.
     pub captures: &'a RefCell<Captures>,

@@ -38,7 +38,7 @@ impl DataFiles {
         Ok(())
     }
 
-    /// A file of a task that was opened.
+    /// Returns a file of a task that was opened.
     ///
     /// # Errors
     ///

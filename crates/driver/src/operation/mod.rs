@@ -3,8 +3,9 @@
 //! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
 //! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
 //!
-//! Called by `worker` and `python`. Does not use them, nor `schedule`: callers pass the destination of requests and the
-//! reason to stop ([`context`]). Whether a response is a success is decided in `response`, bytes are sent in `transport`.
+//! Called by `worker` and `python`. Uses neither of them, nor `schedule`: callers pass the destination of requests and
+//! the cancellation ([`context`]). Whether a response is a success is decided in `response`, bytes are sent in
+//! `transport`.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -56,14 +57,14 @@ pub struct Operation {
 
 #[derive(Debug)]
 enum OperationKind {
-    /// One request that only its check decides about, which is what most operations are: it takes the shortest path to
-    /// its connection.
+    /// One request whose outcome depends on its check alone, as for most operations. It takes the shortest path to its
+    /// connection.
     Plain(Box<CheckedRequest>),
     /// Everything else.
     Stepped(Box<SteppedOperation>),
 }
 
-/// An operation of several steps, with the state of its present execution.
+/// An operation of several steps, with the state of its current execution.
 #[derive(Debug)]
 struct SteppedOperation {
     steps: Steps,

@@ -54,13 +54,13 @@ pub struct Label {
 }
 
 impl Outcome {
-    /// The same outcome with no work done.
+    /// This outcome without the work that was done.
     pub fn without_work(mut self) -> Self {
         self.result.accepted = 0;
         self
     }
 
-    /// The outcome of an operation whose request could not be made.
+    /// The outcome of an operation whose request could not be created.
     pub fn unsent(reason: String) -> Self {
         Self { result: ReplyOutcome::failure(ErrorClass::Protocol, 0, "", reason), ..Self::nothing() }
     }

@@ -19,9 +19,9 @@ use crate::transport::pool::PooledConnection;
 #[derive(Debug)]
 pub struct Paginator {
     first: CheckedRequest,
-    /// Fetches every page but the first; `None`: the first request fetches all pages.
+    /// Fetches every page after the first; `None` if the first request fetches all pages.
     next: Option<RequestTemplate>,
-    /// Frees what the engine keeps for further pages.
+    /// Frees the state that the engine keeps for further pages.
     close: Option<RequestTemplate>,
     reader: PageReader,
     max_pages: Option<u32>,
@@ -59,7 +59,7 @@ struct FetchedPage {
     has_more: bool,
 }
 
-/// The requests of a paginator that are not the first.
+/// The requests of a paginator after the first.
 #[derive(Debug, Default)]
 struct FollowUps {
     next: Option<RequestTemplate>,
@@ -172,8 +172,8 @@ impl Paginator {
         Some(FetchedPage { outcome, has_more: good && full && !page_key.is_empty() })
     }
 
-    /// Frees what the engine keeps for pages that are not fetched, after the clock of the operation has stopped. If that
-    /// fails, the engine frees it when its keep-alive has expired.
+    /// Frees the state that the engine keeps for pages that are not fetched, after the clock of the operation has
+    /// stopped. If that fails, the engine frees it when its keep-alive has expired.
     async fn close(
         &mut self,
         whole: &mut Outcome,
@@ -225,7 +225,7 @@ fn follow_ups(planned: &PagedRequest, to: Destination<'_>) -> Result<FollowUps, 
     })
 }
 
-/// Replaces a value by the one of a response. A value that the response lacks is kept or cleared.
+/// Replaces a value with that of a response. If the response has none, the value is kept if `keep`, otherwise cleared.
 fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
     if value.is_some() || !keep {
         known.clear();

@@ -10,18 +10,18 @@ use crate::response::outcome::ReplyOutcome;
 use crate::transport::http::{RequestHead, RequestHeadError};
 use crate::transport::pool::{PooledConnection, RequestBody};
 
-/// What distinguishes a request from others to the same host.
+/// The properties of a request that differ between requests to the same host.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSpec<'a, H> {
-    /// Such as `GET`.
+    /// HTTP method, such as `GET`.
     pub method: &'a str,
     /// Path with query string, percent-encoded.
     pub path: &'a str,
-    /// Sent in addition to the target's headers; of two with one name the later counts.
+    /// Headers sent in addition to those of the target; if two have the same name, the later one is sent.
     pub headers: H,
-    /// Whether it will have a body, which may not exist yet.
+    /// Whether the request has a body, even if the body is created later.
     pub has_body: bool,
-    /// How long it may take; `None`: the timeout of the target.
+    /// Timeout of the request; `None` for that of the target.
     pub timeout: Option<Duration>,
 }
 
@@ -30,13 +30,13 @@ pub struct RequestSpec<'a, H> {
 pub struct PreparedRequest<B> {
     head: RequestHead,
     body: B,
-    /// The compressed body; `None`: the body is sent as it is.
+    /// The compressed body; `None` if the body is sent uncompressed.
     compressed: Option<Vec<u8>>,
     timeout: Duration,
 }
 
 impl<B: AsRef<[u8]>> PreparedRequest<B> {
-    /// Prepares a request for one host. A body that is to be sent compressed is not compressed yet.
+    /// Prepares a request for one host. Does not compress the body: see [`Self::compress`].
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &mut self.body
     }
 
-    /// The head.
+    /// The head of the request.
     pub fn head(&self) -> &RequestHead {
         &self.head
     }
@@ -109,7 +109,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         Outcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
     }
 
-    /// Sends `content` instead of the request's own body, compressed if that is.
+    /// Sends `content` instead of the request's own body, compressed if the own body is.
     ///
     /// # Errors
     ///

@@ -41,13 +41,14 @@ pub struct RequestTemplate {
 pub struct ResponsePolicy {
     /// The request as planned, without its body.
     pub request: Request,
-    /// Whether the response is searched for more than its check needs.
+    /// Whether assertions or a capture read the response in addition to its check.
     inspects_body: bool,
 }
 
 /// Why a request cannot be sent.
 pub enum FillError {
-    /// The value that it refers to was not in the response: it is not sent, which is not a failure.
+    /// The response to which it refers lacked the value, so that there is nothing to do: it is not sent, which is not a
+    /// failure.
     NothingToDo,
     /// A value that it needs is missing.
     Missing(String),
@@ -80,7 +81,7 @@ impl CheckedRequest {
         Ok(Self { template, policy: ResponsePolicy { request, inspects_body } })
     }
 
-    /// Whether the request is sent once, as it is, and only its check matters.
+    /// Whether the request is sent once, without gaps, and its outcome depends on its check alone.
     pub fn is_plain(&self) -> bool {
         let Request { poll, placeholder, .. } = &self.policy.request;
         poll.is_none() && placeholder.is_none() && !self.policy.inspects_body
@@ -171,8 +172,8 @@ impl RequestTemplate {
         }
     }
 
-    /// Sends the request, repeatedly if `policy` polls. `inspect` sees the successful responses. Returns `None` if the
-    /// race or the step ends while it waits.
+    /// Sends the request, repeatedly if `policy` polls. `inspect` is called with each successful response. Returns
+    /// `None` if the race or the step ends while it waits.
     pub async fn exchange(
         &mut self,
         connection: &mut PooledConnection,
@@ -218,7 +219,7 @@ impl RequestTemplate {
 }
 
 impl ResponsePolicy {
-    /// Captures a value of a successful response, and returns the first assertion that it breaks.
+    /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
     fn inspect(&self, captures: &RefCell<Captures>, reply: &[u8]) -> Option<ReplyOutcome> {
         if !self.inspects_body {
             return None;
@@ -233,7 +234,7 @@ impl ResponsePolicy {
 }
 
 impl FillError {
-    /// The outcome of the request that is not sent.
+    /// The outcome of a request that is not sent.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::NothingToDo => Outcome::nothing(),

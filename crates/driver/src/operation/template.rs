@@ -15,7 +15,7 @@ enum GapValue {
     PointInTime,
 }
 
-/// The values to fill in; the gap of an empty value keeps the text that the template has there.
+/// The values to fill in. The gap of an empty value keeps the text of the template.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Values<'a> {
     /// A captured value.
@@ -30,7 +30,7 @@ pub struct Values<'a> {
 #[derive(Debug, Default)]
 pub struct BodyTemplate {
     text: Vec<u8>,
-    /// Sorted by position; they do not overlap.
+    /// Gaps sorted by position, without overlap.
     gaps: Vec<Gap>,
     filled: Vec<u8>,
 }
@@ -146,7 +146,7 @@ impl BodyTemplate {
         !self.gaps.is_empty()
     }
 
-    /// The position at which the object that is the whole text begins.
+    /// The position of the object that the text consists of.
     fn root(&self) -> Result<usize, String> {
         let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&self.text).is_ok();
         let begin = self.text.trim_ascii_start();
@@ -170,7 +170,7 @@ impl BodyTemplate {
         });
     }
 
-    /// The range of the value that `rest`, an end of the text, begins with.
+    /// The range of the value that `rest`, a suffix of the text, begins with.
     fn range_of(&self, rest: &[u8]) -> Range<usize> {
         let start = self.text.len() - rest.len();
         start..start + scan::first_value(rest).len()

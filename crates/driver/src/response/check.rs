@@ -1,5 +1,5 @@
-//! Checks whether a response is a success, by its status and by what the engine reports in its body. Runs after the time
-//! of the request was taken.
+//! Checks whether a response is a success, by its status and by what the engine reports in its body. Runs after the
+//! request has been timed.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ use crate::response::json_scan::{
 };
 use crate::response::outcome::ReplyOutcome;
 
-/// Most failures kept of one bulk. The last one counts all documents that belong to no other.
+/// Maximum number of failures kept per bulk. The last one counts all documents that no other failure counts.
 const MAX_FAILURES: usize = 8;
 
 /// Checks the response to a request.
@@ -65,7 +65,7 @@ pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ReplyOu
     })
 }
 
-/// Whether an assertion holds for a value; never for a value of another type than the asserted one.
+/// Whether an assertion holds for a value. It never holds if the types of the values differ.
 fn holds(actual: &Value, assertion: &Assertion) -> bool {
     let order = match (actual, &assertion.value) {
         (Value::Number(actual), Value::Number(expected)) => match (actual.as_i64(), expected.as_i64()) {
@@ -88,7 +88,7 @@ fn holds(actual: &Value, assertion: &Assertion) -> bool {
     })
 }
 
-/// Whether a status is one of success.
+/// Whether a status means success.
 pub fn is_2xx(status: u16) -> bool {
     (200..300).contains(&status)
 }
@@ -119,8 +119,8 @@ fn excerpt(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(300)]).into_owned()
 }
 
-/// Checks the response to a search. One without shards, time-out and duration is not from a search, unless the request
-/// filters them out.
+/// Checks the response to a search. A response without shards, time-out and duration does not come from a search,
+/// unless the request filters these fields out.
 fn check_search(body: &[u8], request: &Request) -> ReplyOutcome {
     if let Some(took_ms) = fast_path_search(body) {
         return ReplyOutcome::success(request.weight, took_ms);
@@ -157,8 +157,8 @@ fn check_search(body: &[u8], request: &Request) -> ReplyOutcome {
     ReplyOutcome { took_ms, ..result }
 }
 
-/// The duration in milliseconds of a search without failures whose response starts exactly as engines write it, which a
-/// few comparisons recognize in nearly all responses. `None` decides nothing.
+/// The duration in milliseconds of a search without failures whose response starts exactly as engines write it. A few
+/// comparisons recognize nearly all responses. `None` means that the response must be scanned.
 fn fast_path_search(body: &[u8]) -> Option<i64> {
     let (took_ms, rest) = split_integer(body.strip_prefix(br#"{"took":"#)?)?;
     let (_, rest) = split_integer(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
@@ -271,7 +271,7 @@ fn rejected_documents(body: &[u8], documents: u64) -> ReplyOutcome {
     }
 }
 
-/// A failure without documents yet. The last one that is kept stands for all other kinds.
+/// A failure that counts no documents yet. The last one that is kept stands for all other kinds.
 fn new_failure(status: u16, error: &BulkItemError, is_last: bool) -> Failure {
     let kind = if is_last { "other" } else { &error.kind };
     let reason = error.reason.as_deref().unwrap_or_default();
@@ -476,14 +476,14 @@ mod tests {
         let total = |condition, value: i64| check("hits.total.value", condition, value.into());
         assert_eq!(total(Comparison::Equal, 17), None);
         assert_eq!(total(Comparison::Equal, 20).unwrap(), "hits is 17, the track asserts == 20");
-        for (condition, broken) in [
+        for (condition, failing) in [
             (Comparison::Less, [17, 16]),
             (Comparison::LessOrEqual, [16, 15]),
             (Comparison::GreaterOrEqual, [18, 19]),
             (Comparison::Greater, [17, 18]),
         ] {
-            assert!(broken.iter().all(|value| total(condition, *value).is_some()), "{condition:?}");
-            let holds = [17 + 17 - broken[0], 17 + 17 - broken[1]];
+            assert!(failing.iter().all(|value| total(condition, *value).is_some()), "{condition:?}");
+            let holds = [17 + 17 - failing[0], 17 + 17 - failing[1]];
             assert!(holds.iter().any(|value| total(condition, *value).is_none()), "{condition:?} {holds:?}");
         }
         assert_eq!(check("took", Comparison::Less, 2.into()), None);

@@ -19,7 +19,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the object that `text` starts with; none if it does not start with an object.
+    /// The fields of the object that `text` starts with; empty if it does not start with an object.
     pub fn new(text: &'a [u8]) -> Self {
         let rest = text.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
         Self { rest, pending: None }
@@ -51,7 +51,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of the array that `text` starts with; none if it does not start with an array.
+    /// The elements of the array that `text` starts with; empty if it does not start with an array.
     pub fn new(text: &'a [u8]) -> Self {
         let rest = text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default();
         Self { rest, pending: None }

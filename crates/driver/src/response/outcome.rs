@@ -2,7 +2,7 @@
 
 use pacenote_record::{ErrorClass, Failure};
 
-/// The result of checking the response to a request, or of receiving none.
+/// The result of checking the response to a request, or of a request without a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyOutcome {
     /// [`ErrorClass::None`] for a success.

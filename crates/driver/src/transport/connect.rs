@@ -1,4 +1,5 @@
-//! Connecting to a host: over its addresses, through a proxy, with TLS. Endpoints are prepared once per race.
+//! Connecting to a host: tries its addresses, tunnels through a proxy, and performs TLS handshakes. Endpoints are
+//! prepared once per race.
 
 use std::future::poll_fn;
 use std::io;
@@ -55,7 +56,8 @@ pub enum EndpointError {
     /// TLS cannot be configured.
     #[error(transparent)]
     Tls(#[from] TlsSettingsError),
-    /// The request that opens a tunnel would not stay in its lines. It is not shown because it may be secret.
+    /// The host or the authorization would break a line of the CONNECT request. Neither is shown because it may be
+    /// secret.
     #[error("proxy {0}: the host or the authorization has a space or a control character")]
     Proxy(String),
 }
@@ -68,8 +70,8 @@ pub type Endpoints = Arc<[Arc<Endpoint>]>;
 pub struct Endpoint {
     /// Host and port.
     authority: String,
-    /// Addresses of the host, or of its proxy. Resolved once, before the race: resolving for each connection would block
-    /// threads whose time no task accounts for.
+    /// Addresses of the host, or of its proxy. Resolved once, before the race: resolving for each connection would use
+    /// blocking threads, whose CPU time is not attributed to any task.
     addresses: Vec<SocketAddr>,
     proxy: Option<Proxy>,
     /// TLS with the host.
@@ -87,7 +89,7 @@ struct Proxy {
     connect_request: Secret,
 }
 
-/// Bytes that are not shown.
+/// Bytes that `Debug` does not show.
 struct Secret(Vec<u8>);
 
 impl std::fmt::Debug for Secret {
@@ -136,7 +138,7 @@ impl Endpoint {
         Ok(Self { authority: authority_of_host, addresses, proxy, tls })
     }
 
-    /// An endpoint at known addresses, without proxy and TLS.
+    /// An endpoint at known addresses, without a proxy and without TLS.
     #[must_use]
     pub fn plain(addresses: Vec<SocketAddr>) -> Self {
         let authority = addresses.first().map_or_else(String::new, SocketAddr::to_string);
@@ -149,8 +151,8 @@ impl Endpoint {
         &self.authority
     }
 
-    /// Opens a connection until `deadline`. `client` is the number of the client among those of the host: clients start
-    /// with different addresses of a host that has several, and try the others in turn.
+    /// Opens a connection before `deadline`. `client` is the number of the client among those of the host: if a host
+    /// has several addresses, clients start with different ones and try the others in turn.
     ///
     /// # Errors
     ///
@@ -189,7 +191,7 @@ impl Endpoint {
         let mut first_error = None;
         let (last, first) = self.addresses.split_at(client % self.addresses.len().max(1));
         for (address, left) in first.iter().chain(last).zip((1..=self.addresses.len()).rev()) {
-            // An address that does not respond must leave the others their share of the time.
+            // An address that does not respond must not use up the time of the others.
             let share = deadline.saturating_duration_since(Instant::now()).div_f64(left as f64);
             match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
                 Ok(tcp) => return CountingStream::new(tcp),
@@ -282,7 +284,7 @@ where
     timeout_at(deadline, tls.handshake(stream)).await.map_err(|error| handshake_error(&error))
 }
 
-/// Every end of a handshake but success is a TLS error, also a time-out and a closed connection.
+/// Maps every failed handshake to a TLS error, including a time-out and a closed connection.
 fn handshake_error(error: &io::Error) -> ConnectError {
     ConnectError::Tls(match tls_error(error) {
         Some(alert) => alert.to_string(),
@@ -309,7 +311,7 @@ async fn send_connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request
             Ok(httparse::Status::Partial) => {}
             Ok(httparse::Status::Complete(length)) => {
                 let status = response.code.unwrap_or_default();
-                // The host sends nothing before the driver does: data after the head does not come from it.
+                // The host sends nothing before the driver does, so data after the head does not come from the host.
                 let has_trailing_data = received.len() > length && status < 300;
                 return if has_trailing_data { Err(malformed()) } else { Ok(status) };
             }

@@ -1,9 +1,9 @@
 //! Bytes to and from hosts: connecting, TLS, HTTP/1.1, and the connections that a client keeps open.
 //!
-//! [`connect`] opens a connection: over the addresses of a host, through a proxy, with TLS. [`http`] sends one request and
-//! receives one response on it. [`pool`] keeps the connections of a client and opens them again when they were closed.
-//! Called by `operation` (requests), `worker` and `python` (connecting before a step). Knows neither tasks, schedules nor
-//! Python, and does not decide whether a response is a success: that is `response`.
+//! [`connect`] opens a connection: over the addresses of a host, through a proxy, with TLS. [`http`] sends one request
+//! and receives one response on it. [`pool`] keeps the connections of a client and opens them again when they were
+//! closed. Called by `operation` (requests), `worker` and `python` (connecting before a step). Independent of tasks,
+//! schedules and Python. Whether a response is a success is decided in `response`.
 
 mod connect;
 pub mod http;

@@ -11,8 +11,8 @@ use crate::transport::http::{Connection, ExchangeError, RequestHead};
 use crate::transport::timeout::RequestTimer;
 use crate::transport::traffic::ByteCounts;
 
-/// The connections of one client to its host. Most clients need one; operations that have several requests under way
-/// open more, which are kept.
+/// The connections of one client to its host. Most clients need one; operations with concurrent requests open more,
+/// which stay open.
 #[derive(Debug)]
 pub struct ConnectionPool {
     endpoint: Arc<Endpoint>,
@@ -24,13 +24,13 @@ pub struct ConnectionPool {
         reason = "a connection moves twice per request, and copying it costs more than a pointer"
     )]
     idle: RefCell<Vec<Box<PooledConnection>>>,
-    /// Whether a connection was opened again since one was used last.
+    /// Whether a connection has been reopened since one was last used.
     reconnected: Cell<bool>,
 }
 
 impl ConnectionPool {
-    /// The pool of a client of a cluster, without a connection. Clients are assigned to hosts round-robin, and those of a
-    /// host to its addresses.
+    /// The pool of a client of a cluster; opens no connection. Clients are assigned to hosts round-robin, and the
+    /// clients of a host to its addresses.
     pub fn for_client(endpoints: &Endpoints, client: usize) -> Self {
         let (host, client) = (client % endpoints.len(), client / endpoints.len());
         Self {
@@ -46,7 +46,7 @@ impl ConnectionPool {
         self.endpoint.authority()
     }
 
-    /// Opens a connection until `deadline`, unless an idle one can be used.
+    /// Opens a connection before `deadline`, unless an idle one can be used.
     pub async fn connect(&self, deadline: Instant) -> Result<(), ConnectError> {
         let mut connection = self.acquire();
         let connected = connection.connect(deadline).await;
@@ -54,9 +54,9 @@ impl ConnectionPool {
         connected.map(drop)
     }
 
-    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `true` at most once
-    /// between two requests: when the next one is far away, a server that closes idle connections would otherwise be
-    /// connected to again and again.
+    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `true` at most
+    /// once between two requests: otherwise, if the next one is far away, the client would reconnect again and again to
+    /// a server that closes idle connections.
     pub fn needs_reconnect(&self) -> bool {
         !self.reconnected.get()
             && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_closed())
@@ -121,12 +121,12 @@ pub enum RequestError {
     Exchange(#[from] ExchangeError),
 }
 
-/// One connection of a pool, which is opened again when it was closed.
+/// A connection of a pool. It is opened again if it was closed.
 #[derive(Debug)]
 pub struct PooledConnection {
     endpoint: Arc<Endpoint>,
     client: usize,
-    /// The connection has been open before.
+    /// Whether the connection has been open before.
     was_open: bool,
     /// Reconnects that the next request has to count.
     uncounted_reconnects: u32,
@@ -166,8 +166,9 @@ impl PooledConnection {
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }
 
-    /// Sends one request and receives its response, on a new connection if the old one was closed meanwhile. Never sends a
-    /// request twice. `read` gets the status and the decompressed body after the time of the exchange was taken.
+    /// Sends one request and receives its response, on a new connection if the old one was closed meanwhile. Never
+    /// sends a request twice. `read` is called with the status and the decompressed body, after the exchange has been
+    /// timed.
     pub async fn exchange<T>(
         &mut self,
         head: &mut RequestHead,
@@ -227,7 +228,7 @@ mod tests {
         Instant::now() + Duration::from_secs(10)
     }
 
-    /// Waits until the close of the server has arrived.
+    /// Waits until the client has noticed that the server closed the connection.
     async fn await_close(pool: &ConnectionPool) {
         while !pool.needs_reconnect() {
             tokio::time::sleep(Duration::from_millis(1)).await;

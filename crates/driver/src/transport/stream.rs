@@ -1,5 +1,5 @@
-//! The byte stream of a connection: plain TCP, TLS, or TLS inside TLS. An enum rather than a trait object, so that plain
-//! TCP costs one comparison more than the bare socket.
+//! The byte stream of a connection: plain TCP, TLS, or TLS inside TLS. An enum rather than a trait object, so that
+//! plain TCP costs only one comparison more than a bare socket.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,7 +18,7 @@ pub enum MaybeTlsStream {
     Plain(CountingStream),
     /// TLS over TCP.
     Tls(Box<TlsStream<CountingStream>>),
-    /// TLS with the host, inside TLS with the proxy that tunnels it.
+    /// TLS with the host, tunnelled through TLS with the proxy.
     TlsInTls(Box<TlsStream<TlsStream<CountingStream>>>),
 }
 
@@ -112,8 +112,8 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Writes part of a head and a body, in one system call if possible, and returns the number of bytes. With nothing
-    /// left to write, flushes what TLS has buffered.
+    /// Writes part of a head and a body, in one system call if possible, and returns the number of bytes. If both are
+    /// empty, flushes what TLS has buffered.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Whether TLS has buffered nothing that is yet to be written to the socket.
+    /// Whether all bytes that TLS had buffered have been written to the socket.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         match self {
@@ -144,8 +144,8 @@ impl MaybeTlsStream {
         }
     }
 
-    /// Whether the stream is open and has no unread data; records of TLS that carry no data do not count. The runtime
-    /// remembers that the socket was drained, so that this is no system call unless something has arrived.
+    /// Whether the stream is open and has no unread data; TLS records without data do not count. The runtime remembers
+    /// that the socket was drained, so this makes no system call unless bytes have arrived.
     #[must_use]
     pub fn is_idle(&mut self) -> bool {
         match self {
@@ -153,7 +153,7 @@ impl MaybeTlsStream {
                 let read = socket.tcp.try_read(&mut [0]);
                 matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
             }
-            // The next read registers a waker of its own.
+            // The next read registers its own waker.
             _ => self.poll_read_byte(&mut Context::from_waker(Waker::noop())).is_pending(),
         }
     }

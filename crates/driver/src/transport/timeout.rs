@@ -1,4 +1,4 @@
-//! The time-out of requests.
+//! Time-out of requests.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

@@ -90,7 +90,7 @@ impl TlsSettings {
     ///
     /// # Errors
     ///
-    /// Those of [`TlsSettings::for_hosts`].
+    /// The errors of [`TlsSettings::for_hosts`].
     pub fn for_proxies(tls: &TlsOptions, system: &mut SystemRoots) -> Result<Self, TlsSettingsError> {
         let mut anchors = TrustAnchors::new(tls.ca_file.as_deref(), system)?;
         if tls.ca_file.is_some()
@@ -130,7 +130,7 @@ impl TlsSettings {
     ///
     /// # Errors
     ///
-    /// [`TlsSettingsError::ServerName`] when the name cannot be that of a certificate.
+    /// [`TlsSettingsError::ServerName`] when no certificate can be issued for the name.
     pub fn connector(&self, host: &str) -> Result<TlsConnector, TlsSettingsError> {
         let name = self.server_name.as_deref().unwrap_or(host);
         let server_name = ServerName::try_from(name.to_owned())
@@ -191,7 +191,7 @@ impl ResolvesClientCert for ClientCertResolver {
     }
 }
 
-/// The certificates that are accepted.
+/// Certificates that are accepted.
 #[derive(Debug)]
 struct TrustAnchors {
     roots: Arc<RootCertStore>,
@@ -225,7 +225,8 @@ impl TrustAnchors {
 /// Whether a certificate of the user's file is that of a valid authority. A host's certificate must not become an
 /// anchor: webpki accepts any anchor as an issuer, so the key of one host could impersonate all others.
 fn is_authority(certificate: &CertificateDer<'_>) -> bool {
-    // X.509 version 1 has no such mark. The store reports certificates that cannot be read at all.
+    // Certificates of X.509 version 1 have no such mark and cannot be parsed here. The root store reports those that
+    // cannot be read at all.
     let Ok(parsed) = ParsedCertificate::try_from(certificate) else { return true };
     let algorithms = default_provider().signature_verification_algorithms.all;
     let no_roots = RootCertStore::empty();
@@ -352,7 +353,7 @@ fn client_certificate(
     })
 }
 
-/// Reads a private key. Errors do not show anything of the file's content.
+/// Reads a private key. Errors do not contain any of the file's content.
 fn read_private_key(path: &str) -> Result<PrivateKeyDer<'static>, TlsSettingsError> {
     let text = read_file(path)?;
     PrivateKeyDer::from_pem_slice(&text).map_err(|error| {

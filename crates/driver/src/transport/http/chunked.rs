@@ -1,13 +1,13 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), decoded in place.
 //!
-//! Lines must end in CRLF: a reader that also accepts other line ends disagrees with others about what the body is.
-//! Every byte is moved once. An incomplete line is searched again with every read, which its maximum length bounds.
+//! Lines must end in CRLF: parsers that also accept other line ends may disagree about the extent of the body. Every
+//! byte is moved once. An incomplete line is searched again after every read; its maximum length bounds that cost.
 
 /// Longest line with the size of a chunk, extensions included, in bytes.
 const MAX_SIZE_LINE: usize = 4 * 1024;
 /// Longest trailer section, in bytes.
 const MAX_TRAILER_SECTION: usize = 16 * 1024;
-/// Most trailers.
+/// Maximum number of trailers.
 const MAX_TRAILERS: usize = 64;
 
 /// State of decoding a chunked body. The decoded bytes are moved to the beginning of the body.
@@ -46,7 +46,7 @@ pub enum ChunkedStatus {
         /// Encoded length in bytes, trailers included.
         consumed: usize,
     },
-    /// This is not a chunked body, and why.
+    /// The body is not validly chunked, for this reason.
     Malformed(&'static str),
 }
 
@@ -110,7 +110,7 @@ impl ChunkedDecoder {
                 None
             }
             [] | [b'\r'] => Some(ChunkedStatus::Partial),
-            _ => Some(ChunkedStatus::Malformed("a chunk is longer than its size says")),
+            _ => Some(ChunkedStatus::Malformed("a chunk is longer than its declared size")),
         }
     }
 
@@ -146,7 +146,7 @@ fn parse_size(line: &[u8]) -> Option<usize> {
 }
 
 fn check_trailers(section: &[u8]) -> Result<(), &'static str> {
-    // Readers disagree about whether a bare LF ends a line.
+    // Parsers disagree about whether a bare LF ends a line.
     if memchr::memchr_iter(b'\n', section).any(|newline| newline == 0 || section[newline - 1] != b'\r') {
         return Err("a trailer's line does not end with CRLF");
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_does_not_depend_on_how_the_bytes_are_cut() {
+    fn the_body_does_not_depend_on_how_the_bytes_are_split() {
         let encoded =
             b"5;ext=1\r\nhello\r\n1\r\n \r\n00A \t;a=\"b\"\r\n0123456789\r\n0\r\nx-trailer: y\r\n\r\n";
         for size in 1..=encoded.len() {
@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(
                 status,
                 ChunkedStatus::Complete { decoded: 16, consumed: encoded.len() },
-                "pieces of {size}"
+                "pieces of {size} bytes"
             );
             assert_eq!(body, b"hello 0123456789");
         }

@@ -17,7 +17,7 @@ use crate::transport::traffic::ByteCounts;
 pub struct Connection {
     stream: MaybeTlsStream,
     reader: ResponseReader,
-    /// The connection cannot be used again: an exchange is under way, has failed, or ended with a close.
+    /// Whether the connection cannot be used again: an exchange is in progress, has failed, or ended with a close.
     closing: bool,
 }
 
@@ -31,7 +31,7 @@ impl Connection {
     /// Whether another request can be sent: the server has neither closed the connection nor announced that it will.
     #[must_use]
     pub fn is_ready(&mut self) -> bool {
-        // A server sends nothing between two exchanges: a byte is garbage, end of file a closed connection.
+        // A server sends nothing between two exchanges: a byte is garbage, and end of file means a closed connection.
         !self.closing && self.stream.is_idle()
     }
 
@@ -96,9 +96,9 @@ impl Connection {
         self.reader.body(response)
     }
 
-    /// Sends head and body, in one system call if the socket takes all of it. While the socket takes no more, reads
-    /// from it: the server may respond before it has read the whole request. If it then closes the connection, the rest
-    /// is not sent (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
+    /// Sends head and body, in one system call if the socket takes all of it. While the socket accepts no more bytes,
+    /// reads from it: the server may respond before it has read the whole request. If it then closes the connection,
+    /// the rest is not sent (RFC 9112, section 9.5); otherwise it is, so that the connection can be used again.
     async fn send(&mut self, mut head: &[u8], mut body: &[u8]) -> Result<SendResult, ExchangeError> {
         let mut early: Option<Response> = None;
         while !(head.is_empty() && body.is_empty() && self.stream.is_flushed()) {
@@ -162,7 +162,8 @@ impl Connection {
     }
 }
 
-/// Of a failed write and the failed read after it, the more specific error: a TLS alert, otherwise that of the write.
+/// The more specific error of a failed write and the failed read after it: the read's if it is a TLS alert, otherwise
+/// the write's.
 fn more_specific(read: ExchangeError, written: io::Error) -> ExchangeError {
     match read {
         ExchangeError::Io(alert) if tls_error(&alert).is_some() => alert.into(),

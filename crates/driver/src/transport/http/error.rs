@@ -23,7 +23,7 @@ pub enum ExchangeError {
     /// The response violates HTTP/1.1, or exceeds a limit of this client.
     #[error("{0}")]
     Malformed(&'static str),
-    /// The response has an encoding that the request did not ask for.
+    /// The response has an encoding that was not requested.
     #[error("the response's {header} is {encoding:?}, which was not requested")]
     UnexpectedEncoding {
         /// The header that names the encoding.

@@ -11,7 +11,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::error::ExchangeError;
 
-/// Least free capacity offered to decompressed bytes.
+/// Minimum free capacity for decompressed data, in bytes.
 const MIN_CAPACITY: usize = 16 * 1024;
 
 const TRUNCATED: ExchangeError = ExchangeError::Gzip("it is truncated");

@@ -1,9 +1,9 @@
 //! An HTTP/1.1 client: one request and one response at a time on a connection that is kept alive.
 //!
 //! [`Connection`] sends a prepared [`RequestHead`] and a body, and receives status, headers and body of the response in
-//! buffers that are reused. [`ResponseReader`] turns received bytes into responses and knows no socket, so that tests
-//! and fuzzing can cut the bytes anywhere. Time-outs, reconnecting and pooling belong to the parent module, whether a
-//! response is a success to `response`. The rest of the driver uses this module through the parent's pool.
+//! buffers that are reused. [`ResponseReader`] turns received bytes into responses and uses no socket, so that tests
+//! and fuzzing can split the bytes anywhere. The parent module handles time-outs, reconnecting and pooling; `response`
+//! decides whether a response is a success. The rest of the driver uses this module through the parent's pool.
 
 mod chunked;
 mod connection;

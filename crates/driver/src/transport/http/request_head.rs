@@ -8,13 +8,14 @@ use pacenote_plan::{Scheme, TargetHost};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestHeadError {
-    /// A header name or value would not stay in its line. The value is not shown because it may be secret.
+    /// A header name or value contains a line break or a control character. The value is not shown because it may be
+    /// secret.
     #[error("the header {0:?} has a line break or a control character")]
     Header(String),
-    /// The header belongs to the framing of the message, which is up to the driver.
+    /// The header belongs to the framing of the message, which the driver controls.
     #[error("the header {0:?} cannot be set: the driver sets it itself")]
     Framing(String),
-    /// Every encoding that the request accepts is one that the driver cannot decode.
+    /// The driver can decode none of the encodings that the request accepts.
     #[error("the header accept-encoding is {0:?}: the driver decodes gzip and identity only")]
     Encoding(String),
     /// The request line contains a space or a control character.
@@ -34,7 +35,7 @@ const RESERVED_HEADERS: [&str; 5] = ["connection", "content-length", "host", "te
 /// Encodings of responses that the driver decodes.
 const SUPPORTED_ENCODINGS: [&str; 3] = ["gzip", "x-gzip", "identity"];
 
-/// A request head of which only the `content-length` changes from request to request.
+/// A request head in which only the `content-length` changes from request to request.
 #[derive(Clone)]
 pub struct RequestHead {
     bytes: Vec<u8>,
@@ -42,7 +43,7 @@ pub struct RequestHead {
     fixed_len: usize,
     /// RFC 9110, section 8.6: methods that anticipate a body send `content-length: 0` for an empty one.
     always_sends_length: bool,
-    /// The method is HEAD.
+    /// Whether the response has no body, because the method is HEAD.
     response_has_no_body: bool,
 }
 
@@ -55,8 +56,8 @@ impl std::fmt::Debug for RequestHead {
 }
 
 impl RequestHead {
-    /// A head for `method` and `path` (without the host's path prefix). Of several headers with the same name, the last
-    /// one is sent. Of the encodings in `accept-encoding`, those that the driver decodes are sent.
+    /// A head for `method` and `path` (without the host's path prefix). If several headers have the same name, the last
+    /// one is sent. `accept-encoding` is reduced to the encodings that the driver decodes.
     ///
     /// # Errors
     ///
@@ -68,7 +69,8 @@ impl RequestHead {
         headers: impl Iterator<Item = &'a (String, String)>,
     ) -> Result<Self, RequestHeadError> {
         let name = authority(&host.host, host.port);
-        // RFC 9112, section 3.2.2: requests to a proxy have the absolute form. A proxy does not see those in a tunnel.
+        // RFC 9112, section 3.2.2: requests to a proxy have the absolute form. Requests in a tunnel do not: the proxy
+        // cannot read them.
         let proxy = host.proxy.as_ref().filter(|_| host.scheme == Scheme::Http);
         let origin = proxy.map_or_else(String::new, |_| format!("http://{name}"));
         let line = format!("{method} {origin}{}{path} HTTP/1.1\r\n", host.path);
@@ -137,8 +139,8 @@ impl RequestHead {
         &self.bytes
     }
 
-    /// The whole request, in at most two pieces. A short body is copied behind the head: writing one piece takes the
-    /// system less than gathering two. Allocates nothing once it has held such a body.
+    /// The whole request, in at most two slices. A short body is copied behind the head because writing one slice costs
+    /// less than gathering two. Does not allocate if a body of that length was copied before.
     pub fn with_body<'a>(&'a mut self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         self.with_content_length(body.len());
         if body.len() > SHORT_BODY {
@@ -148,7 +150,7 @@ impl RequestHead {
         (&self.bytes, &[])
     }
 
-    /// Whether the response has no body whatever its headers say: that to HEAD.
+    /// Whether the response has no body regardless of its headers, as for HEAD.
     #[must_use]
     pub fn response_has_no_body(&self) -> bool {
         self.response_has_no_body
@@ -172,7 +174,7 @@ fn supported_encodings(accepted: &str) -> Result<String, RequestHeadError> {
     Ok(supported.join(", "))
 }
 
-/// Encodes all bytes but RFC 3986's unreserved characters.
+/// Percent-encodes a byte unless it is one of RFC 3986's unreserved characters.
 fn percent_encode(byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -251,14 +253,17 @@ mod tests {
             let mut head = RequestHead::new(host, "GET", "/_search?q=1", std::iter::empty()).unwrap();
             String::from_utf8(head.with_content_length(0).to_vec()).unwrap()
         };
-        let seen = text(&plain);
+        let written = text(&plain);
         assert!(
-            seen.starts_with("GET http://[::1]:9200/es/_search?q=1 HTTP/1.1\r\nhost: [::1]:9200\r\n"),
-            "{seen}"
+            written.starts_with("GET http://[::1]:9200/es/_search?q=1 HTTP/1.1\r\nhost: [::1]:9200\r\n"),
+            "{written}"
         );
-        assert!(seen.contains("\r\nproxy-authorization: Basic c2VjcmV0\r\n"), "{seen}");
-        let seen = text(&TargetHost { scheme: Scheme::Https, ..plain });
-        assert!(seen.starts_with("GET /es/_search?q=1 HTTP/1.1\r\n") && !seen.contains("proxy"), "{seen}");
+        assert!(written.contains("\r\nproxy-authorization: Basic c2VjcmV0\r\n"), "{written}");
+        let written = text(&TargetHost { scheme: Scheme::Https, ..plain });
+        assert!(
+            written.starts_with("GET /es/_search?q=1 HTTP/1.1\r\n") && !written.contains("proxy"),
+            "{written}"
+        );
     }
 
     #[test]
@@ -283,14 +288,14 @@ mod tests {
 
     #[test]
     fn only_supported_encodings_are_requested() {
-        for (asked, sent) in [
+        for (requested, sent) in [
             ("gzip", "gzip"),
             ("identity", "identity"),
             ("gzip, deflate, br;q=0.5", "gzip"),
             ("X-GZip;q=1, identity;q=0.5, *;q=0", "X-GZip;q=1, identity;q=0.5"),
             ("", ""),
         ] {
-            let mut head = head("/", &[("accept-encoding", "gzip"), ("Accept-Encoding", asked)]).unwrap();
+            let mut head = head("/", &[("accept-encoding", "gzip"), ("Accept-Encoding", requested)]).unwrap();
             let text = String::from_utf8(head.with_content_length(0).to_vec()).unwrap();
             assert!(text.contains(&format!("\r\naccept-encoding: {sent}\r\n")), "{text}");
         }

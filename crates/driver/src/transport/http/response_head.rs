@@ -8,10 +8,11 @@ use super::error::ExchangeError;
 
 /// Number of header lines that most responses do not exceed.
 const TYPICAL_HEADERS: usize = 64;
-/// Most header lines of a response. Engines send one `warning` line for each deprecated feature that a request uses.
+/// Maximum number of header lines of a response. Engines send one `warning` line for each deprecated feature that a
+/// request uses.
 const MAX_HEADERS: usize = 1024;
 
-/// What a response head says about its message.
+/// What a response head declares about its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead {
     /// HTTP status.
@@ -22,34 +23,34 @@ pub struct ResponseHead {
     pub framing: BodyFraming,
     /// How the body is encoded.
     pub encoding: ContentEncoding,
-    /// The connection cannot be used again.
+    /// Whether the connection cannot be used again.
     pub close: bool,
 }
 
 /// How the end of a body is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// After this number of bytes.
+    /// The body ends after this number of bytes.
     Length(usize),
-    /// With the last chunk.
+    /// The body ends with the last chunk.
     Chunked,
-    /// Where the connection ends.
+    /// The body ends when the connection is closed.
     UntilClose,
 }
 
 /// The encoding of a body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ContentEncoding {
-    /// None.
+    /// The body is not encoded.
     #[default]
     Identity,
-    /// gzip, once.
+    /// The body is compressed with gzip, once.
     Gzip,
-    /// One that the driver does not decode.
+    /// An encoding that the driver does not decode.
     Unsupported,
 }
 
-/// Parses a head. `Ok(None)` means that more bytes are needed. `no_body` for the response to HEAD.
+/// Parses a head. `Ok(None)` means that more bytes are needed. `no_body` is set for the response to HEAD.
 ///
 /// # Errors
 ///
@@ -84,8 +85,8 @@ pub fn header(bytes: &[u8], name: &str) -> String {
     values.join(", ")
 }
 
-/// Parses a head and returns what `read` makes of its length and content; `None` if it is incomplete. Tries with room
-/// for few headers first, because room for many takes 32 KiB of stack.
+/// Parses a head and returns the result of `read` for its length and content; `None` if the head is incomplete. Tries
+/// first with room for few headers, because room for many takes 32 KiB of stack.
 fn parse_then<T>(
     bytes: &[u8],
     read: impl Fn(usize, &httparse::Response<'_, '_>) -> T,
@@ -156,7 +157,8 @@ fn read(
     let framing = if no_body || status < 200 || status == 204 || status == 304 {
         BodyFraming::Length(0)
     } else {
-        // RFC 9112, section 6.1: with both headers the transfer encoding counts, but the connection is not reused.
+        // RFC 9112, section 6.1: if both headers are present, the transfer encoding takes precedence, but the
+        // connection is not reused.
         close |= !matches!(
             (headers.transfer, headers.length),
             (TransferEncoding::Absent, _) | (_, ContentLength::Absent)
@@ -168,7 +170,7 @@ fn read(
 }
 
 impl<'a> FramingHeaders<'a> {
-    /// Takes in one header line. Compares the length of the name first, because most headers do not matter here.
+    /// Reads one header line. Compares the length of the name first, because most headers are irrelevant here.
     fn read(&mut self, header: &Header<'a>) {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
@@ -215,7 +217,7 @@ impl<'a> FramingHeaders<'a> {
 
     fn framing(&self, is_http_1_0: bool) -> Result<BodyFraming, ExchangeError> {
         match (self.transfer, self.length) {
-            // RFC 9112, section 6.1: HTTP/1.0 does not define it.
+            // RFC 9112, section 6.1: HTTP/1.0 does not define this header.
             (TransferEncoding::Chunked | TransferEncoding::Unsupported(_), _) if is_http_1_0 => {
                 Err(ExchangeError::Malformed("the response is HTTP/1.0 and has a transfer-encoding"))
             }

@@ -1,4 +1,4 @@
-//! Reads responses from bytes as they arrive. Knows no socket, so that tests can cut the bytes anywhere.
+//! Reads responses from bytes as they arrive. Independent of sockets, so that tests can split the bytes anywhere.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use super::response_head::{self, BodyFraming, ContentEncoding, ResponseHead};
 const MAX_HEAD: usize = 64 * 1024;
 /// Longest response body, in bytes, as received and decompressed: no response can exhaust the memory.
 const MAX_BODY: usize = 512 * 1024 * 1024;
-/// Most interim (1xx) responses to one request.
+/// Maximum number of interim (1xx) responses to one request.
 const MAX_INTERIM_RESPONSES: usize = 32;
-/// Buffers that have grown beyond this are freed before the next request.
+/// Capacity in bytes above which a buffer is freed before the next request.
 const MAX_KEPT_CAPACITY: usize = 4 << 20;
-/// Least free capacity offered to a read.
+/// Minimum free capacity for a read, in bytes.
 const MIN_READ: usize = 32 * 1024;
-/// Most free capacity offered to a read of a body of known length: a declared length alone allocates no memory.
+/// Maximum free capacity for a read of a body of known length, in bytes: a declared length alone allocates no memory.
 const MAX_READ: usize = 1 << 20;
 
 const NOT_HTTP: ExchangeError =
@@ -31,7 +31,7 @@ pub struct Response {
     pub status: u16,
     /// Bytes received, head and framing included.
     pub bytes_in: u64,
-    /// The connection cannot be used again.
+    /// Whether the connection cannot be used again.
     pub close: bool,
     body: BodyLocation,
 }
@@ -55,7 +55,7 @@ pub struct ResponseReader {
     /// Start of the current head in `buffer`, after those of interim responses.
     start: usize,
     interim_responses: usize,
-    /// The response has no body, whatever its head says.
+    /// Whether the response has no body, regardless of its head.
     no_body: bool,
     state: State,
     max_body: usize,
@@ -64,9 +64,9 @@ pub struct ResponseReader {
 #[derive(Debug)]
 enum State {
     Head {
-        /// Bytes of the incomplete head that were parsed last.
+        /// Length of the incomplete head when it was last parsed, in bytes.
         parsed: usize,
-        /// Bytes of the head that were searched for its end.
+        /// Length of the part of the head that was searched for its end, in bytes.
         searched: usize,
     },
     Body(ResponseHead, ChunkedDecoder),
@@ -97,7 +97,7 @@ impl ResponseReader {
         }
     }
 
-    /// Discards the last response and prepares for the next; `no_body` for the response to HEAD.
+    /// Discards the last response and prepares for the next; `no_body` is set for the response to HEAD.
     pub fn reset(&mut self, no_body: bool) {
         self.buffer.clear();
         // One large response must not occupy its memory for the rest of the race.
@@ -126,7 +126,7 @@ impl ResponseReader {
     ///
     /// # Errors
     ///
-    /// [`ExchangeError`] when no further bytes can make a valid response of it.
+    /// [`ExchangeError`] when the bytes cannot become a valid response.
     pub fn advance(&mut self) -> Result<Option<Response>, ExchangeError> {
         while let State::Head { parsed, searched } = self.state {
             match self.read_head(parsed, searched)? {
@@ -148,7 +148,7 @@ impl ResponseReader {
             State::Body(head @ ResponseHead { framing: BodyFraming::UntilClose, .. }, _) => {
                 Ok(self.response(head, self.start + head.length..self.buffer.len()))
             }
-            // A head that was not worth parsing yet may be invalid, which is the more specific error.
+            // An incomplete head that was not parsed may be invalid, which is the more specific error.
             State::Head { .. } if self.start < self.buffer.len() => {
                 response_head::parse(&self.buffer[self.start..], self.no_body)?;
                 Err(ExchangeError::Closed)
@@ -157,7 +157,7 @@ impl ResponseReader {
         }
     }
 
-    /// Whether the response ends where the connection does.
+    /// Whether the response ends with the close of the connection.
     #[must_use]
     pub fn ends_with_connection(&self) -> bool {
         matches!(self.state, State::Body(ResponseHead { framing: BodyFraming::UntilClose, .. }, _))
@@ -211,7 +211,7 @@ impl ResponseReader {
         match bytes.first() {
             None => return Ok(None),
             Some(b'H') => {}
-            // Not even empty lines may precede it.
+            // Not even empty lines may precede the status line.
             Some(_) => return Err(NOT_HTTP),
         }
         let worth_parsing = bytes.len() >= 2 * parsed || has_empty_line(&bytes[searched..]);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_head_is_limited_however_it_is_cut() {
+    fn the_length_of_a_head_is_limited_however_it_is_split() {
         let rest = with_head("").len() - 2;
         for (length, fits) in [(MAX_HEAD, true), (MAX_HEAD + 1, false)] {
             let text = with_head(&"y".repeat(length - rest));
