@@ -16,7 +16,7 @@ from pacenote.model.work import ActionLine, Bulk, BulkFile, CallSequence, Reques
 from pacenote.operations.base import EngineInfo
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, PlannedTask
-from pacenote.race.corpora import prepare
+from pacenote.race.corpora import prepare_corpora
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import find_track
@@ -37,7 +37,7 @@ def plan_of(home: Path, documents: int) -> Plan:
     params = {"docs": documents}
     request = RaceRequest(race_id="bulks", home=home, track="http_logs", track_params=params)
     track = load_track(find_track("http_logs"), params, RenderOptions(now=time.time()))
-    corpora = prepare(track, track.challenge(CHALLENGE), request, lambda _label, _done, _total: None)
+    corpora = prepare_corpora(track, track.challenge(CHALLENGE), request, lambda _label, _done, _total: None)
     settings = PlanSettings(race_id="bulks", seed=request.seed, hosts=(), on_error=OnError.CONTINUE)
     return build_plan(track, CHALLENGE, settings, PlanContext(corpora.data_file, EngineInfo()))
 
