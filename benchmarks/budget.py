@@ -1,12 +1,14 @@
-"""Counts the driver's instructions per operation and holds them against `budget.json`: `make budget`.
+"""Counts the driver's instructions per operation and compares them with `budget.json`: `make budget`.
 
-A race of few operations and one of more run under valgrind's callgrind, the server in a process of its own;
-what the second took more, by operation, is the figure. Unlike times it hardly depends on who else uses the
-machine. More than the budget is a regression; less by as much asks for a new budget, or what was won may be
-lost unseen. Counted is the thread that drives, not the collector, whose work depends on how many seconds the
-race took. That thread may allocate nothing per operation.
+Runs a short and a long race under valgrind's callgrind, against a server in another process; the difference
+of the counts divided by the difference of the operations is the count per operation. Unlike a time, it
+hardly depends on the load of the machine. A count above the tolerance is a regression. A count below it
+requires a new budget, so that a later regression is not hidden by the improvement. Only the worker thread is
+counted, not the collector, whose work depends on the duration of the race. The worker must not allocate
+memory per operation.
 
-The exit code is 1 when a figure is outside, and 0 also where there is no valgrind, which is said.
+The exit code is 1 if a count is outside the tolerance. Without valgrind, a message is printed and the exit
+code is 0.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from machine import run, temporary_folder
 from outcome import BenchmarkError
@@ -31,63 +33,81 @@ _HERE = Path(__file__).parent
 _BUDGET = _HERE / "budget.json"
 _PROGRAM = _HERE.parent / "target" / "release" / "pacenote-instructions"
 _TOLERANCE_PERCENT = 5.0
-_FEW_ALLOCATIONS = 0.1
-"""Allocations per operation that are none: a few per second hand over what was recorded."""
+_TOLERATED_ALLOCATIONS = 0.1
+"""Allocations per operation that are tolerated: sending recorded windows allocates a few times per second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of operation, as the program knows it, and how many a client carries out in the shorter race."""
+class Workload:
+    """A kind of operation whose instructions are counted."""
 
     name: str
+    """Name of the workload in the `instructions` program."""
+
     clients: int
+    """Number of clients."""
+
     operations: int
+    """Operations of each client in the short race."""
 
 
-_KINDS = (
-    Kind("search", 1, 4000),
-    Kind("search-16-clients", 16, 250),
-    Kind("search-paced", 1, 150),
-    Kind("bulk-100", 1, 800),
+_WORKLOADS = (
+    Workload("search", 1, 4000),
+    Workload("search-16-clients", 16, 250),
+    Workload("search-paced", 1, 150),
+    Workload("bulk-100", 1, 800),
 )
+
+
+class PerOperation(NamedTuple):
+    """Counts per operation, ordered by instructions."""
+
+    instructions: int
+    """Executed instructions."""
+
+    allocations: float
+    """Calls of memory allocators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What the worker did in a race."""
+    """What callgrind counted in the worker thread of one race."""
 
     instructions: int
+    """Executed instructions."""
+
     allocations: int
+    """Calls of memory allocators."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Counts, compares or renews, and returns the exit code."""
+    """Compares the counts with the budget, or writes them as the new budget; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--renew", action="store_true", help="write what is counted as the new budget")
+    parser.add_argument("--renew", action="store_true", help="write the counts as the new budget")
     given = parser.parse_args(arguments)
     if shutil.which("valgrind") is None:
-        print("instructions are not counted: there is no valgrind (apt-get install valgrind)")
+        print("instructions are not counted: valgrind is not installed (apt-get install valgrind)")
         return 0
     budget = {} if given.renew else json.loads(_BUDGET.read_text())["instructions_per_operation"]
     try:
-        counted = {kind.name: _nearest(kind, budget.get(kind.name)) for kind in _KINDS}
+        counted = {each.name: _nearest(each, budget.get(each.name)) for each in _WORKLOADS}
     except BenchmarkError as error:
         print(f"instructions could not be counted: {error}", file=sys.stderr)
         return 1
-    allocating = [name for name, (_, allocations) in counted.items() if allocations > _FEW_ALLOCATIONS]
+    allocating = [name for name, count in counted.items() if count.allocations > _TOLERATED_ALLOCATIONS]
     for name in allocating:
-        print(f"{name}: {counted[name][1]:.2f} allocations per operation instead of none")
-    instructions = {name: each for name, (each, _) in counted.items()}
+        print(f"{name}: {counted[name].allocations:.2f} allocations per operation instead of none")
+    instructions = {name: count.instructions for name, count in counted.items()}
     if given.renew:
         document = {"instructions_per_operation": instructions, "counted_with": _tools()}
         _BUDGET.write_text(json.dumps(document, indent=1) + "\n")
-        print(f"{_BUDGET.name} is renewed")
+        print(f"{_BUDGET.name} has been renewed")
         return 1 if allocating else 0
     return 1 if _outside(instructions) or allocating else 0
 
 
 def _outside(counted: Mapping[str, int]) -> bool:
-    """Prints every figure beside its budget; whether one is outside."""
+    """Prints every count with its budget; returns whether one is outside the tolerance."""
     budget = json.loads(_BUDGET.read_text())
     outside = False
     for name, each in counted.items():
@@ -97,48 +117,49 @@ def _outside(counted: Mapping[str, int]) -> bool:
         compared = f"{each:,} instructions per operation, budget {allowed:,}, {percent:+.1f} %"
         print(f"{name}: {compared}{_advice(percent)}")
     if outside and budget["counted_with"] != _tools():
-        print(f"the budget was counted with {budget['counted_with']}, this is {_tools()}")
+        print(f"the budget was counted with {budget['counted_with']}, these counts with {_tools()}")
     return outside
 
 
 def _advice(percent: float) -> str:
     if percent > _TOLERANCE_PERCENT:
-        return ": OVER THE BUDGET. Find out why, or renew it and say why (make budget BUDGET=--renew)"
+        return ": OVER BUDGET. Find the cause, or renew the budget with a reason (make budget BUDGET=--renew)"
     if percent < -_TOLERANCE_PERCENT:
-        return ": UNDER THE BUDGET. Renew it (make budget BUDGET=--renew)"
+        return ": UNDER BUDGET. Renew the budget (make budget BUDGET=--renew)"
     return ""
 
 
-def _nearest(kind: Kind, allowed: int | None) -> tuple[int, float]:
-    """Instructions and allocations per operation. A count outside the budget is repeated, twice at most, and
-    the nearest is taken: what a busy machine does to it is not there every time, what the code does is. For a
-    new budget the middle of three is taken.
+def _nearest(workload: Workload, allowed: int | None) -> PerOperation:
+    """The count nearest to the budget `allowed`; for a new budget (None), the median of three.
+
+    A count outside the tolerance is repeated at most twice: the influence of a busy machine varies between
+    runs, that of the code does not.
     """
-    counts = [_per_operation(kind)]
+    counts = [_per_operation(workload)]
     while len(counts) < 3 and (
-        allowed is None or abs(counts[-1][0] / allowed - 1) > _TOLERANCE_PERCENT / 100
+        allowed is None or abs(counts[-1].instructions / allowed - 1) > _TOLERANCE_PERCENT / 100
     ):
-        counts.append(_per_operation(kind))
+        counts.append(_per_operation(workload))
     if allowed is None:
         return sorted(counts)[len(counts) // 2]
-    return min(counts, key=lambda count: abs(count[0] - allowed))
+    return min(counts, key=lambda count: abs(count.instructions - allowed))
 
 
-def _per_operation(kind: Kind) -> tuple[int, float]:
-    """Instructions and allocations of one more operation."""
-    with temporary_folder() as folder, _serving(kind.clients) as port:
-        few = _count(kind, kind.operations, port, folder / "few")
-        many = _count(kind, 3 * kind.operations, port, folder / "many")
-    more = 2 * kind.operations * kind.clients
-    return (
-        round((many.instructions - few.instructions) / more),
-        (many.allocations - few.allocations) / more,
+def _per_operation(workload: Workload) -> PerOperation:
+    """Counts two races and returns the difference per additional operation."""
+    with temporary_folder() as folder, _server(workload.clients) as port:
+        few = _count(workload, workload.operations, port, folder / "few")
+        many = _count(workload, 3 * workload.operations, port, folder / "many")
+    additional = 2 * workload.operations * workload.clients
+    return PerOperation(
+        round((many.instructions - few.instructions) / additional),
+        (many.allocations - few.allocations) / additional,
     )
 
 
 @contextmanager
-def _serving(clients: int) -> Iterator[int]:
-    """The port of a server that answers so many clients in step."""
+def _server(clients: int) -> Iterator[int]:
+    """Runs a server that answers when all of `clients` clients have sent a request; yields its port."""
     with subprocess.Popen([_PROGRAM, "serve", str(clients)], stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -147,30 +168,33 @@ def _serving(clients: int) -> Iterator[int]:
             server.kill()
 
 
-def _count(kind: Kind, operations: int, port: int, folder: Path) -> Count:
+def _count(workload: Workload, operations: int, port: int, folder: Path) -> Count:
+    """Runs a race under callgrind. Raises BenchmarkError without exactly one profile of a worker thread."""
     folder.mkdir()
     profile = folder / "profile"
     counting = ["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={profile}"]
-    run([*counting, str(_PROGRAM), "race", str(port), kind.name, str(operations), str(folder)])
-    # One file per thread, numbered as they were started.
+    run([*counting, str(_PROGRAM), "race", str(port), workload.name, str(operations), str(folder)])
+    # One file per thread, numbered in the order in which the threads started.
     texts = (path.read_text() for path in folder.glob(f"{profile.name}-*"))
-    driving = [text for text in texts if "client_loop::ClientLoop" in text]
-    if len(driving) != 1:
-        raise BenchmarkError(f"{len(driving)} threads have a driver's profile instead of one")
-    return _read(driving[0])
+    workers = [text for text in texts if "client_loop::ClientLoop" in text]
+    if len(workers) != 1:
+        raise BenchmarkError(f"{len(workers)} profiles of worker threads instead of one")
+    return _read(workers[0])
 
 
 def _read(profile: str) -> Count:
-    """What a thread did."""
+    """The counts in the profile of one thread."""
     total = re.search(r"^(?:summary|totals): (\d+)", profile, re.MULTILINE)
     if total is None:
-        raise BenchmarkError("callgrind has written a profile without a total")
+        raise BenchmarkError("callgrind wrote a profile without a total")
     return Count(int(total[1]), _allocations(profile))
 
 
 def _allocations(profile: str) -> int:
-    """How often memory was asked for. A call is a line that names the callee, by number after the first time,
-    and one with how often.
+    """The number of calls of memory allocators.
+
+    In a profile, a line names the callee (by its number alone after the first time), and the next line holds
+    the number of calls.
     """
     allocators = {
         number
@@ -182,9 +206,9 @@ def _allocations(profile: str) -> int:
 
 
 def _tools() -> dict[str, Any]:
-    """What the figures depend on beside the code."""
-    said = (run([tool, "--version"]).output.strip() for tool in ("valgrind", "rustc"))
-    valgrind, rustc = (" ".join(re.findall(r"\d+\.\d+[.\d]*", text)[:1]) for text in said)
+    """The tools, the C library and the machine, on which the counts depend as well as on the code."""
+    outputs = (run([tool, "--version"]).output.strip() for tool in ("valgrind", "rustc"))
+    valgrind, rustc = (" ".join(re.findall(r"\d+\.\d+[.\d]*", text)[:1]) for text in outputs)
     return {
         "valgrind": valgrind,
         "rustc": rustc,

@@ -1,4 +1,4 @@
-"""How many documents a core gets out of the door: bulks into a server that does nothing, beside Rally."""
+"""Documents that one core can send: bulks to a server that does nothing, compared with Rally."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PER_CORE = 10_000_000.0
 
 
 def measure(options: Options) -> Outcome:
-    """Races for a time over one file, again and again; the server on one core, all else on the other."""
+    """Runs a short and a long race several times; the server runs on one core, everything else on another."""
     if missing := null_server.missing():
         return Outcome(skipped=missing)
     serving, measured = cores()
@@ -27,32 +27,32 @@ def measure(options: Options) -> Outcome:
         tracks = [corpus.track(f"looped-{each}", _CLIENTS, each) for each in seconds]
         for _ in range(options.choose(4, 1)):
             short, long = (_race(track, server.port, folder, measured) for track in tracks)
-            more = long.task["work"]["done"] - short.task["work"]["done"]
-            per_cpu.append(more / (long.command.cpu_s - short.command.cpu_s))
+            additional = long.task["work"]["done"] - short.task["work"]["done"]
+            per_cpu.append(additional / (long.command.cpu_s - short.command.cpu_s))
             rates.append(long.task["work"]["done"] / long.task["duration_s"])
         rally, notes = _rally(options, server.port, corpus, measured)
-    ours = Figure("documents per CPU second, pacenote", "docs/s", tuple(per_cpu))
+    pacenote = Figure("documents per CPU second, pacenote", "docs/s", tuple(per_cpu))
     return Outcome(
-        figures=(ours, Figure("documents per second, pacenote", "docs/s", tuple(rates)), *rally),
-        targets=(Target("documents per core", ours.median, _PER_CORE, "docs/s", at_most=False),),
+        figures=(pacenote, Figure("documents per second, pacenote", "docs/s", tuple(rates)), *rally),
+        targets=(Target("documents per core", pacenote.median, _PER_CORE, "docs/s", at_most=False),),
         notes=(
             f"{corpus.note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
-            f"nginx {null_server.version()} on the other core reads and forgets; its replies have no items",
-            "pacenote: all threads and Python; what a longer race takes more than a shorter one",
+            f"nginx {null_server.version()} on the other core discards the bulks; its replies have no items",
+            "pacenote: all threads, Python included; the difference between a long and a short race",
             *notes,
-            *(f"pacenote sends {ours.median / each.median:,.0f} × as many per core" for each in rally),
+            *(f"pacenote sends {pacenote.median / each.median:,.0f} × as many per core" for each in rally),
         ),
     )
 
 
-def _race(track: Path, port: int, folder: Path, core: int) -> peers.Raced:
+def _race(track: Path, port: int, folder: Path, core: int) -> peers.PacenoteRun:
     return peers.pacenote(track, port, folder / "home", core, ["--driver-threads=1"])
 
 
 def _rally(
     options: Options, port: int, corpus: Corpus, core: int
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Rally's rate on a core that it fills, the corpus posted once."""
+    """Figures and notes of Rally, which posts the corpus once and saturates its core."""
     if missing := peers.rally_missing(options.engines):
         return (), (missing,)
     track = corpus.track("once", _CLIENTS)

@@ -1,4 +1,4 @@
-"""Documents on disk, and a track that posts them which both Pacenote and Rally can run."""
+"""Documents on disk, and a track that indexes them, which both Pacenote and Rally can run."""
 
 from __future__ import annotations
 
@@ -19,44 +19,48 @@ class Corpus:
     """A file of documents of http_logs."""
 
     path: Path
+    """Path of the file."""
+
     documents: int
+    """Number of documents in it."""
+
     bytes: int
+    """Its size in bytes."""
 
     @property
     def note(self) -> str:
-        """What it holds."""
+        """Number and mean size of the documents, in one line."""
         return f"{self.documents:,} documents of http_logs, {self.bytes / self.documents:.0f} B each"
 
     def track(self, name: str, clients: int, seconds: int = 0) -> Path:
-        """A track that posts it again and again for so long; of 0 seconds, once."""
+        """Writes a track that indexes the file repeatedly for `seconds`, or once if that is 0."""
         operation = {"operation-type": "bulk", "bulk-size": BULK_SIZE, "looped": seconds > 0}
-        until = {"warmup-time-period": 0, "time-period": seconds} if seconds else {}
+        duration = {"warmup-time-period": 0, "time-period": seconds} if seconds else {}
         data = {
             "source-file": self.path.name,
             "document-count": self.documents,
             "uncompressed-bytes": self.bytes,
         }
-        how = {"clients": clients, **until}
-        track = peers.write_track(self.path.parent, name, operation, how, data)
+        parameters = {"clients": clients, **duration}
+        track = peers.write_track(self.path.parent, name, operation, parameters, data)
         _link(self.path, track / self.path.name)
         return track
 
 
 def generate(folder: Path, documents: int) -> Corpus:
-    """Generates so many documents."""
-    made = folder / "generated"
-    made.mkdir()
-    command = [PACENOTE, "generate", "http_logs", f"--docs={documents}", f"--output-path={made}", "--quiet"]
-    run(command)
+    """Generates `documents` documents of http_logs as one file in `folder`."""
+    output = folder / "generated"
+    output.mkdir()
+    run([PACENOTE, "generate", "http_logs", f"--docs={documents}", f"--output-path={output}", "--quiet"])
     path = folder / "documents.json"
     with path.open("wb") as out:
-        for file in json.loads((made / "generated.json").read_text())["files"]:
-            out.write((made / file["name"]).read_bytes())
+        for file in json.loads((output / "generated.json").read_text())["files"]:
+            out.write((output / file["name"]).read_bytes())
     return Corpus(path, documents, path.stat().st_size)
 
 
 def _link(source: Path, target: Path) -> None:
-    """Gives a file a second place."""
+    """Links a file, or copies it where links are not possible."""
     try:
         os.link(source, target)
     except OSError:

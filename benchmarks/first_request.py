@@ -1,12 +1,12 @@
-"""How long it takes from the command to the first request of the plan, on a cluster that runs already."""
+"""The time from the start of the command to the first request of the plan, on an existing cluster."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from machine import cores, staying_on, temporary_folder
+from machine import cores, pinned_to, temporary_folder
 from outcome import Figure, Options, Outcome, Target
-from watched import Watched, watch, write_track
+from recorded_race import RecordedRace, record_race, write_track
 
 from pacenote.cluster.cluster import start_cluster
 from pacenote.provision.engine import EngineRequest
@@ -16,12 +16,12 @@ _TASKS = 3
 
 
 def measure(options: Options) -> Outcome:
-    """Races of a tiny track: against canned replies, and against a real engine behind the same server."""
+    """Races a tiny track against canned replies, and against a real engine behind the same server."""
     races = range(_races(options))
     with temporary_folder() as folder:
         track = write_track(folder / "track", _TASKS, clients=1)
-        watch(track, folder / "home")  # Not counted: Python may have to compile first.
-        canned = _figures("canned replies", [watch(track, folder / "home") for _ in races])
+        record_race(track, folder / "home")  # Not counted: Python may have to compile modules.
+        canned = _figures("canned replies", [record_race(track, folder / "home") for _ in races])
         real = _figures("real engine", _against_engine(options, track, folder))
     return Outcome(
         figures=(*canned, *real),
@@ -37,27 +37,27 @@ def _races(options: Options) -> int:
     return options.choose(5, 3)
 
 
-def _against_engine(options: Options, track: Path, folder: Path) -> list[Watched]:
-    """The same races; the server hands every request on to an engine on its own core."""
-    with staying_on(cores()[0]):
+def _against_engine(options: Options, track: Path, folder: Path) -> list[RecordedRace]:
+    """Races for which the server forwards every request to an engine on the same core."""
+    with pinned_to(cores()[0]):
         request = EngineRequest(home=options.engines, artifacts=folder)
         with start_cluster(request) as cluster:
             port = cluster.hosts[0].port
-            return [watch(track, folder / "home", port) for _ in range(_races(options))]
+            return [record_race(track, folder / "home", port) for _ in range(_races(options))]
 
 
-def _figures(against: str, watched: list[Watched]) -> tuple[Figure, Figure, Figure]:
-    """Milliseconds from the start of the command: to its first word, to the plan's first, to its exit."""
+def _figures(against: str, races: list[RecordedRace]) -> tuple[Figure, Figure, Figure]:
+    """Times from the start of the command to its first request, to the first one of the plan, to its exit."""
 
-    def since_start(moments: list[int]) -> tuple[float, ...]:
-        pairs = zip(moments, watched, strict=True)
-        return tuple((moment - each.race.begun_ns) / 1e6 for moment, each in pairs)
+    def since_start(times_ns: list[int]) -> tuple[float, ...]:
+        pairs = zip(times_ns, races, strict=True)
+        return tuple((time_ns - race.command.started_ns) / 1e6 for time_ns, race in pairs)
 
-    first_word = since_start([each.exchanges[0].arrived_ns for each in watched])
-    first_planned = since_start([each.planned[0].arrived_ns for each in watched])
-    ended = since_start([each.race.ended_ns for each in watched])
+    first_request = since_start([race.exchanges[0].arrived_ns for race in races])
+    first_planned = since_start([race.planned[0].arrived_ns for race in races])
+    ended = since_start([race.command.ended_ns for race in races])
     return (
-        Figure(f"command to first control request, {against}", "ms", first_word),
+        Figure(f"command to first control request, {against}", "ms", first_request),
         Figure(f"command to first request of the plan, {against}", "ms", first_planned),
         Figure(f"command to exit, {_TASKS} tasks of one request, {against}", "ms", ended),
     )

@@ -1,4 +1,4 @@
-"""How long nothing is sent between two tasks."""
+"""The time between two tasks during which no request is sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from machine import temporary_folder
 from outcome import ENOUGH_FOR_P99, BenchmarkError, Figure, Options, Outcome, Target, percentile
-from watched import Exchange, Watched, watch, write_track
+from recorded_race import Exchange, RecordedRace, record_race, write_track
 
 _LIMIT_MS = 20.0
 _TASKS = 20
@@ -15,35 +15,35 @@ _CLIENTS = (1, 8)
 
 
 def measure(options: Options) -> Outcome:
-    """Races of twenty tasks of one request per client, by one client and by several."""
+    """Races twenty tasks of one request per client, with one client and with several."""
     figures: list[Figure] = []
     targets: list[Target] = []
     notes = ["the server runs on one core, pacenote with all its threads on the other"]
     for clients in _CLIENTS:
         gaps = _gaps(options.choose(20, 2), clients)
-        who = "1 client" if clients == 1 else f"{clients} clients"
-        figures.append(Figure(f"gap, {who}", "ms", gaps))
+        label = "1 client" if clients == 1 else f"{clients} clients"
+        figures.append(Figure(f"gap, {label}", "ms", gaps))
         p99 = percentile(gaps, 99)
-        targets.append(Target(f"longest gap, {who}", max(gaps), _LIMIT_MS, "ms", at_most=True))
+        targets.append(Target(f"longest gap, {label}", max(gaps), _LIMIT_MS, "ms", at_most=True))
         mark = "" if len(gaps) >= ENOUGH_FOR_P99 else f" (too few for a p99: {ENOUGH_FOR_P99} are needed)"
-        notes.append(f"p99 of {len(gaps)} gaps, {who}: {p99:.3g} ms{mark}")
+        notes.append(f"p99 of {len(gaps)} gaps, {label}: {p99:.3g} ms{mark}")
     return Outcome(figures=tuple(figures), targets=tuple(targets), notes=tuple(notes))
 
 
 def _gaps(races: int, clients: int) -> tuple[float, ...]:
     with temporary_folder() as folder:
         track = write_track(folder / "track", _TASKS, clients)
-        watched = (watch(track, folder / "home") for _ in range(races))
-        return tuple(gap for each in watched for gap in _gaps_of(each, clients))
+        recorded = (record_race(track, folder / "home") for _ in range(races))
+        return tuple(gap for race in recorded for gap in _gaps_of(race, clients))
 
 
-def _gaps_of(watched: Watched, clients: int) -> Iterator[float]:
+def _gaps_of(race: RecordedRace, clients: int) -> Iterator[float]:
     """Milliseconds from the last reply of each task to the first request of the next."""
     grouped: dict[int, list[Exchange]] = {}
-    for exchange in watched.planned:
+    for exchange in race.planned:
         grouped.setdefault(exchange.task, []).append(exchange)
     if [len(grouped.get(task, ())) for task in range(_TASKS)] != [clients] * _TASKS:
-        raise BenchmarkError(f"the server has not seen {clients} requests of each of {_TASKS} tasks")
+        raise BenchmarkError(f"the server did not receive {clients} requests of each of {_TASKS} tasks")
     for task, following in itertools.pairwise(range(_TASKS)):
         ended = max(exchange.replied_ns for exchange in grouped[task])
         yield (min(exchange.arrived_ns for exchange in grouped[following]) - ended) / 1e6

@@ -1,4 +1,4 @@
-"""How fast documents are generated."""
+"""The speed at which documents are generated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from outcome import Figure, Options, Outcome, Target
 _RAM = Path("/dev/shm")
 _LIMIT = 300.0
 _BYTES_EACH = 400
-"""More than a document takes, to see whether there is room."""
+"""Upper estimate of the size of a document, to check whether the RAM disk has room for all."""
 
 
 def measure(options: Options) -> Outcome:
-    """Bytes written by processor time of the whole command, its start included, and by wall time."""
+    """Output per CPU time of the whole command, start-up included, and per wall time."""
     documents = options.choose(3_000_000, 1_000_000)
     in_ram = _RAM.is_dir() and shutil.disk_usage(_RAM).free > documents * _BYTES_EACH
     per_cpu, per_wall = [], []
@@ -25,13 +25,13 @@ def measure(options: Options) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="pacenote-bench-", dir=_RAM if in_ram else None) as name:
             command = [PACENOTE, "generate", "http_logs", f"--docs={documents}", f"--output-path={name}"]
             done = run([*command, "--quiet"])
-            made = json.loads((Path(name) / "generated.json").read_text())["files"]
-            # Of the files themselves: what was written, not what the command says it wrote.
-            megabytes = sum((Path(name) / file["name"]).stat().st_size for file in made) / 1e6
+            files = json.loads((Path(name) / "generated.json").read_text())["files"]
+            # The sizes on disk, not those that the command reports.
+            megabytes = sum((Path(name) / file["name"]).stat().st_size for file in files) / 1e6
         per_cpu.append(megabytes / done.cpu_s)
         per_wall.append(megabytes / done.wall_s)
     rate = Figure("output per CPU second", "MB/s", tuple(per_cpu))
-    where = "a RAM disk" if in_ram else "the disk: there was no room on a RAM disk"
+    where = "a RAM disk" if in_ram else "the disk: a RAM disk had no room"
     return Outcome(
         figures=(rate, Figure("output per wall second", "MB/s", tuple(per_wall))),
         targets=(Target("generated per core", rate.median, _LIMIT, "MB/s", at_most=False),),

@@ -1,4 +1,4 @@
-"""How fast documents get into a real engine, beside curl processes that post the very same bulks."""
+"""Indexing rate with a real engine, compared with curl processes that send the same bulks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import posted_bulks
-from machine import PACENOTE, run, shares_since, temporary_folder, ticks
+import curl_bulks
+from machine import PACENOTE, cpu_shares_since, cpu_ticks, run, temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target
 
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
@@ -21,50 +21,68 @@ from pacenote.plan.document import Plan
 from pacenote.provision.engine import EngineRequest
 
 _SETTLE_S = 3.0
-"""Rest before an engine starts, so that what the one before left to be written is written, and before it is
-used, so that its own beginnings are over.
+"""Seconds to wait before an engine starts, so that writes of the previous one end, and before it is used, so
+that its start-up work ends.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way of indexing everything, once. CPU seconds are those of the senders, not of the engine."""
+    """One indexing run of all documents by one of the two tools."""
 
     seconds: float
+    """Duration of the indexing."""
+
     cpu_s: float
+    """CPU time of the driver's threads or of curl, in seconds."""
+
     whole_cpu_s: float
+    """CPU time of the whole command, in seconds."""
+
     stolen: float
+    """Percent of the CPU time of all cores that went to other virtual machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What both arms share."""
+    """Data and folders that both arms use."""
 
     plan: Plan
+    """The plan of the race."""
+
     documents: int
+    """Number of documents."""
+
     home: Path
+    """The home folder of the races, with the corpus."""
+
     engines: Path
+    """The home folder that engines are assembled in."""
+
     folder: Path
+    """The temporary folder of the benchmark."""
+
     bodies: tuple[tuple[Path, ...], ...]
+    """Files with the bodies of the bulks, by client."""
 
 
 def measure(options: Options) -> Outcome:
-    """Each arm several times in the order A B B A, every time into an engine that was just started."""
+    """Runs each arm several times in the order A B B A, each time with a newly started engine."""
     documents = options.choose(1_000_000, 100_000)
     with temporary_folder() as folder:
         home = folder / "home"
-        plan = posted_bulks.plan_of(home, documents)
-        bodies = posted_bulks.write_bulks(plan, folder / "bulks")
+        plan = curl_bulks.plan_of(home, documents)
+        bodies = curl_bulks.write_bulks(plan, folder / "bulks")
         setting = Setting(plan, documents, home, options.engines, folder, bodies)
-        ours: list[Arm] = []
-        theirs: list[Arm] = []
+        races: list[Arm] = []
+        curls: list[Arm] = []
         for pair in range(options.choose(4, 2)):
             turn: list[tuple[list[Arm], Callable[[Setting, EmbeddedCluster], Arm]]]
-            turn = [(ours, _pacenote), (theirs, _curl)]
+            turn = [(races, _pacenote), (curls, _curl)]
             for arms, run_arm in turn if pair % 2 == 0 else reversed(turn):
                 arms.append(_in_new_engine(setting, run_arm))
-        sent = f"{sum(map(len, bodies))} bulks, {posted_bulks.size_of(bodies) / 1e6:,.0f} MB"
-        return _outcome(documents, ours, theirs, f"{posted_bulks.corpus_note(home)}; {sent}")
+        sent = f"{sum(map(len, bodies))} bulks, {curl_bulks.size_of(bodies) / 1e6:,.0f} MB"
+        return _outcome(documents, races, curls, f"{curl_bulks.corpus_note(home)}; {sent}")
 
 
 def _in_new_engine(setting: Setting, run_arm: Callable[[Setting, EmbeddedCluster], Arm]) -> Arm:
@@ -89,7 +107,7 @@ def _check_count(rest: RestClient, documents: int) -> None:
 
 
 def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
-    """A race; the time is that of its index task."""
+    """Indexes with a race; the duration is that of its index task."""
     race_id = f"race-{time.monotonic_ns()}"
     command = [
         PACENOTE,
@@ -97,14 +115,14 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
         "--pipeline=benchmark-only",
         f"--target-hosts={cluster.hosts[0].address}",
         "--track=http_logs",
-        f"--challenge={posted_bulks.CHALLENGE}",
+        f"--challenge={curl_bulks.CHALLENGE}",
         f"--track-params=docs:{setting.documents}",
         f"--race-id={race_id}",
         "--quiet",
     ]
-    before = ticks()
+    before = cpu_ticks()
     done = run(command, environment={"PACENOTE_HOME": str(setting.home)})
-    _, stolen = shares_since(before)
+    stolen = cpu_shares_since(before).stolen
     record = json.loads((setting.home / "races" / race_id / "race.json").read_text())
     task = _index_task(setting, record)
     driver_s = sum(thread["cpu_s"] for thread in record["driver"]["threads"])
@@ -112,40 +130,39 @@ def _pacenote(setting: Setting, cluster: EmbeddedCluster) -> Arm:
 
 
 def _index_task(setting: Setting, record: dict[str, Any]) -> dict[str, Any]:
-    """The result of the index task. Raises BenchmarkError if it has not sent what curl sends."""
-    planned, _ = posted_bulks.bulk_task(setting.plan)
+    """The result of the index task. Raises BenchmarkError if it did not send the bulks that curl sends."""
+    planned, _ = curl_bulks.bulk_task(setting.plan)
     task: dict[str, Any] = next(task for task in record["tasks"] if task["task"] == planned.name)
     sent = task["accounting"]["requests"], task["work"]["done"]
     if sent != (sum(map(len, setting.bodies)), setting.documents):
-        raise BenchmarkError(f"the race has sent {sent[0]} bulks with {sent[1]:,} accepted documents")
+        raise BenchmarkError(f"the race sent {sent[0]} bulks with {sent[1]:,} accepted documents")
     return task
 
 
 def _curl(setting: Setting, cluster: EmbeddedCluster) -> Arm:
-    """The same requests before, then one curl process per client of the task."""
-    for request in posted_bulks.before_bulks(setting.plan):
+    """Sends the requests of the race before its bulks, then runs one curl process per client of the task."""
+    for request in curl_bulks.before_bulks(setting.plan):
         _send(cluster.rest(), request)
-    _, bulk = posted_bulks.bulk_task(setting.plan)
+    _, bulk = curl_bulks.bulk_task(setting.plan)
     url = f"{cluster.hosts[0]}{bulk.path}"
     configs = tuple(
-        posted_bulks.write_curl_config(
+        curl_bulks.write_curl_config(
             setting.folder / f"curl-{client}.config", url, dict(bulk.headers), bodies
         )
         for client, bodies in enumerate(setting.bodies)
     )
-    before = ticks()
-    posted = posted_bulks.post(configs)
-    _, stolen = shares_since(before)
-    return Arm(posted.wall_s, posted.cpu_s, posted.cpu_s, stolen)
+    before = cpu_ticks()
+    curl = curl_bulks.run_curl(configs)
+    return Arm(curl.wall_s, curl.cpu_s, curl.cpu_s, cpu_shares_since(before).stolen)
 
 
 def _send(rest: RestClient, request: Request) -> None:
     reply = rest.exchange(request.method, request.path, request.body)
     if not reply.ok and reply.status not in request.ignore:
-        raise BenchmarkError(f"{request.method} {request.path} was answered with {reply.status}")
+        raise BenchmarkError(f"{request.method} {request.path} failed with status {reply.status}")
 
 
-def _outcome(documents: int, ours: list[Arm], theirs: list[Arm], what: str) -> Outcome:
+def _outcome(documents: int, races: list[Arm], curls: list[Arm], data_note: str) -> Outcome:
     millions = documents / 1e6
 
     def rates(name: str, arms: list[Arm]) -> Figure:
@@ -154,22 +171,23 @@ def _outcome(documents: int, ours: list[Arm], theirs: list[Arm], what: str) -> O
     def per_million(name: str, seconds: list[float]) -> Figure:
         return Figure(f"{name}, CPU per million documents", "s", tuple(s / millions for s in seconds))
 
-    mine, curl = rates("pacenote", ours), rates("four curl", theirs)
-    pairs = tuple(one / other for one, other in zip(mine.values, curl.values, strict=True))
-    threads = per_million("driver threads", [arm.cpu_s for arm in ours])
-    whole = per_million("whole race", [arm.whole_cpu_s for arm in ours])
-    curls = per_million("four curl", [arm.cpu_s for arm in theirs])
-    ratio = mine.median / curl.median
-    stolen = max(arm.stolen for arm in (*ours, *theirs))
+    pacenote, curl = rates("pacenote", races), rates("four curl", curls)
+    pairs = tuple(one / other for one, other in zip(pacenote.values, curl.values, strict=True))
+    pair_ratio = Figure("pacenote / curl, per pair", "ratio", pairs)
+    threads = per_million("driver threads", [arm.cpu_s for arm in races])
+    whole = per_million("whole race", [arm.whole_cpu_s for arm in races])
+    curl_cpu = per_million("four curl", [arm.cpu_s for arm in curls])
+    ratio = pacenote.median / curl.median
+    stolen = max(arm.stolen for arm in (*races, *curls))
     return Outcome(
-        figures=(mine, curl, Figure("pacenote / curl, per pair", "ratio", pairs), threads, whole, curls),
+        figures=(pacenote, curl, pair_ratio, threads, whole, curl_cpu),
         targets=(Target("documents per second, pacenote / four curl", ratio, 1.0, "ratio", at_most=False),),
         notes=(
-            what,
-            "engine and senders share all cores, nothing is pinned; an engine is started for each arm",
+            data_note,
+            "engine and senders share all cores without pinning; each arm gets a newly started engine",
             "the race is timed by its index task, curl from the start of the first process to the last exit",
-            "the whole race is its Python part, recording and control too; generation is not in it",
-            f"driver threads take {threads.median / curls.median:.2f} × curl's CPU time",
-            f"at most {stolen:.1f} % of an arm's processor time went to other virtual machines",
+            "the whole race includes Python, recording and control traffic, but not generation",
+            f"driver threads take {threads.median / curl_cpu.median:.2f} × curl's CPU time",
+            f"at most {stolen:.1f} % of the CPU time during an arm went to other virtual machines",
         ),
     )

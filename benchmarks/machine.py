@@ -1,4 +1,4 @@
-"""The machine and its processes: what it is, who else uses it, and commands run, pinned and accounted for."""
+"""The machine: its description and load, and commands that run on it, pinned to cores and measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from outcome import BenchmarkError
 
@@ -25,36 +25,45 @@ from pacenote.telemetry.environment import read_environment
 PYTHON = sys.executable
 PACENOTE = str(Path(sys.executable).with_name("pacenote"))
 
-_PATIENCE_S = 600.0
-"""A command that takes longer is ended: something hangs."""
+_TIMEOUT_S = 600.0
+"""Seconds after which a command is killed, since it probably hangs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A command that has ended. `begun_ns` is on the monotonic clock, which all processes share. `peak_mb` is
-    the most memory it had at a time.
-    """
+class FinishedCommand:
+    """A command that has ended."""
 
     code: int
-    begun_ns: int
+    """Exit code, or the negative number of the signal that killed the command."""
+
+    started_ns: int
+    """Time just before the start, in nanoseconds of the monotonic clock, which all processes share."""
+
     ended_ns: int
+    """Time just after the end, in nanoseconds of the monotonic clock."""
+
     cpu_s: float
+    """CPU time in seconds, user and system, of the process and its ended children."""
+
     output: str
+    """Standard output and standard error."""
+
     peak_mb: float
+    """Peak resident memory in megabytes."""
 
     @property
     def wall_s(self) -> float:
-        """From just before its start until it was seen to have ended."""
-        return (self.ended_ns - self.begun_ns) / 1e9
+        """Wall time in seconds."""
+        return (self.ended_ns - self.started_ns) / 1e9
 
 
-class Running:
-    """A command under way; `wait` or `stop` must be called."""
+class RunningCommand:
+    """A command that runs. The caller must call `wait` or `stop`."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._command = command
         self._output = tempfile.TemporaryFile()  # noqa: SIM115, `wait` closes it
-        self._begun_ns = time.monotonic_ns()
+        self._started_ns = time.monotonic_ns()
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -63,55 +72,54 @@ class Running:
             env={**_environment(), **(environment or {})},
         )
 
-    def wait(self, good: Sequence[int] = (0,)) -> Finished:
-        """Waits for its end. Raises BenchmarkError with its last words when the exit code is not a good
-        one.
-        """
-        guard = threading.Timer(_PATIENCE_S, self._process.kill)
-        guard.start()
+    def wait(self, accepted_codes: Sequence[int] = (0,)) -> FinishedCommand:
+        """Waits for the end. Raises BenchmarkError with the last lines of output for any other exit code."""
+        timeout = threading.Timer(_TIMEOUT_S, self._process.kill)
+        timeout.start()
         try:
             _, status, usage = os.wait4(self._process.pid, 0)
         except BaseException:
             self.stop()
             raise
         finally:
-            guard.cancel()
+            timeout.cancel()
         ended_ns = time.monotonic_ns()
-        # The process object is told, since it was not the one who waited.
+        # Popen does not know that the process was reaped here.
         code = self._process.returncode = os.waitstatus_to_exitcode(status)
         with self._output:
             self._output.seek(0)
             output = self._output.read().decode("utf-8", "replace")
-        if code not in good:
-            words = " / ".join(output.strip().splitlines()[-3:])
-            raise BenchmarkError(f"{Path(self._command[0]).name} ended with code {code}: {words}")
+        if code not in accepted_codes:
+            last_lines = " / ".join(output.strip().splitlines()[-3:])
+            raise BenchmarkError(f"{Path(self._command[0]).name} ended with code {code}: {last_lines}")
+        cpu_s = usage.ru_utime + usage.ru_stime
         peak_mb = usage.ru_maxrss * 1024 / 1e6
-        return Finished(code, self._begun_ns, ended_ns, usage.ru_utime + usage.ru_stime, output, peak_mb)
+        return FinishedCommand(code, self._started_ns, ended_ns, cpu_s, output, peak_mb)
 
     def stop(self) -> None:
-        """Ends it if it has not ended."""
+        """Kills the command if it has not ended."""
         if self._process.returncode is None:
             self._process.kill()
             self._process.wait()
 
 
 def run(
-    command: Sequence[str], environment: Mapping[str, str] | None = None, good: Sequence[int] = (0,)
-) -> Finished:
-    """Runs a command to its end. Raises BenchmarkError when its exit code is not a good one."""
-    return Running(command, environment).wait(good)
+    command: Sequence[str], environment: Mapping[str, str] | None = None, accepted_codes: Sequence[int] = (0,)
+) -> FinishedCommand:
+    """Runs a command to its end; `environment` is added to that of this process. Raises as `wait`."""
+    return RunningCommand(command, environment).wait(accepted_codes)
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but Python may keep what it compiles, as it does for whoever installs Pacenote."""
+    """The environment of this process, but Python may cache compiled modules, as in an installed Pacenote."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 @functools.cache
 def cores() -> tuple[int, int]:
-    """The core for what serves and the core for what is measured, out of those there were at first.
+    """The core for the server and the core for the measured process, from those usable at the first call.
 
-    Raises BenchmarkError if there is one only.
+    Raises BenchmarkError if only one core is usable.
     """
     usable = sorted(os.sched_getaffinity(0))
     if len(usable) < 2:
@@ -120,13 +128,13 @@ def cores() -> tuple[int, int]:
 
 
 def pinned(core: int, command: Sequence[str]) -> list[str]:
-    """The command, to run on one core only."""
+    """The command with a prefix that pins it to one core."""
     return ["taskset", "--cpu-list", str(core), *command]
 
 
 @contextmanager
-def staying_on(core: int) -> Iterator[None]:
-    """What is started inside stays on one core."""
+def pinned_to(core: int) -> Iterator[None]:
+    """Pins this thread, and processes that it starts, to one core until the end of the block."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -137,7 +145,10 @@ def staying_on(core: int) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that goes away afterwards. Others may enter it, since an engine does not run as root."""
+    """A folder that is removed at the end of the block.
+
+    All users may enter it, since engines do not run as root.
+    """
     with tempfile.TemporaryDirectory(prefix="pacenote-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -146,9 +157,7 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def engine_home() -> Iterator[Path]:
-    """The home folder that engines are assembled in: PACENOTE_BENCH_HOME, which keeps them, or a passing
-    one.
-    """
+    """The home folder for engines: PACENOTE_BENCH_HOME, which is kept, or else a temporary folder."""
     kept = os.environ.get("PACENOTE_BENCH_HOME")
     if kept:
         yield Path(kept)
@@ -158,35 +167,50 @@ def engine_home() -> Iterator[Path]:
 
 
 def describe(repository: Path) -> dict[str, Any]:
-    """The environment of a run: what may matter to its figures, without names and places."""
-    known = dataclasses.asdict(read_environment())
+    """The environment of a run: everything that may affect its figures, without names and paths."""
+    environment = dataclasses.asdict(read_environment())
     for private in ("name", "host_name"):
-        known.pop(private)
-    return {**known, "commit": _commit(repository), "curl": _version("curl")}
+        environment.pop(private)
+    return {**environment, "commit": _commit(repository), "curl": _version("curl")}
 
 
 @dataclass(frozen=True, slots=True)
-class Ticks:
-    """Processor time of all cores since boot, in ticks."""
+class CpuTicks:
+    """CPU time of all cores since boot, in clock ticks."""
 
     total: int
+    """All time, idle time included."""
+
     busy: int
+    """Time in which this machine ran programs or the kernel."""
+
     steal: int
+    """Time that the hypervisor gave to other virtual machines."""
 
 
-def ticks() -> Ticks:
-    """Processor time until now, from /proc/stat."""
+def cpu_ticks() -> CpuTicks:
+    """CPU time of all cores since boot, from /proc/stat."""
     with Path("/proc/stat").open() as file:
         user, nice, system, idle, iowait, irq, softirq, steal = map(int, file.readline().split()[1:9])
     busy = user + nice + system + irq + softirq
-    return Ticks(busy + idle + iowait + steal, busy, steal)
+    return CpuTicks(busy + idle + iowait + steal, busy, steal)
 
 
-def shares_since(before: Ticks) -> tuple[float, float]:
-    """Percent of all cores' time that was used here, and that was stolen by other virtual machines."""
-    now = ticks()
+class CpuShares(NamedTuple):
+    """Shares of the CPU time of all cores during a period, in percent."""
+
+    used: float
+    """Time in which this machine ran programs or the kernel."""
+
+    stolen: float
+    """Time that the hypervisor gave to other virtual machines."""
+
+
+def cpu_shares_since(before: CpuTicks) -> CpuShares:
+    """The shares of CPU time since `before`."""
+    now = cpu_ticks()
     total = max(1, now.total - before.total)
-    return 100 * (now.busy - before.busy) / total, 100 * (now.steal - before.steal) / total
+    return CpuShares(100 * (now.busy - before.busy) / total, 100 * (now.steal - before.steal) / total)
 
 
 def _commit(repository: Path) -> str | None:
@@ -199,9 +223,9 @@ def _commit(repository: Path) -> str | None:
 
 
 def _version(command: str) -> str | None:
-    """The version number a command tells, None when it is not there."""
+    """The version number that `COMMAND --version` prints; None if the command is not installed."""
     if shutil.which(command) is None:
         return None
-    said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
-    found = re.search(r"\d+\.\d+(\.\d+)?", said.partition("\n")[0])
+    output = subprocess.run([command, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"\d+\.\d+(\.\d+)?", output.partition("\n")[0])
     return found[0] if found else None

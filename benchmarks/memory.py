@@ -1,4 +1,4 @@
-"""How much memory a race takes, whatever its length: ten million searches, every one kept."""
+"""The memory that a long race takes: ten million searches, with every sample stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIMIT_MB = 200.0
 
 
 def measure(options: Options) -> Outcome:
-    """The largest resident memory of the whole command, beside that of a race a hundredth as long."""
+    """Peak resident memory of the whole command, compared with a race of a hundredth of the operations."""
     missing = null_server.missing()
     if missing:
         return Outcome(skipped=missing)
@@ -23,9 +23,9 @@ def measure(options: Options) -> Outcome:
     with temporary_folder() as folder, null_server.null_server(serving) as server:
         short = _race(folder, server.port, operations // 100)
         long = _race(folder, server.port, operations)
-        kept = long.record["driver"]["samples"]
-        if kept != operations:
-            raise BenchmarkError(f"{kept:,} of {operations:,} samples were kept")
+        stored = long.record["driver"]["samples"]
+        if stored != operations:
+            raise BenchmarkError(f"{stored:,} of {operations:,} samples were stored")
         size = (folder / "home" / "races" / long.record["race-id"] / "samples.parquet").stat().st_size
     peak = Figure("peak resident memory", "MB", (long.command.peak_mb,))
     return Outcome(
@@ -38,12 +38,12 @@ def measure(options: Options) -> Outcome:
         targets=(Target("peak resident memory", peak.median, _LIMIT_MB, "MB", at_most=True),),
         notes=(
             f"{operations:,} searches by {_CLIENTS} clients, --samples=all, Python and driver in one process",
-            f"nginx {null_server.version()} answers, on one core",
+            f"nginx {null_server.version()} answers on one core",
         ),
     )
 
 
-def _race(folder: Path, port: int, operations: int) -> peers.Raced:
-    how = peers.search(clients=_CLIENTS, iterations=operations // _CLIENTS)
-    track = peers.write_track(folder, f"search-{operations}", *how)
+def _race(folder: Path, port: int, operations: int) -> peers.PacenoteRun:
+    search = peers.search(clients=_CLIENTS, iterations=operations // _CLIENTS)
+    track = peers.write_track(folder, f"search-{operations}", *search)
     return peers.pacenote(track, port, folder / "home", options=["--samples=all"])

@@ -1,8 +1,7 @@
-"""A server that does nothing: nginx answers every request at once, as an Elasticsearch without data would.
+"""A server that does nothing: nginx answers every request immediately, like an Elasticsearch without data.
 
-It runs as one process on one core with a configuration and files of its own, and ends with the benchmark.
-What it answers to searches and bulks is short; replies to control traffic hold what Pacenote and Rally ask
-for.
+It runs as one process on one core, with its own configuration and files, and ends with the benchmark. Replies
+to searches and bulks are short; replies to control traffic have the fields that Pacenote and Rally read.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ _NODE = {
     "plugins": [],
     "modules": [],
 }
-# A location of nginx: a prefix, the longest that fits counts.
+# Locations of nginx: the longest prefix that matches is used; `=` matches the exact path.
 _REPLIES: Mapping[str, Any] = {
     "= /": _ROOT,
     "/": {"acknowledged": True},
@@ -134,31 +133,34 @@ class NullServer:
     """A running server."""
 
     port: int
+    """The port that it listens on."""
+
     pid: int
+    """Its process number."""
 
     def cpu_s(self) -> float:
-        """Processor time that it has used."""
+        """CPU time that the server has used, in seconds."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def missing() -> str:
-    """Why there can be no such server, empty if there can."""
-    return "" if _nginx() else "there is no nginx to be the null server (apt-get install nginx)"
+    """Why the server cannot run; empty if it can."""
+    return "" if _nginx() else "nginx, which is the null server, is not installed (apt-get install nginx)"
 
 
 def version() -> str:
     """The version of nginx."""
-    said = subprocess.run([_nginx() or "nginx", "-v"], capture_output=True, text=True, check=False).stderr
-    return said.strip().rpartition("/")[2]
+    output = subprocess.run([_nginx() or "nginx", "-v"], capture_output=True, text=True, check=False).stderr
+    return output.strip().rpartition("/")[2]
 
 
 @contextmanager
 def null_server(core: int | None, upstream: int | None = None) -> Iterator[NullServer]:
-    """A server on one core, or on any, until the end of the block. With the port of an engine on this machine
-    it answers nothing but `/` itself.
+    """Runs a server until the end of the block, on `core` or, if that is None, on any core.
 
-    Raises BenchmarkError when it does not start.
+    `upstream` is the port of an engine on this machine: the server then answers only `/` itself and forwards
+    all other requests. Raises BenchmarkError if the server does not start.
     """
     nginx = _nginx()
     if nginx is None:
@@ -187,7 +189,7 @@ def _locations(upstream: int | None) -> str:
 
 
 def _nginx() -> str | None:
-    # Not on the path of users that are not root.
+    # For users other than root, the folder of nginx is often not in PATH.
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
 
 
@@ -205,4 +207,4 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
             time.sleep(0.02)
         else:
             return
-    raise BenchmarkError("nginx has not started")
+    raise BenchmarkError("nginx did not start")

@@ -1,4 +1,4 @@
-"""What a benchmark hands back: figures, the floors they are held against, and their JSON."""
+"""The result of a benchmark: figures, the limits that they are compared with, and their JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ENOUGH_FOR_P99 = 368
-"""So many samples carry a 99th percentile; with fewer it is shown with a mark."""
+"""Number of values that a 99th percentile needs; with fewer it is marked."""
 
 
 class BenchmarkError(Exception):
@@ -18,16 +18,16 @@ class BenchmarkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run: `quick` is for trying the benchmarks out, its figures are never kept.
-
-    `engines` is the home folder that engines are assembled in.
-    """
+    """How to run a benchmark."""
 
     quick: bool
+    """Whether the run only tries the benchmark: it is short, and its figures are not stored."""
+
     engines: Path
+    """The home folder that engines are assembled in."""
 
     def choose(self, full: int, quick: int) -> int:
-        """How much of something: the number for a real run, or the one for a quick one."""
+        """`quick` for a quick run, otherwise `full`."""
         return quick if self.quick else full
 
 
@@ -36,16 +36,21 @@ class Figure:
     """One quantity, measured several times in one run."""
 
     name: str
+    """Name in tables."""
+
     unit: str
+    """Unit of the values."""
+
     values: tuple[float, ...]
+    """The measured values; at least one."""
 
     @property
     def median(self) -> float:
-        """The figure to quote."""
+        """The median of the values, which is the value to quote."""
         return statistics.median(self.values)
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON-ready document, with what is quoted from it."""
+        """The JSON document, with median, minimum and maximum."""
         spread = {"median": self.median, "min": min(self.values), "max": max(self.values)}
         quoted = {name: _short(value) for name, value in spread.items()}
         return {"name": self.name, "unit": self.unit, **quoted, "values": [_short(v) for v in self.values]}
@@ -53,21 +58,30 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What we hold ourselves to: `measured` may not be above (`at_most`) or below `limit`."""
+    """A measured value and the limit that it should meet."""
 
     what: str
+    """The quantity, as named in tables."""
+
     measured: float
+    """The measured value, in `unit`."""
+
     limit: float
+    """The limit, in `unit`."""
+
     unit: str
+    """Unit of the value and the limit."""
+
     at_most: bool
+    """Whether the limit is the largest allowed value, not the smallest."""
 
     @property
     def met(self) -> bool:
-        """Whether the measured value keeps to the limit."""
+        """Whether the measured value is within the limit."""
         return self.measured <= self.limit if self.at_most else self.measured >= self.limit
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON-ready document."""
+        """The JSON document."""
         side = "at most" if self.at_most else "at least"
         return {
             "what": self.what,
@@ -80,15 +94,22 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All that one benchmark found. `skipped` says why it was not run; it is empty when it was."""
+    """The result of one benchmark."""
 
     figures: tuple[Figure, ...] = ()
+    """The measured quantities."""
+
     targets: tuple[Target, ...] = ()
+    """The limits that the benchmark checks."""
+
     notes: tuple[str, ...] = ()
+    """Remarks about the run, one sentence each."""
+
     skipped: str = ""
+    """Why the benchmark did not run; empty if it did."""
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON-ready document."""
+        """The JSON document."""
         return {
             "skipped": self.skipped,
             "targets": [target.to_document() for target in self.targets],
@@ -98,11 +119,11 @@ class Outcome:
 
 
 def percentile(values: tuple[float, ...], q: float) -> float:
-    """The smallest value that at least `q` percent of the values do not exceed: one that was measured."""
+    """The smallest measured value that at least `q` percent of the values do not exceed."""
     ranked = sorted(values)
     return ranked[max(0, math.ceil(q / 100 * len(ranked)) - 1)]
 
 
 def _short(value: float) -> float:
-    """Five digits: more would pretend to know more than was measured."""
+    """The value with five significant digits, as measurements are not more precise."""
     return float(f"{value:.5g}")

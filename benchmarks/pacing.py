@@ -1,4 +1,4 @@
-"""How late the driver sends what a schedule says, at a thousand requests per second."""
+"""Lateness of the driver at a thousand scheduled requests per second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import null_server
 import peers
 from machine import cores, temporary_folder
 from outcome import BenchmarkError, Figure, Options, Outcome, Target, percentile
-from watched import watch
+from recorded_race import record_race
 
 _RATE = 1000
 _DEFAULT_US = 20
@@ -21,13 +21,17 @@ _P99_US = 250.0
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """Races of so many clients, which watch the clock so long before an operation is due."""
+    """A configuration that is raced several times."""
 
     clients: int
+    """Number of clients."""
+
     spin_us: int
+    """Microseconds to spin before an operation is due."""
 
     @property
     def name(self) -> str:
+        """The configuration as shown in tables."""
         clients = "1 client" if self.clients == 1 else f"{self.clients} clients"
         if self.spin_us == _DEFAULT_US:
             return clients
@@ -35,82 +39,95 @@ class _Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class _Late:
-    """What a race says of its lateness, and how busy it kept the driver's threads."""
+class _Lateness:
+    """The lateness of one race, and the load of the driver's threads."""
 
     p50_us: float
+    """Median in microseconds."""
+
     p99_us: float
+    """99th percentile in microseconds."""
+
     busy_percent: float
+    """CPU time of the driver's threads in percent of their wall time."""
 
 
 _ARMS = tuple(_Arm(clients, spin_us) for spin_us in (_DEFAULT_US, 0, _SPIN_US) for clients in (1, 16))
 
 
 def measure(options: Options) -> Outcome:
-    """Races of every kind in turns; the server on one core, Pacenote on the other."""
+    """Races all configurations in turns; the server runs on one core, Pacenote on another."""
     if missing := null_server.missing():
         return Outcome(skipped=missing)
     seconds = options.choose(4, 2)
-    late: dict[_Arm, list[_Late]] = {arm: [] for arm in _ARMS}
+    measurements: dict[_Arm, list[_Lateness]] = {arm: [] for arm in _ARMS}
     serving, measured = cores()
     with temporary_folder() as folder, null_server.null_server(serving) as server:
         tracks = {clients: _track(folder, clients, seconds) for clients in (1, 16)}
         for turn in range(options.choose(2, 1)):
             for arm in _ARMS if turn % 2 == 0 else reversed(_ARMS):
                 settings = ["--driver-threads=1", f"--spin={arm.spin_us}"]
-                raced = peers.pacenote(tracks[arm.clients], server.port, folder / "home", measured, settings)
-                late[arm].append(_lateness(raced))
-        seen = _seen_by_a_server(folder, seconds)
-    ours = [figure for arm, values in late.items() for figure in _figures(arm, values)]
+                race = peers.pacenote(tracks[arm.clients], server.port, folder / "home", measured, settings)
+                measurements[arm].append(_lateness(race))
+        at_server = _lateness_at_server(folder, seconds)
+    figures = [figure for arm, values in measurements.items() for figure in _figures(arm, values)]
     return Outcome(
-        figures=(*ours, seen),
-        targets=tuple(_targets(late)),
+        figures=(*figures, at_server),
+        targets=tuple(_targets(measurements)),
         notes=(
-            f"{_RATE:,} searches/s for {seconds} s after 1 s of warm-up, as the race records them",
+            f"{_RATE:,} searches/s for {seconds} s after 1 s of warm-up, as recorded by the race",
             f"nginx {null_server.version()} on one core, pacenote with all its threads on the other",
-            "seen by a server in Python: arrival less schedule, the earliest as on time; its waking is in it",
-            f"the same, p99: {percentile(seen.values, 99):.3g} µs",
+            "lateness at the server: arrival minus schedule, the earliest request taken as on time; includes "
+            "the server's own delay",
+            f"p99 of lateness at the server: {percentile(at_server.values, 99):.3g} µs",
         ),
     )
 
 
 def _track(folder: Path, clients: int, seconds: int) -> Path:
-    how = {"clients": clients, "target-throughput": _RATE, "warmup-time-period": 1, "time-period": seconds}
-    return peers.write_track(folder, f"paced-{clients}", *peers.search(**how))
+    parameters = {
+        "clients": clients,
+        "target-throughput": _RATE,
+        "warmup-time-period": 1,
+        "time-period": seconds,
+    }
+    return peers.write_track(folder, f"paced-{clients}", *peers.search(**parameters))
 
 
-def _lateness(raced: peers.Raced) -> _Late:
-    lateness = raced.task["lateness"]
-    at = {each["q"]: each["ms"] * 1000 for each in lateness["percentiles"]}
-    threads = raced.record["driver"]["threads"]
+def _lateness(race: peers.PacenoteRun) -> _Lateness:
+    lateness = race.task["lateness"]
+    micros = {percentile["q"]: percentile["ms"] * 1000 for percentile in lateness["percentiles"]}
+    threads = race.record["driver"]["threads"]
     busy = sum(thread["cpu_s"] for thread in threads) / sum(thread["wall_s"] for thread in threads)
-    return _Late(at[50], at[99], 100 * busy)
+    return _Lateness(micros[50], micros[99], 100 * busy)
 
 
-def _figures(arm: _Arm, late: Sequence[_Late]) -> tuple[Figure, Figure, Figure]:
+def _figures(arm: _Arm, races: Sequence[_Lateness]) -> tuple[Figure, Figure, Figure]:
     return (
-        Figure(f"lateness p50, {arm.name}", "µs", tuple(each.p50_us for each in late)),
-        Figure(f"lateness p99, {arm.name}", "µs", tuple(each.p99_us for each in late)),
-        Figure(f"driver's threads busy, {arm.name}", "%", tuple(each.busy_percent for each in late)),
+        Figure(f"lateness p50, {arm.name}", "µs", tuple(race.p50_us for race in races)),
+        Figure(f"lateness p99, {arm.name}", "µs", tuple(race.p99_us for race in races)),
+        Figure(f"driver's threads busy, {arm.name}", "%", tuple(race.busy_percent for race in races)),
     )
 
 
-def _targets(late: dict[_Arm, list[_Late]]) -> Iterator[Target]:
-    for arm in (arm for arm in late if arm.spin_us == _DEFAULT_US):
-        p50, p99, _ = _figures(arm, late[arm])
+def _targets(measurements: dict[_Arm, list[_Lateness]]) -> Iterator[Target]:
+    for arm in (arm for arm in measurements if arm.spin_us == _DEFAULT_US):
+        p50, p99, _ = _figures(arm, measurements[arm])
         yield Target(p50.name, p50.median, _P50_US, "µs", at_most=True)
         yield Target(p99.name, p99.median, _P99_US, "µs", at_most=True)
 
 
-def _seen_by_a_server(folder: Path, seconds: int) -> Figure:
-    """Lateness as a server saw it that writes down when requests arrive. It does not know when the schedule
-    began: the request that was the least late gives it.
+def _lateness_at_server(folder: Path, seconds: int) -> Figure:
+    """Lateness from the arrival times that a server records, independent of the driver's clock.
+
+    The server does not know the start of the schedule, so the request with the least delay counts as on time.
     """
-    how = {"clients": 1, "target-throughput": _RATE, "warmup-time-period": 0, "time-period": seconds}
+    parameters = {"clients": 1, "target-throughput": _RATE, "warmup-time-period": 0, "time-period": seconds}
     operation = {"operation-type": "raw-request", "path": "/"}
-    watched = watch(peers.write_track(folder, "watched", operation, how), folder / "home")
-    arrivals = [exchange.arrived_ns for exchange in watched.planned]
+    race = record_race(peers.write_track(folder, "recorded", operation, parameters), folder / "home")
+    arrivals = [exchange.arrived_ns for exchange in race.planned]
     if len(arrivals) != _RATE * seconds:
-        raise BenchmarkError(f"the server has seen {len(arrivals):,} requests of {_RATE * seconds:,}")
+        raise BenchmarkError(f"the server received {len(arrivals):,} requests of {_RATE * seconds:,}")
     offsets = [arrival - number * 1_000_000_000 // _RATE for number, arrival in enumerate(arrivals)]
-    return Figure("lateness, seen by a server", "µs", tuple((each - min(offsets)) / 1000 for each in offsets))
+    start = min(offsets)
+    return Figure("lateness at the server", "µs", tuple((offset - start) / 1000 for offset in offsets))

@@ -1,6 +1,6 @@
-"""Pacenote and those it is measured beside, run once: wrk and Rally.
+"""Single runs of Pacenote and of the tools that it is compared with: wrk and Rally.
 
-Each returns what it did by its own account, with the processor time that the system took down for it.
+Each run returns the results that the tool reports, and the CPU time that the system counted for it.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ from pathlib import Path
 from typing import Any
 
 import null_server
-from machine import PACENOTE, PYTHON, Finished, pinned, run
+from machine import PACENOTE, PYTHON, FinishedCommand, pinned, run
 from outcome import BenchmarkError
 
 _RALLY = "2.13.0"
 
 Record = Mapping[str, Any]
-"""A race.json."""
+"""A JSON object, such as the content of race.json."""
 
 
 @dataclass(frozen=True, slots=True)
-class Raced:
-    """A race of Pacenote: the command as the system saw it, and its record."""
+class PacenoteRun:
+    """A race of Pacenote."""
 
-    command: Finished
+    command: FinishedCommand
+    """The command that ran the race."""
+
     record: Record
+    """The race record."""
 
     @property
     def task(self) -> Record:
-        """The last task, which is the one that matters. Raises BenchmarkError if something failed in it."""
+        """The last task, which is the measured one. Raises BenchmarkError if a request of it failed."""
         task: Record = self.record["tasks"][-1]
         if task["accounting"]["failed"] or task["accounting"]["unanswered"]:
             raise BenchmarkError(f"requests of task {task['task']} failed")
@@ -42,43 +45,51 @@ class Raced:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrk:
-    """What wrk did."""
+class WrkRun:
+    """A run of wrk."""
 
     requests: int
+    """Number of answered requests."""
+
     cpu_s: float
+    """CPU time of the process in seconds."""
+
     wall_s: float
+    """Wall time of the process in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rallied:
-    """A race of Rally: the command, and the result of its last task."""
+class RallyRun:
+    """A race of Rally."""
 
-    command: Finished
+    command: FinishedCommand
+    """The command that ran the race."""
+
     result: Record
+    """The result of the last task."""
 
 
 def pacenote(
     track: Path, port: int, home: Path, core: int | None = None, options: Sequence[str] = ()
-) -> Raced:
-    """Runs a race of a track against a server on this machine, on one core or on all."""
+) -> PacenoteRun:
+    """Races a track with Pacenote against a server on this machine, on one core or (None) on all."""
     race_id = f"race-{time.monotonic_ns()}"
     command = [
         *(PACENOTE, "race", "--pipeline=benchmark-only", f"--target-hosts=127.0.0.1:{port}"),
         *(f"--track-path={track}", f"--race-id={race_id}", "--quiet", *options),
     ]
-    # A void or suspect race is no reason to stop: what matters is checked by whoever asks.
-    done = run(_on(core, command), environment={"PACENOTE_HOME": str(home)}, good=(0, 3))
-    return Raced(done, json.loads((home / "races" / race_id / "race.json").read_text()))
+    # A void race is accepted too (code 3): the caller checks the results that it uses.
+    done = run(_on(core, command), environment={"PACENOTE_HOME": str(home)}, accepted_codes=(0, 3))
+    return PacenoteRun(done, json.loads((home / "races" / race_id / "race.json").read_text()))
 
 
-def wrk(port: int, folder: Path, core: int, seconds: int, connections: int) -> Wrk:
-    """Searches as fast as one thread can, every connection with one request under way.
+def wrk(port: int, folder: Path, core: int, seconds: int, connections: int) -> WrkRun:
+    """Sends searches with wrk as fast as one thread can; each connection has one request in flight.
 
-    Raises BenchmarkError when a reply was not good.
+    Raises BenchmarkError if a request failed.
     """
     script = folder / "search.lua"
-    # Without a function of its own wrk sends what it has built once: the fastest it can.
+    # Without a `request` function, wrk builds the request once, which is its fastest mode.
     script.write_text(
         f"wrk.method = 'POST'\nwrk.body = '{null_server.SEARCH_BODY}'\n"
         "wrk.headers['content-type'] = 'application/json'\n"
@@ -87,18 +98,18 @@ def wrk(port: int, folder: Path, core: int, seconds: int, connections: int) -> W
     done = run(_on(core, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), url]))
     counted = re.search(r"(\d+) requests in", done.output)
     if counted is None or "Non-2xx" in done.output or "Socket errors" in done.output:
-        raise BenchmarkError(f"wrk got bad replies: {' / '.join(done.output.splitlines()[-4:])}")
-    return Wrk(int(counted[1]), done.cpu_s, done.wall_s)
+        raise BenchmarkError(f"requests of wrk failed: {' / '.join(done.output.splitlines()[-4:])}")
+    return WrkRun(int(counted[1]), done.cpu_s, done.wall_s)
 
 
 def wrk_version() -> str:
     """The version of wrk."""
-    found = re.search(r"[\d.]+\S*", run(["wrk", "-v"], good=(0, 1)).output)
+    found = re.search(r"[\d.]+\S*", run(["wrk", "-v"], accepted_codes=(0, 1)).output)
     return found[0] if found else "unknown"
 
 
 def rally_missing(engines: Path) -> str:
-    """Why Rally cannot be run here, empty if it can; it is installed beside the engines if need be."""
+    """Why Rally cannot run; empty if it can. Installs Rally into the folder of the engines if necessary."""
     try:
         _rally(engines)
     except BenchmarkError as error:
@@ -106,8 +117,8 @@ def rally_missing(engines: Path) -> str:
     return ""
 
 
-def rally(track: Path, port: int, engines: Path, core: int | None = None) -> Rallied:
-    """Runs a race of Rally. Raises BenchmarkError when a request of its last task failed."""
+def rally(track: Path, port: int, engines: Path, core: int | None = None) -> RallyRun:
+    """Races a track with Rally. Raises BenchmarkError if a request of the last task failed."""
     home = engines / "rally-home"
     home.mkdir(exist_ok=True)
     races = home / ".rally" / "benchmarks" / "races"
@@ -115,17 +126,17 @@ def rally(track: Path, port: int, engines: Path, core: int | None = None) -> Ral
     command = [
         *(str(_rally(engines)), "race", "--pipeline=benchmark-only", f"--target-hosts=127.0.0.1:{port}"),
         *(f"--track-path={track}", "--offline", "--on-error=abort", "--quiet"),
-        # A check of OpenSearch's reply to `/` would stop it; the server says what it wants to hear.
+        # Otherwise Rally refuses to start while another race is running on this machine.
         "--kill-running-processes",
     ]
     done = run(_on(core, command), environment={"HOME": str(home)})
     new = set(races.glob("*/race.json")) - before
     if len(new) != 1:
-        raise BenchmarkError(f"Rally has not finished its race: {' / '.join(done.output.splitlines()[-3:])}")
+        raise BenchmarkError(f"Rally did not finish its race: {' / '.join(done.output.splitlines()[-3:])}")
     result = json.loads(new.pop().read_text())["results"]["op_metrics"][-1]
     if result["error_rate"]:
         raise BenchmarkError(f"requests of Rally's task {result['task']} failed")
-    return Rallied(done, result)
+    return RallyRun(done, result)
 
 
 def rally_version() -> str:
@@ -135,7 +146,7 @@ def rally_version() -> str:
 
 @functools.cache
 def _rally(engines: Path) -> Path:
-    """Rally's command, in an environment of its own: what it depends on is not what Pacenote does."""
+    """Path of Rally's command, in a separate environment since its dependencies differ from Pacenote's."""
     environment = engines / f"rally-{_RALLY}"
     command = environment / "bin" / "esrally"
     if not command.is_file():
@@ -151,20 +162,23 @@ def _on(core: int | None, command: Sequence[str]) -> list[str]:
 
 
 def write_track(
-    folder: Path, name: str, operation: Record, how: Record, corpus: Record | None = None
+    folder: Path, name: str, operation: Record, parameters: Record, corpus: Record | None = None
 ) -> Path:
-    """A track of one task that both Pacenote and Rally can run."""
+    """Writes a track that both Pacenote and Rally can run, with one task; returns its folder.
+
+    `parameters` are those of the task, such as its number of clients.
+    """
     track = folder / name
     track.mkdir()
     document: dict[str, Any] = {"version": 2, "description": name, "indices": [{"name": "logs"}]}
     if corpus is not None:
         document["corpora"] = [{"name": "logs", "documents": [{"target-index": "logs", **corpus}]}]
-    document["schedule"] = [{"name": name, "operation": {"name": name, **operation}, **how}]
+    document["schedule"] = [{"name": name, "operation": {"name": name, **operation}, **parameters}]
     (track / "track.json").write_text(json.dumps(document))
     return track
 
 
-def search(**how: float) -> tuple[Record, Record]:
-    """The operation of a small search, and how it is run."""
+def search(**parameters: float) -> tuple[Record, Record]:
+    """The operation of a small search, and the parameters of its task, for `write_track`."""
     body = json.loads(null_server.SEARCH_BODY)
-    return {"operation-type": "search", "index": "logs", "body": body}, how
+    return {"operation-type": "search", "index": "logs", "body": body}, parameters

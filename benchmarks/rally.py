@@ -1,7 +1,8 @@
-"""How fast documents get into a real engine that shares the cores with who sends them, beside Rally.
+"""Indexing rate with a real engine on the same cores, compared with Rally.
 
-Rally refuses any engine but Elasticsearch 8 and later. Both talk to the embedded engine through the same
-nginx, which answers `/` as such an Elasticsearch and takes the version out of media types; both pay for it.
+Rally connects only to Elasticsearch 8 and later. Both tools therefore reach the embedded engine through the
+same nginx, which answers `/` as such an Elasticsearch and removes the version from media types; its cost is
+the same for both.
 """
 
 from __future__ import annotations
@@ -45,39 +46,44 @@ _MAPPING = {
 
 @dataclass(frozen=True, slots=True)
 class _Arm:
-    """One sender, once: documents per second of the task, and the whole command."""
+    """One run of one of the two tools."""
 
     documents_per_s: float
+    """Documents per second of the index task."""
+
     wall_s: float
+    """Wall time of the whole command in seconds."""
+
     cpu_s: float
+    """CPU time of the whole command in seconds."""
 
 
 def measure(options: Options) -> Outcome:
-    """Both in the order A B B A, every time into an engine that was just started."""
+    """Runs both tools in the order A B B A, each time with a newly started engine."""
     if missing := null_server.missing() or peers.rally_missing(options.engines):
         return Outcome(skipped=missing)
-    ours: list[_Arm] = []
-    theirs: list[_Arm] = []
+    pacenote_arms: list[_Arm] = []
+    rally_arms: list[_Arm] = []
     with temporary_folder() as folder:
         corpus = documents.generate(folder, options.choose(500_000, 100_000))
         track = corpus.track("index", _CLIENTS)
 
         def pacenote(port: int) -> _Arm:
-            raced = peers.pacenote(track, port, folder / "home")
-            task = raced.task
-            return _Arm(task["work"]["done"] / task["duration_s"], raced.command.wall_s, raced.command.cpu_s)
+            race = peers.pacenote(track, port, folder / "home")
+            task = race.task
+            return _Arm(task["work"]["done"] / task["duration_s"], race.command.wall_s, race.command.cpu_s)
 
         def rally(port: int) -> _Arm:
-            raced = peers.rally(track, port, options.engines)
-            # Not its throughput, which is of the samples after warm-up.
-            seconds = raced.result["duration"] / 1000
-            return _Arm(corpus.documents / seconds, raced.command.wall_s, raced.command.cpu_s)
+            race = peers.rally(track, port, options.engines)
+            # Not Rally's throughput, which covers only the samples after warm-up.
+            seconds = race.result["duration"] / 1000
+            return _Arm(corpus.documents / seconds, race.command.wall_s, race.command.cpu_s)
 
         for pair in range(options.choose(2, 1)):
-            turn = [(ours, pacenote), (theirs, rally)]
+            turn = [(pacenote_arms, pacenote), (rally_arms, rally)]
             for arms, run_arm in turn if pair % 2 == 0 else reversed(turn):
                 arms.append(_in_new_engine(options, folder, corpus.documents, run_arm))
-    return _outcome(ours, theirs, corpus.note)
+    return _outcome(pacenote_arms, rally_arms, corpus.note)
 
 
 def _in_new_engine(options: Options, folder: Path, expected: int, run_arm: Callable[[int], _Arm]) -> _Arm:
@@ -88,9 +94,9 @@ def _in_new_engine(options: Options, folder: Path, expected: int, run_arm: Calla
     with start_cluster(EngineRequest(home=options.engines, artifacts=artifacts)) as cluster:
         time.sleep(_SETTLE_S)
         rest = cluster.rest()
-        made = rest.exchange("PUT", "/logs", json.dumps(_MAPPING))
-        if not made.ok:
-            raise BenchmarkError(f"the index was not made: status {made.status}")
+        created = rest.exchange("PUT", "/logs", json.dumps(_MAPPING))
+        if not created.ok:
+            raise BenchmarkError(f"the index could not be created: status {created.status}")
         with null_server.null_server(None, upstream=cluster.hosts[0].port) as server:
             arm = run_arm(server.port)
         _check_count(rest, expected)
@@ -105,26 +111,27 @@ def _check_count(rest: RestClient, expected: int) -> None:
         raise BenchmarkError(f"the engine counts {counted:,} documents instead of {expected:,}")
 
 
-def _outcome(ours: list[_Arm], theirs: list[_Arm], note: str) -> Outcome:
+def _outcome(pacenote_arms: list[_Arm], rally_arms: list[_Arm], note: str) -> Outcome:
     def figure(name: str, arms: list[_Arm]) -> Figure:
         return Figure(f"documents per second, {name}", "docs/s", tuple(arm.documents_per_s for arm in arms))
 
     def wall(name: str, arms: list[_Arm]) -> Figure:
         return Figure(f"whole command, {name}", "s", tuple(arm.wall_s for arm in arms))
 
-    mine, its = figure("pacenote", ours), figure("Rally", theirs)
-    my_wall, its_wall = wall("pacenote", ours), wall("Rally", theirs)
-    pairs = tuple(one / other for one, other in zip(mine.values, its.values, strict=True))
-    ratio = mine.median / its.median
+    pacenote, rally = figure("pacenote", pacenote_arms), figure("Rally", rally_arms)
+    pacenote_wall, rally_wall = wall("pacenote", pacenote_arms), wall("Rally", rally_arms)
+    pairs = tuple(one / other for one, other in zip(pacenote.values, rally.values, strict=True))
+    pair_ratio = Figure("pacenote / Rally, per pair", "ratio", pairs)
+    ratio = pacenote.median / rally.median
     return Outcome(
-        figures=(mine, its, Figure("pacenote / Rally, per pair", "ratio", pairs), my_wall, its_wall),
+        figures=(pacenote, rally, pair_ratio, pacenote_wall, rally_wall),
         targets=(Target("documents per second, pacenote / Rally", ratio, _RATIO, "ratio", at_most=False),),
         notes=(
             f"{note}; bulks of {documents.BULK_SIZE:,} by {_CLIENTS} clients",
-            f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which says that the"
-            " engine is an Elasticsearch 8, since Rally talks to no other",
-            "engine, nginx and senders share all cores, nothing is pinned; an engine is started for each arm",
+            f"Rally {peers.rally_version()}; both through nginx {null_server.version()}, which answers as an"
+            " Elasticsearch 8, since Rally connects to no other engine",
+            "engine, nginx and senders share all cores without pinning; each arm gets a newly started engine",
             "documents per second of the index task, from its first request to its last reply",
-            f"the whole command takes Rally {its_wall.median / my_wall.median:.1f} × as long",
+            f"Rally's whole command takes {rally_wall.median / pacenote_wall.median:.1f} × as long",
         ),
     )

@@ -1,8 +1,8 @@
-"""Measures what Pacenote holds itself to: `make bench`, or `benchmarks/run.py --only NAME`.
+"""Measures Pacenote against its floors: `make bench`, or `benchmarks/run.py --only NAME`.
 
-Prints every figure, stores results in `benchmarks/results` and fills in the README. A floor that is missed
-is printed as missed and stored; only a benchmark that could not be run makes the exit code 1. With `--quick`
-everything is small and nothing is stored.
+Prints every figure, stores the results in `benchmarks/results` and rewrites the outcome in the README. A
+floor that is not met is printed and stored as missed; the exit code is 1 only if a benchmark could not run.
+With `--quick`, runs are short and nothing is stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pacing
 import rally
 import searches
 import startup
-from machine import describe, engine_home, shares_since, ticks
+from machine import cpu_shares_since, cpu_ticks, describe, engine_home
 from outcome import BenchmarkError, Options, Outcome
 from tables import markdown, read_results, rewrite
 
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs benchmarks and returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", metavar="NAME", choices=_BENCHMARKS, help=", ".join(_BENCHMARKS))
-    parser.add_argument("--quick", action="store_true", help="try it out: small, and nothing is stored")
+    parser.add_argument("--quick", action="store_true", help="short runs; nothing is stored")
     given = parser.parse_args(arguments)
     command = " ".join(["benchmarks/run.py", *(arguments if arguments is not None else sys.argv[1:])])
     failed = False
@@ -63,21 +63,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if document is not None and not given.quick:
                 _store(name, document)
     if not given.quick:
-        # From all that is stored, so that one benchmark can be run again alone.
+        # From all stored results, so that a single benchmark can be repeated.
         rewrite(_HERE / "README.md", read_results(_HERE / "results", _BENCHMARKS))
     return 1 if failed else 0
 
 
 def _run(name: str, options: Options, command: str) -> Mapping[str, Any] | None:
-    """Runs a benchmark and prints what came of it; None when it could not be run."""
+    """Runs a benchmark and prints its results; returns None if it could not run."""
     print(f"{name} …", file=sys.stderr, flush=True)
-    load, before = os.getloadavg()[0], ticks()
+    load, before = os.getloadavg()[0], cpu_ticks()
     try:
         outcome = _BENCHMARKS[name](options)
     except (BenchmarkError, PacenoteError, OSError) as error:
-        print(f"{name} could not be run: {error}", file=sys.stderr)
+        print(f"{name} could not run: {error}", file=sys.stderr)
         return None
-    used, stolen = shares_since(before)
+    shares = cpu_shares_since(before)
     document = {
         "benchmark": name,
         "command": command,
@@ -86,8 +86,8 @@ def _run(name: str, options: Options, command: str) -> Mapping[str, Any] | None:
         "environment": describe(_HERE.parent),
         "processor": {
             "load_before": round(load, 2),
-            "used_percent": round(used, 1),
-            "stolen_percent": round(stolen, 1),
+            "used_percent": round(shares.used, 1),
+            "stolen_percent": round(shares.stolen, 1),
         },
         **outcome.to_document(),
     }

@@ -1,4 +1,4 @@
-"""What a small search costs the driver, beside wrk and Rally, all against a server that does nothing."""
+"""CPU time of the driver per small search against a server that does nothing, compared with wrk and Rally."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ _PER_CORE = 100_000.0
 
 
 def measure(options: Options) -> Outcome:
-    """Races and runs of wrk in the order A B B A, then Rally; the server on one core, they on the other."""
-    missing = null_server.missing() or ("" if shutil.which("wrk") else "there is no wrk to be the peer")
+    """Runs Pacenote and wrk in the order A B B A, then Rally, on one core; the server runs on another."""
+    missing = null_server.missing() or ("" if shutil.which("wrk") else "wrk, the peer, is not installed")
     if missing:
         return Outcome(skipped=missing)
     serving, measured = cores()
     with temporary_folder() as folder, null_server.null_server(serving) as server:
-        ours = _Ours(folder, server, measured, options)
-        theirs = _Wrk(folder, server, measured, options.choose(4, 1))
+        pacenote = _PacenoteArm(folder, server, measured, options)
+        wrk = _WrkArm(folder, server, measured, options.choose(4, 1))
         for pair in range(options.choose(4, 2)):
-            for arm in (ours, theirs) if pair % 2 == 0 else (theirs, ours):
-                arm.turn()
+            for arm in (pacenote, wrk) if pair % 2 == 0 else (wrk, pacenote):
+                arm.run()
         rally, notes = _rally(options, server, folder, measured)
-    cpu, wrk_cpu = ours.figure("CPU per search, pacenote"), theirs.figure("CPU per search, wrk")
-    rate = Figure("searches per second on one core, pacenote", "/s", tuple(ours.rates))
+    cpu, wrk_cpu = pacenote.cpu_figure("CPU per search, pacenote"), wrk.cpu_figure("CPU per search, wrk")
+    rate = Figure("searches per second on one core, pacenote", "/s", tuple(pacenote.rates))
     pairs = tuple(one / other for one, other in zip(cpu.values, wrk_cpu.values, strict=True))
     ratio = Figure("pacenote / wrk, CPU per search, per pair", "ratio", pairs)
-    quoted = cpu.median / wrk_cpu.median
-    wrk_rate = Figure("searches per second on one core, wrk", "/s", tuple(theirs.rates))
+    median_ratio = cpu.median / wrk_cpu.median
+    wrk_rate = Figure("searches per second on one core, wrk", "/s", tuple(wrk.rates))
     return Outcome(
         figures=(cpu, wrk_cpu, ratio, rate, wrk_rate, *rally),
         targets=(
-            Target("CPU per search, pacenote / wrk", quoted, _RATIO, "ratio", at_most=True),
+            Target("CPU per search, pacenote / wrk", median_ratio, _RATIO, "ratio", at_most=True),
             Target("searches per core", rate.median, _PER_CORE, "/s", at_most=False),
         ),
         notes=(
             f"{_CLIENTS} clients, replies below 500 B, nginx {null_server.version()} on the other core",
-            "pacenote: the whole process, every sample kept; what a longer race takes more than a shorter",
+            "pacenote: the whole process, every sample stored; the difference of a long and a short race",
             f"wrk {peers.wrk_version()}: the whole process, one thread, a request that is built once",
             *notes,
             *(f"Rally takes {each.median / cpu.median:,.0f} × pacenote's CPU time" for each in rally[1:]),
@@ -51,7 +51,9 @@ def measure(options: Options) -> Outcome:
     )
 
 
-class _Ours:
+class _PacenoteArm:
+    """Races of Pacenote, and what they measured."""
+
     def __init__(self, folder: Path, server: NullServer, core: int, options: Options) -> None:
         self._home, self._port, self._core = folder / "home", server.port, core
         few, many = options.choose(1000, 200), options.choose(8000, 1500)
@@ -64,40 +66,46 @@ class _Ours:
         self.micros: list[float] = []
         self.rates: list[float] = []
 
-    def turn(self) -> None:
+    def run(self) -> None:
+        """Runs a short and a long race; their difference gives the CPU time per search."""
         few, many = self._tracks
         short = self._race(self._tracks[few])
         long = self._race(self._tracks[many])
-        more = (many - few) * _CLIENTS
-        self.micros.append((long.command.cpu_s - short.command.cpu_s) / more * 1e6)
+        additional = (many - few) * _CLIENTS
+        self.micros.append((long.command.cpu_s - short.command.cpu_s) / additional * 1e6)
         self.rates.append(many * _CLIENTS / long.task["duration_s"])
 
-    def _race(self, track: Path) -> peers.Raced:
+    def _race(self, track: Path) -> peers.PacenoteRun:
         return peers.pacenote(track, self._port, self._home, self._core, ["--driver-threads=1"])
 
-    def figure(self, name: str) -> Figure:
+    def cpu_figure(self, name: str) -> Figure:
+        """CPU time per search in microseconds."""
         return Figure(name, "µs", tuple(self.micros))
 
 
-class _Wrk:
+class _WrkArm:
+    """Runs of wrk, and what they measured."""
+
     def __init__(self, folder: Path, server: NullServer, core: int, seconds: int) -> None:
         self._folder, self._port, self._core, self._seconds = folder, server.port, core, seconds
         self.micros: list[float] = []
         self.rates: list[float] = []
 
-    def turn(self) -> None:
+    def run(self) -> None:
+        """Runs wrk once."""
         done = peers.wrk(self._port, self._folder, self._core, self._seconds, _CLIENTS)
         self.micros.append(done.cpu_s / done.requests * 1e6)
         self.rates.append(done.requests / done.wall_s)
 
-    def figure(self, name: str) -> Figure:
+    def cpu_figure(self, name: str) -> Figure:
+        """CPU time per search in microseconds."""
         return Figure(name, "µs", tuple(self.micros))
 
 
 def _rally(
     options: Options, server: NullServer, folder: Path, core: int
 ) -> tuple[tuple[Figure, ...], tuple[str, ...]]:
-    """Rally's rate on a core that it fills, and the CPU time per search that follows from it."""
+    """Rally's rate on a core that it saturates, and the CPU time per search that follows from it."""
     missing = peers.rally_missing(options.engines)
     if missing:
         return (), (missing,)
@@ -105,7 +113,7 @@ def _rally(
     track = peers.write_track(folder, "rally-search", *peers.search(clients=_CLIENTS, iterations=each))
     races = [peers.rally(track, server.port, options.engines, core) for _ in range(options.choose(2, 1))]
     rates = tuple(race.result["throughput"]["mean"] for race in races)
-    note = f"Rally {peers.rally_version()} fills its core: CPU per search is a second by its throughput"
+    note = f"Rally {peers.rally_version()} saturates its core: CPU per search is the inverse of its rate"
     return (
         Figure("searches per second on one core, Rally", "/s", rates),
         Figure("CPU per search, Rally", "µs", tuple(1e6 / rate for rate in rates)),

@@ -1,4 +1,4 @@
-"""How long it takes until Pacenote is there: to be imported, and to show its help."""
+"""Start-up time of Pacenote: of its import and of its help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COMMANDS = {
 
 
 def measure(options: Options) -> Outcome:
-    """Wall time of each command, in turns, after one turn that is not counted."""
+    """Wall time of each command, run in turns after one turn that is not counted."""
     times: dict[str, list[float]] = {name: [] for name in _COMMANDS}
     for turn in range(1 + options.choose(10, 3)):
         for name, command in _COMMANDS.items():
@@ -22,10 +22,10 @@ def measure(options: Options) -> Outcome:
             if turn:
                 times[name].append(wall_ms)
     figures = {name: Figure(name, "ms", tuple(values)) for name, values in times.items()}
-    bare = figures["python -c pass"]
-    ours = [figure for figure in figures.values() if figure is not bare]
+    python = figures["python -c pass"]
+    pacenote = [figure for figure in figures.values() if figure is not python]
     return Outcome(
         figures=tuple(figures.values()),
-        targets=tuple(Target(one.name, one.median, _LIMIT_MS, "ms", at_most=True) for one in ours),
-        notes=tuple(f"{one.name} takes {one.median / bare.median:.2f} × {bare.name}" for one in ours),
+        targets=tuple(Target(one.name, one.median, _LIMIT_MS, "ms", at_most=True) for one in pacenote),
+        notes=tuple(f"{one.name} takes {one.median / python.median:.2f} × {python.name}" for one in pacenote),
     )

@@ -1,4 +1,4 @@
-"""Results as Markdown, and their place in the README."""
+"""Results as Markdown, for the README."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Document = Mapping[str, Any]
 
 
 def read_results(folder: Path, names: Iterable[str]) -> dict[str, Document]:
-    """The stored results of benchmarks, in the order of their names; those never run are left out."""
+    """The stored results in the order of `names`; benchmarks without a stored result are left out."""
     paths = {name: folder / f"{name}.json" for name in names}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
 
 def rewrite(readme: Path, results: Mapping[str, Document]) -> None:
-    """Puts the results between the marks of the README. Raises BenchmarkError when they are not there."""
+    """Writes the results between the two markers in the README. Raises BenchmarkError if one is missing."""
     text = readme.read_text()
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise BenchmarkError(f"{readme.name} has lost the marks between which results stand")
+        raise BenchmarkError(f"{readme.name} lacks the line {BEGIN} or {END}")
     readme.write_text(f"{before}{BEGIN}\n\n{markdown(results)}\n{END}{after}")
 
 
 def markdown(results: Mapping[str, Document]) -> str:
-    """Floors first, then all figures benchmark by benchmark, each with the command and date of its run."""
+    """The floors, then the figures of each benchmark with the command and date of its run."""
     if not results:
         return "No run has been stored yet.\n"
     parts = ["### Floors", "", *_floors(results), ""]
     for name, document in results.items():
-        parts += [f"### {name}", "", *_one(document), ""]
-    parts += ["### Where", "", *_environments(results)]
+        parts += [f"### {name}", "", *_benchmark(document), ""]
+    parts += ["### Environment", "", *_environments(results)]
     return "\n".join(parts) + "\n"
 
 
@@ -54,8 +54,8 @@ def _floors(results: Mapping[str, Document]) -> Sequence[str]:
     return _table(("benchmark", "what", "floor", "measured", "outcome"), rows) if rows else ()
 
 
-def _one(document: Document) -> Sequence[str]:
-    """The figures of one benchmark, and what was noted."""
+def _benchmark(document: Document) -> Sequence[str]:
+    """The figures and notes of one benchmark."""
     quick = ", **quick: not to be quoted**" if document["quick"] else ""
     lines = [f"`{document['command']}`, {document['date']}{quick}", ""]
     if document["skipped"]:
@@ -70,25 +70,25 @@ def _one(document: Document) -> Sequence[str]:
     lines += [f"- {note}" for note in document["notes"]]
     load, used, stolen = (document["processor"][k] for k in ("load_before", "used_percent", "stolen_percent"))
     lines.append(
-        f"- load before: {load}; processor time of all cores: {used} % used, {stolen} % stolen by other"
-        " virtual machines"
+        f"- load before: {load}; CPU time of all cores: {used} % used, {stolen} % given to other virtual"
+        " machines"
     )
     return lines
 
 
 def _environments(results: Mapping[str, Document]) -> Sequence[str]:
-    """The machine, once for all benchmarks that ran on the same one."""
-    seen: dict[str, list[str]] = {}
+    """One line for each environment, with the benchmarks that ran in it."""
+    names_by_text: dict[str, list[str]] = {}
     for name, document in results.items():
-        where = document["environment"]
-        gigabytes = round(where["memory_bytes"] / 2**30) if where["memory_bytes"] else "?"
+        environment = document["environment"]
+        gigabytes = round(environment["memory_bytes"] / 2**30) if environment["memory_bytes"] else "?"
         text = (
-            f"{where['cpu_usable_cores']} cores, shared virtual machine: {where['cpu_model']},"
-            f" {gigabytes} GiB, Linux {where['kernel']}; Python {where['python']}, curl {where['curl']},"
-            f" Pacenote {where['pacenote']} at {where['commit']}"
+            f"{environment['cpu_usable_cores']} cores, shared virtual machine: {environment['cpu_model']},"
+            f" {gigabytes} GiB, Linux {environment['kernel']}; Python {environment['python']},"
+            f" curl {environment['curl']}, Pacenote {environment['pacenote']} at {environment['commit']}"
         )
-        seen.setdefault(text, []).append(name)
-    return [f"- {', '.join(names)}: {text}" for text, names in seen.items()]
+        names_by_text.setdefault(text, []).append(name)
+    return [f"- {', '.join(names)}: {text}" for text, names in names_by_text.items()]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -101,7 +101,7 @@ def _figure(value: float, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits, and all those before the point."""
+    """The value with three significant digits, or all digits of its integer part."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

@@ -1,10 +1,10 @@
-"""Which public tracks load, pass validation and can be planned: writes docs/compatibility.md.
+"""Tests which public tracks can be loaded, validated and planned, and writes docs/compatibility.md.
 
     python scripts/compatibility.py "rally-tracks at cff4b31f=FOLDER" ...
 
-Titles and folders of checkouts of the public repositories, in the order of the page. Nothing is raced and no
-corpus is downloaded; packages that plug-ins depend on are installed below the home folder, and
-the plug-ins run.
+Each argument is the title and the checkout of a public repository, in the order of the page. No race is run
+and no corpus is downloaded; packages that plug-ins depend on are installed below the home folder, and the
+code of the plug-ins runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pacenote.errors import PacenoteError
+from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Track
 from pacenote.race.plugins import load_plugins
@@ -35,23 +35,50 @@ FLAVORS = (("default", False), ("serverless", False), ("serverless", True))
 _SNAPSHOT = {"es_snapshot_repo_name": "backup", "es_snapshot_repo_type": "fs", "es_snapshot_name": "nightly"}
 
 PARAMS: Mapping[str, Mapping[str, object]] = {"eventdata": _SNAPSHOT}
-"""Parameters by track that have no default, so that some of its challenges cannot run without them."""
+"""Track parameters without a default that some challenges need, by name of the track."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """The result of trying one track."""
+class TrackResult:
+    """The result of testing one track."""
 
     flavors: int = 0
+    """Number of flavors for which the track could be loaded."""
+
     challenges: int = 0
+    """Number of challenges."""
+
     planned: int = 0
+    """Number of challenges that could be planned."""
+
     tasks: int = 0
+    """Number of tasks of the planned challenges."""
+
     plugin: bool = False
+    """Whether the track has Python code."""
+
     seconds: float = 0.0
+    """Duration of the test in seconds."""
+
     problems: tuple[str, ...] = ()
+    """Remarks for the page: parameters that were set, and what could not be loaded or planned and why."""
 
 
-def try_track(folder: Path) -> Result:
+@dataclass(frozen=True)
+class SectionResult:
+    """The section of one repository on the page."""
+
+    lines: tuple[str, ...]
+    """Lines of the section."""
+
+    planned: int
+    """Number of challenges that could be planned."""
+
+    challenges: int
+    """Number of challenges of all tracks."""
+
+
+def check_track(folder: Path) -> TrackResult:
     """Loads a track in every flavor and plans each of its challenges."""
     started = time.perf_counter()
     params = PARAMS.get(folder.name, {})
@@ -81,7 +108,7 @@ def try_track(folder: Path) -> Result:
             planned += 1
         except PacenoteError as error:
             problems.append(f"{challenge.name}: {one_line(error)}")
-    return Result(
+    return TrackResult(
         flavors=flavors,
         challenges=len(track.challenges),
         planned=planned,
@@ -98,17 +125,19 @@ def missing_packages(track: Track) -> list[str]:
     with load_plugins(track, default_home(), offline=False, warn=warnings.append):
         missing = [line.split('"')[1] for line in warnings if "cannot be installed" in line]
     return [
-        f"planned without {name}, which could not be installed where this page was made" for name in missing
+        f"planned without {name}, which could not be installed on the machine of this test"
+        for name in missing
     ]
 
 
 def one_line(error: PacenoteError) -> str:
-    """An error in one line."""
-    return "; ".join(error.problems) or error.message
+    """The problems of an error, or its message, in one line."""
+    problems = error.problems if isinstance(error, TrackError) else ()
+    return "; ".join(problems) or error.message
 
 
-def row(name: str, result: Result) -> str:
-    """A line of the table."""
+def table_row(name: str, result: TrackResult) -> str:
+    """The row of one track in the table of its repository."""
     cells = (
         name,
         f"{result.flavors} of {len(FLAVORS)}",
@@ -120,43 +149,44 @@ def row(name: str, result: Result) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def section(title: str, folder: Path) -> tuple[list[str], int, int]:
-    """The table of a repository; how many challenges were planned, and how many there are."""
+def section(title: str, folder: Path) -> SectionResult:
+    """Tests all tracks of a repository."""
     tracks = [folder / name for name in FolderRepository(folder).names()]
-    # A process for each: plug-ins of different tracks have modules of the same names.
+    # Each track in a new process, since plug-ins of different tracks have modules of the same names.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        results = pool.map(try_track, tracks, chunksize=1)
+        results = pool.map(check_track, tracks, chunksize=1)
     lines = [f"## {title}", ""]
     lines += ["| track | flavors loaded | challenges planned | tasks | Python | remark |"]
     lines += ["| --- | --: | --: | --: | --- | --- |"]
     names = (track.relative_to(folder).as_posix() for track in tracks)
-    lines += [row(name, result) for name, result in zip(names, results, strict=True)]
+    lines += [table_row(name, result) for name, result in zip(names, results, strict=True)]
     planned = sum(result.planned for result in results)
     challenges = sum(result.challenges for result in results)
     slowest = max(zip(results, tracks, strict=True), key=lambda pair: pair[0].seconds)
-    took = f"the slowest track, {slowest[1].name}, took {slowest[0].seconds:.1f} s"
-    sys.stderr.write(f"{title}: {planned} of {challenges} challenges; {took}\n")
-    return [*lines, ""], planned, challenges
+    duration = f"the slowest track, {slowest[1].name}, took {slowest[0].seconds:.1f} s"
+    sys.stderr.write(f"{title}: {planned} of {challenges} challenges planned; {duration}\n")
+    return SectionResult((*lines, ""), planned, challenges)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the page; 1 if a challenge cannot be planned."""
+    """Writes the page and returns the exit code: 1 if a challenge cannot be planned."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("repositories", nargs="+", metavar="TITLE=FOLDER")
     parser.add_argument("--output", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
-    body: list[str] = []
-    planned = challenges = 0
-    for one in options.repositories:
-        title, _, folder = one.partition("=")
-        lines, good, every = section(title, Path(folder).resolve())
-        body += lines
-        planned, challenges = planned + good, challenges + every
+    sections = []
+    for repository in options.repositories:
+        title, _, folder = repository.partition("=")
+        sections.append(section(title, Path(folder).resolve()))
+    body = [line for each in sections for line in each.lines]
+    planned = sum(each.planned for each in sections)
+    challenges = sum(each.challenges for each in sections)
     text = (
-        "Made by `scripts/compatibility.py`. Each track was rendered and checked for the flavors default, "
-        "serverless, and serverless with operator, its Python code was loaded, its track processors were "
-        f"run, and each of its challenges was planned down to the requests: {planned} of {challenges}. "
-        "Remarks name what a track needs beside itself, and what cannot be planned and why."
+        "Generated by `scripts/compatibility.py`. Each track was rendered and checked for the flavors "
+        "default, serverless, and serverless with operator, its Python code was loaded, its track processors "
+        "were run, and each of its challenges was planned down to the requests: "
+        f"{planned} of {challenges}. Remarks name parameters and packages that a track needs, and challenges "
+        "that cannot be planned, with the reason."
     )
     head = ["# Public tracks", "", *textwrap.wrap(text, 118), ""]
     options.output.write_text("\n".join([*head, *body]).rstrip() + "\n", encoding="utf-8")

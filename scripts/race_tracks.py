@@ -1,9 +1,9 @@
-"""Races public tracks against the embedded engine with generated data: writes docs/compatibility-races.md.
+"""Races public tracks with generated data against the embedded engine; writes docs/compatibility-races.md.
 
     python scripts/race_tracks.py FOLDER/geonames FOLDER/pmc ...
 
-Each track is raced twice: in test mode as it is, and with 100,000 generated documents and a few iterations of
-each task, unthrottled, so that it takes minutes and not hours. The page counts failed operations.
+Each track is raced twice: unchanged in test mode, and with 100,000 generated documents, a few iterations of
+each task and no target rates, so that a race takes minutes, not hours. The page lists the tasks that failed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pacenote.store.home import default_home
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "compatibility-races.md"
 
 WHY = """\
-All of geopoint's and http_logs' failures are requests that OpenSearch does not have: ES|QL,
+All of geopoint's and http_logs' failures are requests that OpenSearch does not support: ES|QL,
 `geo_grid`, `geohex_grid`, relations of shapes to points other than `intersects`, `_terms_enum`. The
-failure in nested is a fault of OpenSearch 3.3.0: its log shows an UnsupportedOperationException in
+failure in nested is a defect of OpenSearch 3.3.0: its log shows an UnsupportedOperationException in
 `AbstractNumericDocValues.advance`, for a sort over all documents of an index with nested ones."""
-"""The causes of the failures; review it when they change."""
+"""The causes of the failures, as text of the page; review it when the failures change."""
 
 DOCUMENTS = 100_000
 ITERATIONS = 5
@@ -41,22 +41,27 @@ class RaceResult:
     """The result of one race."""
 
     verdict: str
+    """State of the verdict, or why the race could not run."""
+
     tasks: int
+    """Number of tasks that ended."""
+
     failed: tuple[str, ...]
+    """One line for each task with errors: its name, and class and reason of the first error."""
 
     def cell(self) -> str:
-        """The cell of the table."""
+        """The result as a cell of the table."""
         return f"{self.verdict}: {self.tasks - len(self.failed)} of {self.tasks} without errors"
 
 
 def pacenote(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command line as a user would."""
+    """Runs `pacenote` with the arguments and captures its output."""
     command = [sys.executable, "-m", "pacenote", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def race(folder: Path, *options: str) -> RaceResult:
-    """Races the default challenge of a track."""
+    """Races the default challenge of a track with generated data."""
     race_id = f"compatibility-{folder.name}-{len(options)}"
     shutil.rmtree(default_home() / "races" / race_id, ignore_errors=True)
     done = pacenote(
@@ -72,7 +77,7 @@ def race(folder: Path, *options: str) -> RaceResult:
 
 
 def failures(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The tasks that failed, with the first reason."""
+    """One line for each task with errors: its name, and class and reason of the first error."""
     for task in tasks:
         errors = task["errors"]
         if errors:
@@ -80,8 +85,8 @@ def failures(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield f"{task['task']}: {errors[0]['error_class']} {reason}"
 
 
-def shortened(folder: Path, target: Path) -> Path:
-    """A copy of a track whose tasks are short and unthrottled."""
+def shortened_track(folder: Path, target: Path) -> Path:
+    """Copies a track to `target`, with short tasks without target rates."""
     shutil.copytree(folder, target, symlinks=True)
     done = pacenote("render-track", f"--track-path={folder}", "--quiet")
     if done.returncode:
@@ -90,29 +95,29 @@ def shortened(folder: Path, target: Path) -> Path:
     for challenge in track.get("challenges") or [track.get("challenge") or track]:
         for element in challenge["schedule"]:
             for task in element.get("parallel", {}).get("tasks", [element]):
-                shorten(task)
+                shorten_task(task)
             if "parallel" in element:
-                shorten(element["parallel"])
+                shorten_task(element["parallel"])
     (target / "track.json").write_text(json.dumps(track), "utf-8")
     return target
 
 
-def shorten(task: dict[str, Any]) -> None:
-    """Limits the length of a task."""
-    for key, most in (
+def shorten_task(task: dict[str, Any]) -> None:
+    """Limits iterations and duration of a task, and removes its target rate."""
+    for key, limit in (
         ("warmup-iterations", 1),
         ("iterations", ITERATIONS),
         ("warmup-time-period", 0),
         ("time-period", PERIOD_S),
     ):
         if key in task:
-            task[key] = min(task[key], most)
+            task[key] = min(task[key], limit)
     for key in ("target-throughput", "target-interval"):
         task.pop(key, None)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes the page; 1 if anything failed."""
+    """Writes the page and returns the exit code: 1 if a task failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("tracks", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, default=PAGE)
@@ -121,10 +126,10 @@ def main(arguments: Sequence[str]) -> int:
         "# Public tracks, raced",
         "",
         *textwrap.wrap(
-            "Made by `scripts/race_tracks.py`: the default challenge of each track against the embedded "
-            f"OpenSearch with generated data, in test mode as it is, and with {DOCUMENTS:,} documents and at "
-            f"most {ITERATIONS} iterations per client and task. Failed tasks are named with the first reason "
-            "that the engine gave.",
+            "Generated by `scripts/race_tracks.py`: the default challenge of each track against the "
+            "embedded OpenSearch with generated data, unchanged in test mode, and with "
+            f"{DOCUMENTS:,} documents and at most {ITERATIONS} iterations per client and task. Failed tasks "
+            "are listed with the first reason that the engine returned.",
             118,
         ),
         "",
@@ -135,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         for folder in options.tracks:
             small = race(folder.resolve(), "--test-mode")
-            copy = shortened(folder.resolve(), Path(scratch) / folder.name)
+            copy = shortened_track(folder.resolve(), Path(scratch) / folder.name)
             # Eight concurrent bulks of articles are too much for an engine with the default heap.
             large = race(
                 copy, "--ignore-unused-track-params", f"--corpus-documents={DOCUMENTS}", "--car=4gheap"

@@ -1,4 +1,4 @@
-"""The bulks of a race as files, and curl processes that post them."""
+"""The bulks of a race as files, and curl processes that send them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine import Running
+from machine import RunningCommand
 from outcome import BenchmarkError
 
 from pacenote.model.race_request import RaceRequest
@@ -25,15 +25,18 @@ CHALLENGE = "append-no-conflicts-index-only"
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
-    """What curl did. `wall_s` from the start of the first process to the end of the last."""
+class CurlRun:
+    """A run of several curl processes at the same time."""
 
     wall_s: float
+    """Seconds from the start of the first process to the end of the last."""
+
     cpu_s: float
+    """CPU time of all processes in seconds."""
 
 
 def plan_of(home: Path, documents: int) -> Plan:
-    """The plan that a race of generated http_logs follows; its data is generated in `home` if need be."""
+    """The plan of a race of generated http_logs; generates its data in `home` if necessary."""
     params = {"docs": documents}
     request = RaceRequest(race_id="bulks", home=home, track="http_logs", track_params=params)
     track = load_track(find_track("http_logs"), params, RenderOptions(now=time.time()))
@@ -43,7 +46,7 @@ def plan_of(home: Path, documents: int) -> Plan:
 
 
 def before_bulks(plan: Plan) -> Iterator[Request]:
-    """The requests of all tasks before the first bulk task."""
+    """The requests of the tasks before the first bulk task."""
     for task in plan.tasks:
         if isinstance(task.work, Bulk):
             return
@@ -52,26 +55,26 @@ def before_bulks(plan: Plan) -> Iterator[Request]:
 
 
 def bulk_task(plan: Plan) -> tuple[PlannedTask, Bulk]:
-    """The task that indexes."""
+    """The first bulk task of a plan, and its work."""
     return next((task, task.work) for task in plan.tasks if isinstance(task.work, Bulk))
 
 
 def write_bulks(plan: Plan, folder: Path) -> tuple[tuple[Path, ...], ...]:
-    """Writes the body of every bulk into a file of its own: per client, in the order it sends them."""
+    """Writes the body of every bulk to a separate file; returns the files by client, in sending order."""
     task, bulk = bulk_task(plan)
     folder.mkdir()
     written: list[list[Path]] = [[] for _ in range(task.clients)]
-    # File by file, so that each is read once; a client's files come in its own order below.
+    # Each data file is read once; below, the bulks are put into the order of each client.
     by_file = [_write_file(file, task.clients, bulk.bulk_size, folder) for file in bulk.files]
     for client, paths in enumerate(written):
         first = client % len(by_file)
-        for of_clients in (*by_file[first:], *by_file[:first]):
-            paths.extend(of_clients[client])
+        for by_client in (*by_file[first:], *by_file[:first]):
+            paths.extend(by_client[client])
     return tuple(tuple(paths) for paths in written)
 
 
 def _write_file(file: BulkFile, clients: int, bulk_size: int, folder: Path) -> list[list[Path]]:
-    """The bulks of one data file, per client."""
+    """Writes the bulks of one data file; returns their files by client."""
     assert isinstance(file.action, ActionLine)
     action = file.action.line.encode() + b"\n"
     lines = Path(file.path).read_bytes().splitlines(keepends=True)
@@ -91,10 +94,10 @@ def _write_file(file: BulkFile, clients: int, bulk_size: int, folder: Path) -> l
 
 
 def write_curl_config(path: Path, url: str, headers: Mapping[str, str], bodies: tuple[Path, ...]) -> Path:
-    """Has one curl process post all bodies, one after another, over one connection.
+    """Writes the configuration of one curl process, which sends all bodies in order over one connection.
 
-    The body is read while it is sent, as Pacenote does. Without the empty header curl would wait a round
-    trip for leave to send it.
+    curl reads each body while it sends it, as Pacenote does. The empty `Expect` header prevents curl from
+    waiting a round trip for the status 100 before it sends the body.
     """
     common = ['request = "POST"', 'header = "Expect:"', 'noproxy = "*"', "silent", "show-error"]
     common += [f'header = "{name}: {value}"' for name, value in headers.items()]
@@ -104,9 +107,12 @@ def write_curl_config(path: Path, url: str, headers: Mapping[str, str], bodies: 
     return path
 
 
-def post(configs: tuple[Path, ...]) -> Posted:
-    """Runs one curl process per configuration, at once. Raises BenchmarkError unless all went well."""
-    processes = [Running(["curl", "--disable", "--config", str(config)]) for config in configs]
+def run_curl(configs: tuple[Path, ...]) -> CurlRun:
+    """Runs one curl process per configuration at the same time.
+
+    Raises BenchmarkError if a request failed or a process opened a second connection.
+    """
+    processes = [RunningCommand(["curl", "--disable", "--config", str(config)]) for config in configs]
     try:
         finished = [process.wait() for process in processes]
     finally:
@@ -114,23 +120,23 @@ def post(configs: tuple[Path, ...]) -> Posted:
             process.stop()
     for each in finished:
         lines = each.output.split("\n")[:-1]
-        refused = [line for line in lines if not line.startswith("200 ")]
-        if refused:
-            raise BenchmarkError(f"curl got another answer than 200: {refused[0]}")
+        failed = [line for line in lines if not line.startswith("200 ")]
+        if failed:
+            raise BenchmarkError(f"curl received a status other than 200: {failed[0]}")
         if sum(int(line.split()[1]) for line in lines) != 1:
-            raise BenchmarkError("curl has not kept its connection")
-    began, ended = min(each.begun_ns for each in finished), max(each.ended_ns for each in finished)
-    return Posted((ended - began) / 1e9, sum(each.cpu_s for each in finished))
+            raise BenchmarkError("curl did not keep its connection")
+    started, ended = min(each.started_ns for each in finished), max(each.ended_ns for each in finished)
+    return CurlRun((ended - started) / 1e9, sum(each.cpu_s for each in finished))
 
 
 def size_of(bodies: tuple[tuple[Path, ...], ...]) -> int:
-    """Bytes of all bodies."""
+    """Total size of all bodies in bytes."""
     return sum(path.stat().st_size for paths in bodies for path in paths)
 
 
 def corpus_note(home: Path) -> str:
-    """What was indexed, in one line."""
-    note = json.loads(next((home / "corpora").glob("*/*/generated.json")).read_text())
-    size = sum(file["bytes"] for file in note["files"])
-    documents = sum(count for _, count in note["counts"])
-    return f"{documents:,} documents, {size / 1e6:,.0f} MB, {note['generator']}, seed {note['seed']}"
+    """Size and origin of the generated corpus below `home`, in one line."""
+    manifest = json.loads(next((home / "corpora").glob("*/*/generated.json")).read_text())
+    size = sum(file["bytes"] for file in manifest["files"])
+    documents = sum(count for _, count in manifest["counts"])
+    return f"{documents:,} documents, {size / 1e6:,.0f} MB, {manifest['generator']}, seed {manifest['seed']}"

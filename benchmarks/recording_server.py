@@ -1,9 +1,10 @@
-"""A server that answers whatever Pacenote asks of a cluster, and writes down when.
+"""A server that answers every request of Pacenote to a cluster and records the times of requests and replies.
 
-Run as a process of its own: `answering.py LOG [UPSTREAM_PORT]`. It prints the port it listens on, and writes
-the log as JSON when it is told to terminate. With an upstream port every request goes on to a real engine on
-this machine and its reply comes back, so that the times of a real race can be seen; else replies are canned.
-One thread serves all connections, so times are in the order of events.
+Runs as a separate process: `recording_server.py LOG [UPSTREAM_PORT]`. It prints the port it listens on, and
+writes the log as JSON when it receives SIGTERM. With an upstream port, it forwards every request to a real
+engine on this machine and returns the engine's reply, so that the times of a real race can be recorded;
+otherwise it sends canned replies. One thread serves all connections, so that times are in the order of
+events.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _ROOT = {
 
 
 def canned(path: str) -> bytes:
-    """The whole reply to a request for `path`."""
+    """The whole reply to a request for `path`, head included."""
     reply: Any = _ROOT if path == "/" else {"acknowledged": True}
     reply = next((document for start, document in _CANNED if path.startswith(start)), reply)
     body = json.dumps(reply).encode()
@@ -56,14 +57,19 @@ def canned(path: str) -> bytes:
 
 @dataclass
 class Connection:
-    """A client's connection, with what has come of its next request."""
+    """A connection of a client."""
 
     socket: socket.socket
+    """The accepted socket."""
+
     pending: bytearray = field(default_factory=bytearray)
+    """The received bytes of the next request."""
+
     arrived_ns: int = 0
+    """Time on the monotonic clock at which the first byte of the next request arrived, in nanoseconds."""
 
     def receive(self) -> bool:
-        """Takes what has come; `False` when the client has gone."""
+        """Reads available bytes; returns False if the client has closed the connection."""
         try:
             data = self.socket.recv(1 << 16)
         except ConnectionError:
@@ -74,7 +80,7 @@ class Connection:
         return bool(data)
 
     def take_request(self) -> bytes | None:
-        """The next request once all of it has come."""
+        """The next request; None until it has arrived completely."""
         length = message_length(self.pending)
         if length is None or length > len(self.pending):
             return None
@@ -84,7 +90,10 @@ class Connection:
 
 
 def message_length(data: bytes | bytearray) -> int | None:
-    """Bytes of the message that `data` begins with; None before its head is complete. No chunked bodies."""
+    """The length in bytes of the first message in `data`; None until its head is complete.
+
+    Supports only bodies with a content length.
+    """
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None
@@ -92,7 +101,7 @@ def message_length(data: bytes | bytearray) -> int | None:
 
 
 def header(head: bytes, name: str) -> str:
-    """The value of a header, empty when it is not there."""
+    """The value of a header; empty if it is missing."""
     for line in head.decode("latin-1").split("\r\n")[1:]:
         key, _, value = line.partition(":")
         if key.strip().lower() == name:
@@ -101,26 +110,26 @@ def header(head: bytes, name: str) -> str:
 
 
 class Upstream:
-    """A real engine that answers in our place, over one connection."""
+    """A connection to the real engine that requests are forwarded to."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def ask(self, request: bytes) -> bytes:
-        """The engine's reply, byte for byte. It must say its length, as replies to small requests do."""
+    def forward(self, request: bytes) -> bytes:
+        """The engine's reply, byte for byte; it must have a content length, as small replies do."""
         self._socket.sendall(request)
         reply = bytearray()
         while (length := message_length(reply)) is None or len(reply) < length:
             data = self._socket.recv(1 << 16)
             if not data:
-                raise ConnectionError("the engine has closed the connection")
+                raise ConnectionError("the engine closed the connection")
             reply += data
         return bytes(reply)
 
 
 class Server:
-    """All connections, and the log."""
+    """Accepts connections, answers requests and keeps the log."""
 
     def __init__(self, upstream: Upstream | None) -> None:
         self._upstream = upstream
@@ -131,24 +140,24 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that the server listens on."""
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> NoReturn:
-        """Serves until the process is told to terminate."""
+        """Serves until the process is terminated."""
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._listener:
                     self._accept()
                 else:
-                    self._hear(key.data)
+                    self._read(key.data)
 
     def _accept(self) -> None:
         accepted, _ = self._listener.accept()
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._selector.register(accepted, selectors.EVENT_READ, Connection(accepted))
 
-    def _hear(self, connection: Connection) -> None:
+    def _read(self, connection: Connection) -> None:
         if not connection.receive():
             self._selector.unregister(connection.socket)
             connection.socket.close()
@@ -160,8 +169,8 @@ class Server:
         head = request.partition(b"\r\n\r\n")[0]
         method, path = head.split(b" ", 2)[:2]
         text = path.decode("latin-1")
-        reply = self._upstream.ask(request) if self._upstream else canned(text)
-        # Before it is sent: the client may have it before this process goes on.
+        reply = self._upstream.forward(request) if self._upstream else canned(text)
+        # Taken before sending: the client may receive the reply before this process runs again.
         replied_ns = time.monotonic_ns()
         connection.socket.sendall(reply)
         self.log.append({
@@ -175,7 +184,7 @@ class Server:
 
 
 def main() -> None:
-    """Serves, and writes the log at the end."""
+    """Serves, and writes the log when the process is terminated."""
     log = Path(sys.argv[1])
     server = Server(Upstream(int(sys.argv[2])) if len(sys.argv) > 2 else None)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -1,4 +1,4 @@
-"""Races of a tiny track, watched by a server that writes down when requests arrive."""
+"""Races of a tiny track against a server that records when requests arrive."""
 
 from __future__ import annotations
 
@@ -9,52 +9,69 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from machine import PACENOTE, PYTHON, Finished, cores, pinned, run
+from machine import PACENOTE, PYTHON, FinishedCommand, cores, pinned, run
 from outcome import BenchmarkError
 
 DRIVER = "pacenote"
-"""User agent of the driver; control traffic has another."""
+"""User agent of the driver; that of control traffic differs."""
 
-_SERVER = Path(__file__).with_name("answering.py")
+_SERVER = Path(__file__).with_name("recording_server.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request and its reply as the server saw them, on the monotonic clock."""
+    """A request and its reply as the server recorded them."""
 
     arrived_ns: int
+    """Time at which the request began to arrive, in nanoseconds of the monotonic clock."""
+
     replied_ns: int
+    """Time just before the reply was sent, in nanoseconds of the monotonic clock."""
+
     agent: str
+    """User agent of the request."""
+
     method: str
+    """HTTP method."""
+
     path: str
+    """Path and query."""
+
     mark: str
+    """The `x-opaque-id` of the request: the number of its task; empty for control traffic."""
 
     @property
     def planned(self) -> bool:
-        """Whether it belongs to the plan, rather than to control traffic."""
+        """Whether the request belongs to the plan and not to control traffic."""
         return self.agent == DRIVER
 
     @property
     def task(self) -> int:
-        """Number of the task of a tiny track that it belongs to."""
+        """Number of the task of the tiny track that the request belongs to."""
         return int(self.mark)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """A race and everything the server saw of it, in order of arrival."""
+class RecordedRace:
+    """A race with all requests that the server received."""
 
-    race: Finished
+    command: FinishedCommand
+    """The command that ran the race."""
+
     exchanges: tuple[Exchange, ...]
+    """All requests with their replies, in order of arrival."""
 
     @property
     def planned(self) -> tuple[Exchange, ...]:
-        """What belongs to the plan."""
+        """The requests that belong to the plan."""
         return tuple(exchange for exchange in self.exchanges if exchange.planned)
 
 
 def write_track(folder: Path, tasks: int, clients: int) -> Path:
-    """A track of so many tasks; each client sends one cheap request per task, marked with its number."""
+    """Writes a track with `tasks` tasks and returns its folder.
+
+    In each task, each client sends one cheap request, which is marked with the number of the task.
+    """
     schedule: list[Mapping[str, Any]] = [
         {
             "name": f"task-{number:02}",
@@ -74,10 +91,11 @@ def write_track(folder: Path, tasks: int, clients: int) -> Path:
     return folder
 
 
-def watch(track: Path, home: Path, upstream: int | None = None) -> Watched:
-    """Runs a race of a track, the server on one core and Pacenote on the other.
+def record_race(track: Path, home: Path, upstream: int | None = None) -> RecordedRace:
+    """Runs a race of a track, the server on one core and Pacenote on another.
 
-    Raises BenchmarkError when the race fails.
+    `upstream` is the port of the engine that requests are forwarded to; None for canned replies. Raises
+    BenchmarkError if the race fails.
     """
     serving, measured = cores()
     home.mkdir(exist_ok=True)
@@ -88,20 +106,19 @@ def watch(track: Path, home: Path, upstream: int | None = None) -> Watched:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             port = _port(server)
-            race = run(
-                pinned(measured, _race(track, port)), environment={"PACENOTE_HOME": str(home)}, good=(0, 3)
-            )
+            command = pinned(measured, _race(track, port))
+            race = run(command, environment={"PACENOTE_HOME": str(home)}, accepted_codes=(0, 3))
         finally:
             server.terminate()
-    found = tuple(Exchange(**entry) for entry in json.loads(log.read_text()))
-    return Watched(race, tuple(sorted(found, key=lambda exchange: exchange.arrived_ns)))
+    exchanges = (Exchange(**entry) for entry in json.loads(log.read_text()))
+    return RecordedRace(race, tuple(sorted(exchanges, key=lambda exchange: exchange.arrived_ns)))
 
 
 def _port(server: subprocess.Popen[str]) -> int:
     assert server.stdout is not None
     line = server.stdout.readline()
     if not line.strip().isdigit():
-        raise BenchmarkError("the answering server has not started")
+        raise BenchmarkError("the recording server did not start")
     return int(line)
 
 
