@@ -1,7 +1,7 @@
-"""Records responses of a real engine as they are on the wire: `record.py HOST:PORT FOLDER`.
+"""Records responses of a real engine as they were sent over the wire: `record.py HOST:PORT FOLDER`.
 
 Writes one file per kind of response, head and framing included; the name of a response to HEAD starts with
-`head-`. Creates, uses and deletes the index `seeds`. Requests nothing that identifies the machine.
+`head-`. Creates, uses and deletes the index `seeds`. Sends no request whose response identifies the machine.
 
 Files whose name ends with `-chunked` are recorded responses that were converted to chunks: engines that use
 chunks are newer than the recorded ones. `expected.json` holds what Python's own client reads from each file:

@@ -19,7 +19,7 @@ def main() -> None:
             _write("chunked", path, body)
         elif b"content-encoding: gzip" in head and body:
             _write("gzip", path, body)
-            # Only the deflated data: header and trailer of engines have a fixed length.
+            # Only the deflated data: the header and the trailer that engines write have a fixed length.
             _write("gzip", path.with_name(f"{path.name}-deflated"), body[10:-8])
 
 

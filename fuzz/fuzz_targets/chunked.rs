@@ -1,14 +1,14 @@
-//! Chunked bodies, compared with the simplest reader of them.
+//! Chunked bodies, compared with a minimal decoder.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pacenote_fuzz::{ReadResult, read_with_all_cuts};
+use pacenote_fuzz::{ReadResult, read_with_all_splits};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// Decodes as RFC 9112, section 7.1, says. Of what it leaves to the reader, accepts only the usual: sizes of up to 16
-/// digits, lines of up to 200 bytes, no trailers.
+/// Decodes according to RFC 9112, section 7.1. Where it leaves limits to the recipient, accepts only usual values:
+/// sizes of up to 16 digits, lines of up to 200 bytes, no trailers.
 fn decode(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     loop {
@@ -29,7 +29,7 @@ fn decode(mut body: &[u8]) -> Option<Vec<u8>> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let result = read_with_all_cuts(&[HEAD, bytes].concat(), false);
+    let result = read_with_all_splits(&[HEAD, bytes].concat(), false);
     if let Some(expected) = decode(bytes) {
         assert!(matches!(&result, ReadResult::Response { body, .. } if *body == expected), "{result:?}");
     }

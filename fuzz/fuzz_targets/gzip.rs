@@ -7,7 +7,7 @@ use std::io::Read;
 use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use libfuzzer_sys::fuzz_target;
-use pacenote_fuzz::{Cut, MAX_BODY, ReadResult, read};
+use pacenote_fuzz::{MAX_BODY, ReadResult, Split, read};
 
 /// Decodes all members with flate2; `None` if anything follows them or the limit is exceeded.
 fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
@@ -18,7 +18,8 @@ fn decode(encoded: &[u8]) -> Option<Vec<u8>> {
     (rest.is_empty() && text.len() <= MAX_BODY).then_some(text)
 }
 
-/// A valid gzip stream around deflated data, if it is valid: random changes of a stream nearly always break its checksum.
+/// A valid gzip stream around deflated data; `None` if the data is invalid. Needed because random changes of a stream
+/// nearly always invalidate its checksum.
 fn wrap(data: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let mut decoder = DeflateDecoder::new(data).take(MAX_BODY as u64 + 1);
@@ -35,7 +36,7 @@ fn compare(encoded: &[u8]) {
     let head =
         format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", encoded.len());
     let expected = if encoded.is_empty() { Some(Vec::new()) } else { decode(encoded) };
-    match read(&[head.as_bytes(), encoded].concat(), false, Cut::Whole) {
+    match read(&[head.as_bytes(), encoded].concat(), false, Split::Whole) {
         ReadResult::Response { body, .. } => assert_eq!(Some(body), expected),
         ReadResult::InvalidBody => assert_eq!(expected, None),
         result => panic!("{result:?}"),

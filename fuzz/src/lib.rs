@@ -1,4 +1,4 @@
-//! Shared by the targets: reading a response from pieces, and its result.
+//! Reading a response in pieces, and the result; shared by the targets.
 
 use pacenote_driver::transport::http::{ExchangeError, ResponseReader};
 
@@ -12,15 +12,15 @@ pub enum ReadResult {
     Response { status: u16, close: bool, used: usize, encoded: usize, body: Vec<u8> },
     /// A response whose body cannot be decompressed.
     InvalidBody,
-    /// Not a response, whatever follows.
+    /// Not the beginning of any response.
     Malformed,
     /// The beginning of a response.
     Incomplete,
 }
 
-/// How bytes are cut into pieces.
+/// How bytes are split into pieces.
 #[derive(Debug, Clone, Copy)]
-pub enum Cut {
+pub enum Split {
     /// One piece.
     Whole,
     /// Single bytes.
@@ -29,18 +29,18 @@ pub enum Cut {
     Random(u64),
 }
 
-/// Feeds the bytes, then closes the connection; `no_body` for a response to HEAD. Data after a response makes it malformed,
-/// whether it arrives with the response or after it.
+/// Feeds the bytes, then closes the connection; `no_body` is set for a response to HEAD. Data after a response makes it
+/// malformed, whether it arrives with the response or after it.
 ///
 /// # Panics
 ///
 /// When an invariant of the reader does not hold.
-pub fn read(bytes: &[u8], no_body: bool, cut: Cut) -> ReadResult {
+pub fn read(bytes: &[u8], no_body: bool, split: Split) -> ReadResult {
     let mut reader = ResponseReader::new(MAX_BODY);
     reader.reset(no_body);
     let mut fed = 0;
-    let mut state = match cut {
-        Cut::Random(seed) => seed | 1,
+    let mut state = match split {
+        Split::Random(seed) => seed | 1,
         _ => 1,
     };
     let response = loop {
@@ -48,10 +48,10 @@ pub fn read(bytes: &[u8], no_body: bool, cut: Cut) -> ReadResult {
             break reader.finish();
         }
         let left = bytes.len() - fed;
-        let piece = match cut {
-            Cut::Whole => left,
-            Cut::Bytewise => 1,
-            Cut::Random(_) => {
+        let piece = match split {
+            Split::Whole => left,
+            Split::Bytewise => 1,
+            Split::Random(_) => {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 // The lengths are distributed logarithmically.
                 let most = left.min(1 << (state >> 60)) as u64;
@@ -93,18 +93,18 @@ pub fn read(bytes: &[u8], no_body: bool, cut: Cut) -> ReadResult {
     }
 }
 
-/// Reads the bytes in one piece, byte by byte and cut at random: the results must be equal.
+/// Reads the bytes in one piece, byte by byte and split at random: the results must be equal.
 ///
 /// # Panics
 ///
-/// When they are not.
-pub fn read_with_all_cuts(bytes: &[u8], no_body: bool) -> ReadResult {
-    let whole = read(bytes, no_body, Cut::Whole);
+/// When the results differ.
+pub fn read_with_all_splits(bytes: &[u8], no_body: bool) -> ReadResult {
+    let whole = read(bytes, no_body, Split::Whole);
     let seed = bytes
         .iter()
         .fold(bytes.len() as u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
-    for cut in [Cut::Bytewise, Cut::Random(seed), Cut::Random(seed.rotate_left(32))] {
-        assert_eq!(read(bytes, no_body, cut), whole, "{cut:?}");
+    for split in [Split::Bytewise, Split::Random(seed), Split::Random(seed.rotate_left(32))] {
+        assert_eq!(read(bytes, no_body, split), whole, "{split:?}");
     }
     whole
 }

@@ -1,8 +1,9 @@
-//! The program whose instructions the budget counts: `pacenote-instructions serve CLIENTS` or `pacenote-instructions race
-//! PORT KIND OPERATIONS FOLDER`.
+//! The program that the instruction budget measures: `pacenote-instructions serve CLIENTS` or `pacenote-instructions
+//! race PORT KIND OPERATIONS FOLDER`.
 //!
-//! The server waits until every client has sent a request, then answers all of them. Each client therefore waits once per
-//! request, whatever the speed of either side, and the same work takes the same instructions in every run.
+//! The server waits until every client has sent a request, then answers all of them. Each client therefore waits once
+//! per request, regardless of the speed of either side, and the same work takes the same number of instructions in
+//! every run.
 
 mod plan;
 mod server;

@@ -6,9 +6,9 @@ use std::path::Path;
 use pacenote_plan::{Plan, VERSION};
 use serde_json::{Value, json};
 
-/// Documents of the data file, which is indexed repeatedly.
+/// Number of documents in the data file, which is indexed repeatedly.
 const DOCUMENTS: u64 = 4_000;
-/// Documents of a bulk; few enough for the send buffer of a socket to hold the request before the server reads it.
+/// Number of documents in a bulk; the request must fit into the send buffer of a socket before the server reads it.
 const BULK_SIZE: u64 = 100;
 /// A document as long as a usual log line.
 const DOCUMENT: &str = r#"{"@timestamp": 897484581, "clientip": "211.11.9.0", "request": "GET /images/hm_bg.jpg HTTP/1.0", "status": 200, "size": 24736}"#;
@@ -19,12 +19,12 @@ pub struct Kind {
     name: &'static str,
     /// Number of clients that send it.
     pub clients: u32,
-    /// Seconds between two operations; `None`: each begins when the one before has ended.
+    /// Seconds between two operations; `None`: each operation begins when the previous one has ended.
     interval_s: Option<f64>,
     bulk: bool,
 }
 
-/// All kinds. The paced one is slow enough not to be late while its instructions are counted.
+/// All kinds. The paced kind is slow enough not to be late while its instructions are counted.
 const KINDS: [Kind; 4] = [
     Kind { name: "search", clients: 1, interval_s: None, bulk: false },
     Kind { name: "search-16-clients", clients: 16, interval_s: None, bulk: false },
@@ -33,7 +33,7 @@ const KINDS: [Kind; 4] = [
 ];
 
 impl Kind {
-    /// The kind of this name.
+    /// The kind with a name.
     pub fn named(name: &str) -> Option<Self> {
         KINDS.into_iter().find(|kind| kind.name == name)
     }

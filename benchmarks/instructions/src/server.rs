@@ -1,4 +1,4 @@
-//! A server that answers all its clients together, when each has sent a request.
+//! A server that answers all its clients at once, when each of them has sent a request.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

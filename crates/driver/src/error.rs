@@ -1,4 +1,5 @@
-//! Why a plan could not be run to its end. Requests that fail are not errors of this kind: they are counted and recorded.
+//! Why a plan could not be run to its end. Requests that fail are not errors of this kind: they are counted and
+//! recorded.
 
 /// Why a plan could not be run to its end.
 #[derive(Debug, thiserror::Error)]

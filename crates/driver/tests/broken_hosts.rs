@@ -50,8 +50,8 @@ fn a_host_that_dies_under_load_ends_the_race_and_its_results_are_kept() {
     assert!(second.errors.iter().all(|error| ["reset", "connect"].contains(&error.error_class.as_str())));
 }
 
-/// Runs a race whose host dies while its second task sleeps or waits for a due time; returns how long the race took after
-/// that.
+/// Runs a race whose host dies while its second task sleeps or waits for a due time; returns how long the race took
+/// after that.
 fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Duration) {
     let server = Server::start(|_, _| success_response());
     let mut plan = plan(server.port, &[request_task("before", 1, 3), task.clone()]);

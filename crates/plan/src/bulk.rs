@@ -10,19 +10,20 @@ use serde::{Deserialize, Serialize};
 pub struct Bulk {
     /// Path with query string, for example `/_bulk?pipeline=x`.
     pub path: String,
-    /// Sent in addition to the target's headers.
+    /// Headers sent in addition to those of the target.
     pub headers: Vec<(String, String)>,
-    /// Grouped by corpus. Client i starts with corpus i modulo their number; the corpora take turns file by file.
+    /// Data files, grouped by corpus. Client i starts with corpus i modulo the number of corpora; the corpora alternate
+    /// file by file.
     pub files: Vec<BulkFile>,
-    /// Documents per request; at least 1. The last request of a range may carry fewer.
+    /// Documents per request; at least 1. The last request of a range may have fewer.
     pub bulk_size: u32,
     /// How much of the corpora is sent.
     pub limit: IngestLimit,
     /// Starts again when the range is exhausted, so that the source never ends.
     pub looped: bool,
-    /// Gives documents ids, some of which repeat; `null`: documents have no ids, or the files hold them.
+    /// Assigns ids to documents, some of them repeatedly; `null`: documents have no ids, or the files contain them.
     pub conflicts: Option<ConflictSettings>,
-    /// How often documents that the engine rejected with status 429 are sent again, alone.
+    /// How many times documents that the engine rejects with status 429 are sent again.
     pub retries_on_429: u32,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
@@ -44,11 +45,12 @@ pub enum IngestLimit {
     },
 }
 
-/// Gives documents ids, some of which repeat (Rally's `conflicts`, `conflict-probability`, `on-conflict`, `recency`).
+/// Assigns ids to documents, some of them repeatedly (Rally's `conflicts`, `conflict-probability`, `on-conflict`,
+/// `recency`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConflictSettings {
-    /// In which order new ids are assigned.
+    /// Order in which new ids are assigned.
     pub ids: IdOrder,
     /// Share of documents that get an id that was sent before, from 0 to 1.
     pub probability: f64,
@@ -58,7 +60,7 @@ pub struct ConflictSettings {
     pub recency: f64,
 }
 
-/// In which order new ids are assigned.
+/// Order in which new ids are assigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdOrder {
@@ -84,7 +86,7 @@ pub enum OnConflict {
 pub struct BulkFile {
     /// Absolute path.
     pub path: PathBuf,
-    /// Documents in the file; the file must hold exactly as many.
+    /// Documents in the file; the file must contain exactly this number.
     pub documents: u64,
     /// The action line of every document.
     pub action: BulkAction,
@@ -105,7 +107,7 @@ pub enum BulkAction {
     },
     /// The action line of every document has an id that [`ConflictSettings`] determines.
     WithId {
-        /// The index the document goes to.
+        /// The index that the documents are written to.
         index: String,
     },
 }

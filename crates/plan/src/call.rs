@@ -1,14 +1,14 @@
-//! What an operation sends, call by call, and what its responses must look like.
+//! The calls of an operation, and the conditions that their responses must meet.
 
 use serde::{Deserialize, Serialize};
 
-/// Calls made one after another; the first failure ends the operation.
+/// Calls that run one after another; the first failure ends the operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallSequence {
     /// Never empty.
     pub calls: Vec<Call>,
-    /// When the whole sequence is tried again.
+    /// When the whole sequence is retried.
     pub retry: RetryPolicy,
 }
 
@@ -22,7 +22,7 @@ pub enum Call {
     Pages(PagedRequest),
     /// A pause between calls.
     Wait {
-        /// Seconds.
+        /// Duration in seconds.
         seconds: f64,
     },
     /// Operations within the operation, some of them concurrent.
@@ -37,7 +37,7 @@ pub struct PagedRequest {
     pub first: Request,
     /// How the next page is requested.
     pub next: NextPage,
-    /// The most pages to fetch; `null`: all there are.
+    /// Maximum number of pages to fetch; `null`: all pages.
     pub pages: Option<u32>,
     /// Entries of a full page: a page with fewer is the last. `null`: only an empty page is the last.
     pub page_size: Option<u32>,
@@ -62,7 +62,7 @@ pub enum NextPage {
         /// Names of aggregations from the outermost to the composite one.
         path: Vec<String>,
     },
-    /// The page after the cursor of the response (SQL); the cursor is closed if pages are left.
+    /// The page after the cursor of the response (SQL); the cursor is closed if pages remain.
     Cursor {},
 }
 
@@ -72,7 +72,7 @@ pub enum NextPage {
 pub struct Composite {
     /// Never empty.
     pub items: Vec<CompositeItem>,
-    /// The most requests in flight at a time; `null`: as many as there are streams.
+    /// Maximum number of requests in flight; `null`: one per stream.
     pub max_connections: Option<u32>,
 }
 
@@ -86,9 +86,9 @@ pub enum CompositeItem {
         name: String,
         /// The operation's type, such as `search`.
         operation_type: String,
-        /// Made one after another; never empty.
+        /// Calls that run one after another; never empty.
         calls: Vec<Call>,
-        /// When the calls are tried again.
+        /// When the calls are retried.
         retry: RetryPolicy,
     },
     /// Items that run one after another, concurrently with the adjacent streams.
@@ -98,7 +98,7 @@ pub enum CompositeItem {
     },
 }
 
-/// One request and what its response must look like.
+/// One request and the conditions that its response must meet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -106,11 +106,11 @@ pub struct Request {
     pub method: String,
     /// Path with query string, percent-encoded, starting with `/`.
     pub path: String,
-    /// Sent in addition to the target's headers.
+    /// Headers sent in addition to those of the target.
     pub headers: Vec<(String, String)>,
-    /// Sent as it is; its `content-type` is among the headers.
+    /// The body; its `content-type` is among the headers.
     pub body: Option<String>,
-    /// What a successful response looks like.
+    /// How a successful response is recognized.
     pub check: Check,
     /// HTTP statuses outside 2xx that are not failures.
     pub ignore: Vec<u16>,
@@ -120,9 +120,9 @@ pub struct Request {
     pub ignored_weight: u64,
     /// Overrides the target's timeout, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Repeats the request until its check holds; `null`: it is sent once.
+    /// Repeats the request until its check holds; `null`: the request is sent once.
     pub poll: Option<PollPolicy>,
-    /// What the track asserts of the response beyond its check; a broken assertion ends the race.
+    /// What the track asserts about the response beyond its check; a failed assertion ends the race.
     pub assertions: Vec<Assertion>,
     /// Captures a value of the response for later requests of the same operation.
     #[serde(rename = "remember")]
@@ -132,13 +132,13 @@ pub struct Request {
     pub placeholder: Option<Placeholder>,
 }
 
-/// What the track asserts of a response.
+/// An assertion of the track about a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assertion {
-    /// The property as the track calls it, for messages.
+    /// Name of the property in the track, for messages.
     pub property: String,
-    /// Keys of the response joined by dots; the first path that leads to a value counts. Never empty.
+    /// Keys of the response joined by dots; the first path that exists is used. Never empty.
     pub paths: Vec<String>,
     /// How the value compares with the expected one.
     pub condition: Comparison,
@@ -173,7 +173,8 @@ pub struct Capture {
     /// The name of the captured value; it is kept until the operation of the task ends.
     pub name: String,
     /// Keys of the response joined by dots. If the response lacks the value, requests with its placeholder in their
-    /// path have nothing to refer to and are not sent; requests with its placeholder in their body fail.
+    /// path are not sent, because there is nothing that they could refer to; requests with its placeholder in their
+    /// body fail.
     pub path: String,
 }
 
@@ -195,29 +196,29 @@ pub struct PollPolicy {
     pub every_s: f64,
 }
 
-/// What a successful response looks like, beyond its HTTP status.
+/// How a successful response is recognized, beyond its HTTP status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
-    /// The status alone decides.
+    /// Any 2xx status is a success.
     Status {},
     /// A search: `timed_out` is false and no shard failed.
     Search {},
-    /// Cluster health: at least this status, and no relocating shards if that is required.
+    /// Cluster health: at least this status, and no relocating shards if required.
     Health {
         /// `null`: any status.
         status: Option<HealthStatus>,
         /// Whether relocating shards are a failure.
         no_relocating_shards: bool,
     },
-    /// The value at a path, written as text, equals a text.
+    /// The value at a path, written as text, equals the expected text.
     Condition {
-        /// Keys joined by dots, for example `_all.total.merges.current`; in a list a key is a position.
+        /// Keys joined by dots, for example `_all.total.merges.current`; the key of a list element is its position.
         path: String,
         /// The expected value as text.
         expected: String,
     },
-    /// An ES|QL response: not partial.
+    /// An ES|QL response that is not partial.
     Esql {},
     /// The object or list at a path is empty or absent.
     Empty {
@@ -238,16 +239,17 @@ pub enum HealthStatus {
     Green,
 }
 
-/// When a sequence of calls is tried again (Rally's `retries`, `retry-until-success` and related parameters).
+/// When a sequence of calls is retried (Rally's `retries`, `retry-until-success` and related parameters).
 ///
 /// A 2xx response whose check does not hold counts as unsuccessful; connection errors, timeouts and status 408 count as
-/// a timeout. Other statuses are never retried. Every attempt is sent and counted; only the last makes the sample.
+/// a timeout. Other statuses are never retried. Every attempt is sent and counted; the sample is that of the last
+/// attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryPolicy {
     /// Attempts after the first.
     pub retries: u64,
-    /// Retries until it succeeds, whatever the value of `retries`.
+    /// Retries until the calls succeed, regardless of `retries`.
     pub until_success: bool,
     /// Seconds between two attempts.
     pub wait_s: f64,

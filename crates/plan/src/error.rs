@@ -7,7 +7,7 @@ pub enum PlanError {
     /// The document is not JSON of the expected shape; line and column are those of the document.
     #[error("the plan document is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The document was made for another version of the driver.
+    /// The document was written for another version of the driver.
     #[error("the plan has version {found}, this driver supports version {supported}")]
     UnsupportedVersion {
         /// The version of the document.

@@ -1,8 +1,8 @@
 //! The plan of a race as closed types: what Python computes once and the driver executes.
 //!
-//! A [`Plan`] is plain data with a version. Python passes it as JSON. A field that this crate does not know is refused
-//! by name and place, so that the driver never runs a plan that it understands only in part. Nothing here reads a
-//! clock, a file or a socket.
+//! A [`Plan`] is plain data with a version. Python passes it as JSON. An unknown field is an error that names the field
+//! and its place, so that the driver never runs a plan that it supports only in part. This crate reads no clock, file
+//! or socket.
 //!
 //! The types have the same names in `python/pacenote/{plan/document,model/work}.py`, where variants of an enum are
 //! classes. Keys and tags of the document are older than some names; where they differ, the field or variant has a
@@ -12,7 +12,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], and when a task ends and its operations are due |
+//! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], when a task ends, when its operations are due |
 //! | `step.rs` | the allocation matrix: [`Step`], [`ClientAllocation`], [`TaskAllocation`] |
 //! | `work.rs` | what every operation of a task does: [`TaskWork`] |
 //! | `bulk.rs` | which documents are posted: [`Bulk`], [`BulkFile`], [`ConflictSettings`] |

@@ -17,9 +17,9 @@ pub const VERSION: u32 = 3;
 pub struct Plan {
     /// Always [`VERSION`].
     pub version: u32,
-    /// Identifies the race in file names and messages.
+    /// Id of the race in file names and messages.
     pub race_id: String,
-    /// Fixes every random choice of the driver: phases, arrivals, conflicting ids.
+    /// Seed of every random choice of the driver: phases, arrivals, conflicting ids.
     pub seed: u64,
     /// The cluster under test.
     pub target: Target,
@@ -45,7 +45,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How many clients the widest step needs.
+    /// Number of clients of the step with the most clients.
     #[must_use]
     pub fn clients(&self) -> u32 {
         self.steps
@@ -57,15 +57,15 @@ impl Plan {
     }
 }
 
-/// A cluster, and how to talk to it.
+/// A cluster, and how requests are sent to it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Clients are spread over these round-robin; never empty.
+    /// Hosts of the cluster, to which clients are assigned round-robin; never empty.
     pub hosts: Vec<TargetHost>,
-    /// Sent with every request, for example `authorization`; values may be secret and are never printed.
+    /// Headers sent with every request, for example `authorization`; values may be secret and are never printed.
     pub headers: Vec<(String, String)>,
-    /// How long a request may take unless it has its own timeout, in milliseconds.
+    /// Timeout of requests without their own timeout, in milliseconds.
     pub timeout_ms: u64,
     /// Whether request bodies are compressed with gzip, and compressed responses are requested.
     pub compress: bool,
@@ -127,7 +127,7 @@ pub struct TargetHost {
     pub proxy: Option<TargetProxy>,
 }
 
-/// An HTTP proxy: it receives plain requests as they are, TLS connections pass through a tunnel (`CONNECT`).
+/// An HTTP proxy. It forwards plain requests; TLS connections pass through a tunnel (`CONNECT`).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetProxy {
@@ -164,7 +164,7 @@ pub enum Scheme {
 pub struct DriverSettings {
     /// OS threads that send requests, never more than clients; 0 means one per core.
     pub threads: u32,
-    /// What a failed request does to the race.
+    /// How the race reacts to a failed request.
     pub on_error: OnError,
     /// How long before an operation is due its client stops sleeping and spins, in microseconds; 0: never.
     pub spin_us: u32,
@@ -184,29 +184,29 @@ pub enum SampleRetention {
     Auto,
 }
 
-/// What a failed request does to the race (Rally's `--on-error`).
+/// How the race reacts to a failed request (Rally's `--on-error`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnError {
     /// Failures are counted; a refused connection ends the race.
     Continue,
-    /// Failures are counted, refused connections too.
+    /// Failures are counted, including refused connections.
     ContinueOnNetwork,
     /// The first failure ends the race, unless its task tolerates errors.
     Abort,
 }
 
-/// One task as the driver runs it: an operation, its clients, how long and how fast they run it.
+/// One task as the driver runs it: an operation, its clients, its pacing and its end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedTask {
-    /// Unique within the plan.
+    /// Name of the task, unique within the plan.
     pub name: String,
     /// Name of the operation; several tasks may share it.
     pub operation: String,
     /// The operation's type, such as `bulk`.
     pub operation_type: String,
-    /// How many clients run the task; at least 1.
+    /// Number of clients that run the task; at least 1.
     pub clients: u32,
     /// When operations are due.
     pub pace: TaskPacing,

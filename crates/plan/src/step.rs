@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One element of the schedule: a task, or several in parallel. All clients meet at its end.
+/// One element of the schedule: a task, or several tasks in parallel. It ends with a join point of all clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// The name of the task or of the parallel element, for messages.
     pub name: String,
-    /// What each client of the step runs, by ascending client.
+    /// The allocations of each client of the step, by ascending client.
     #[serde(rename = "slots")]
     pub client_allocations: Vec<ClientAllocation>,
     /// Ends the step before all its tasks have ended; `null`: it ends with its last task.
@@ -16,7 +16,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// The parts of tasks that run in this step, client by client.
+    /// All allocations of this step, client by client.
     pub fn task_allocations(&self) -> impl Iterator<Item = TaskAllocation> {
         self.client_allocations.iter().flat_map(|client| client.allocations.iter().copied())
     }
@@ -28,7 +28,7 @@ impl Step {
 pub struct ClientAllocation {
     /// Row of the allocation matrix; a client keeps its connection for the whole race.
     pub client: u32,
-    /// Never empty.
+    /// Allocations that run one after another; never empty.
     pub allocations: Vec<TaskAllocation>,
 }
 
@@ -38,7 +38,7 @@ pub struct ClientAllocation {
 pub struct TaskAllocation {
     /// Position in [`crate::Plan::tasks`].
     pub task: u32,
-    /// Which of the task's clients this is, from 0; determines its range of the corpus and its phase.
+    /// Number of the client in the task, from 0; determines its range of the corpus and its phase.
     pub client: u32,
 }
 

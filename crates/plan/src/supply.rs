@@ -8,7 +8,7 @@ use crate::call::CallSequence;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum SuppliedOperation {
-    /// Calls one after another.
+    /// Calls that run one after another.
     Calls(CallSequence),
     /// One bulk request.
     Bulk(SuppliedBulk),
@@ -20,7 +20,7 @@ pub enum SuppliedOperation {
 pub struct SuppliedBulk {
     /// Path with query string.
     pub path: String,
-    /// Sent in addition to the target's headers.
+    /// Headers sent in addition to those of the target.
     pub headers: Vec<(String, String)>,
     /// Work of the request in the task's unit: the documents in its body.
     pub documents: u64,

@@ -20,10 +20,10 @@ impl Plan {
         if self.version != VERSION {
             return Err(PlanError::UnsupportedVersion { found: self.version, supported: VERSION });
         }
-        ensure(!self.target.hosts.is_empty(), || invalid("target.hosts".into(), "no host".into()))?;
+        ensure(!self.target.hosts.is_empty(), || invalid("target.hosts".into(), "there is no host".into()))?;
         for (index, other) in self.others.iter().enumerate() {
             ensure(!other.target.hosts.is_empty(), || {
-                invalid(format!("others[{index}].target.hosts ({})", other.name), "no host".into())
+                invalid(format!("others[{index}].target.hosts ({})", other.name), "there is no host".into())
             })?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
@@ -49,7 +49,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Every client of every task runs exactly once: otherwise documents would be left out or sent twice.
+    /// Every client of every task runs exactly once: otherwise documents would be omitted or sent twice.
     fn check_allocations(&self) -> Result<(), PlanError> {
         let mut seen = BTreeSet::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Plan {
 
 fn check_task(task: &PlannedTask) -> Result<(), String> {
     if task.clients == 0 {
-        return Err("no clients".into());
+        return Err("there are no clients".into());
     }
     match task.pace {
         TaskPacing::Deterministic { interval_s }
@@ -110,7 +110,7 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
             positive(interval_s, "pace.interval_s")?;
         }
         TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} if task.open_loop => {
-            return Err("open_loop needs a schedule of the driver's own".into());
+            return Err("open_loop needs a schedule that the driver computes".into());
         }
         TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => {}
     }
@@ -203,10 +203,10 @@ fn check_items(items: &[CompositeItem], path: &str) -> Result<(), String> {
     })
 }
 
-/// The longest time in a plan, in seconds: a hundred years, far below the range of nanoseconds in 64 bits.
+/// The longest duration in a plan, in seconds: a hundred years, far below the range of nanoseconds in 64 bits.
 const LONGEST_S: f64 = 100.0 * 366.0 * 86_400.0;
 
-/// The shortest interval in a plan, in seconds: the schedule counts nanoseconds.
+/// The shortest interval in a plan, in seconds: the schedule has a resolution of a nanosecond.
 const SHORTEST_S: f64 = 1e-9;
 
 fn positive(value: f64, name: &str) -> Result<(), String> {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_rule_names_its_path_in_the_document() {
+    fn an_error_names_the_path_in_the_document() {
         assert!(refused(|plan| plan["target"]["hosts"] = serde_json::json!([])).contains("target.hosts"));
         let hostless = |plan: &mut serde_json::Value| {
             let mut target = plan["target"].clone();

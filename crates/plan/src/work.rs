@@ -11,18 +11,18 @@ use crate::call::CallSequence;
 pub enum TaskWork {
     /// Posts the next documents of a corpus.
     Bulk(Bulk),
-    /// Makes calls one after another.
+    /// Runs calls one after another.
     Calls(CallSequence),
     /// Waits without sending a request.
     Sleep {
-        /// Seconds.
+        /// Duration in seconds.
         seconds: f64,
     },
     /// Every operation is supplied while the race runs, by a parameter source written in Python
     /// ([`crate::SuppliedOperation`]).
     #[serde(rename = "supplied")]
     PythonSource {
-        /// How many operations per client the source may be ahead; at least 1.
+        /// Number of operations per client that the source may supply in advance; at least 1.
         ahead: u32,
     },
     /// Every operation is executed by a runner written in Python, which sends its requests through the driver.

@@ -1,4 +1,5 @@
-//! Reads the plan documents that Python writes; `tests/plan/test_golden.py` compares them with what Python writes now.
+//! Reads the plan documents that Python writes; `tests/plan/test_golden.py` compares them with the documents that
+//! Python currently writes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ fn a_document_with_every_variant_survives_the_round_trip() {
     assert_eq!(Plan::from_json(&written).unwrap(), plan);
 }
 
-/// A variant that is renamed in one language only is noticed here.
+/// Fails if a variant is renamed in one language only.
 #[test]
 fn the_golden_document_has_every_variant() {
     let text = document("every-variant.json");

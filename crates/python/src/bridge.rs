@@ -9,14 +9,14 @@ use crate::error::core_error;
 use crate::events::event_object;
 use crate::values::{PyClientId, PyRunnerRequest, PyRunnerResult, duration_of};
 
-/// Connection between a race and the Python code that takes part in it. No call waits.
+/// Connection between a race and the Python code that takes part in it. No call blocks.
 #[pyclass(frozen, name = "PythonBridge")]
 pub struct PyBridge {
     bridge: Arc<PythonBridge>,
 }
 
 impl PyBridge {
-    /// The object of a bridge.
+    /// The Python object of a bridge.
     pub fn new(bridge: &Arc<PythonBridge>) -> Self {
         Self { bridge: Arc::clone(bridge) }
     }
@@ -48,14 +48,14 @@ impl PyBridge {
         body: Option<&[u8]>,
     ) -> PyResult<bool> {
         let queued = match body {
-            // Compressing it takes time; runners must not wait for that.
+            // Compressing the body takes time, during which runners must not wait for the GIL.
             Some(body) => py.detach(|| self.bridge.enqueue(client.into(), operation, Some(body.to_vec()))),
             None => self.bridge.enqueue(client.into(), operation, None),
         };
         queued.map_err(core_error)
     }
 
-    /// How many operations fit into the queue of a client now.
+    /// Number of operations that currently fit into the queue of a client.
     fn free_slots(&self, client: PyClientId) -> PyResult<usize> {
         self.bridge.free_slots(client.into()).map_err(core_error)
     }

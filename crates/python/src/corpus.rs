@@ -60,7 +60,7 @@ pub fn generators() -> Vec<&'static str> {
     pacenote_corpus::generate::names().collect()
 }
 
-/// Version of a generator: a new one means other bytes for the same files and seed.
+/// Version of a generator; another version generates other bytes for the same files and seed.
 #[pyfunction]
 pub fn generator_version(name: &str) -> PyResult<u32> {
     Ok(find(name)?.version())
@@ -71,7 +71,8 @@ fn find(name: &str) -> PyResult<&'static dyn pacenote_corpus::Generator> {
         .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))
 }
 
-/// The files, as (name, documents), of a generated corpus of `documents` documents; their documents add up to that.
+/// The files, as (name, documents), of a generated corpus of `documents` documents; the numbers of the files add up to
+/// it.
 #[pyfunction]
 pub fn generator_files(name: &str, documents: u64) -> PyResult<Vec<(String, u64)>> {
     let files = find(name)?.files(documents);
@@ -79,7 +80,7 @@ pub fn generator_files(name: &str, documents: u64) -> PyResult<Vec<(String, u64)
 }
 
 /// Generates files, given as (name, documents), of a corpus into `folder`. `progress(done, total)` is called with
-/// documents. Returns the version of the generator and the files as (name, documents, bytes).
+/// numbers of documents. Returns the version of the generator and the files as (name, documents, bytes).
 #[pyfunction]
 pub fn generate(
     name: &str,
@@ -102,8 +103,8 @@ pub fn generate(
     Ok((made.version, files))
 }
 
-/// Unpacks an archive into `folder`. `progress(done, total)` is called with bytes of the archive. Returns the path of
-/// the unpacked file and its length in bytes.
+/// Unpacks an archive into `folder`. `progress(done, total)` is called with numbers of bytes of the archive. Returns
+/// the path of the unpacked file and its length in bytes.
 #[pyfunction]
 pub fn unpack(
     py: Python<'_>,
@@ -121,7 +122,7 @@ pub fn unpack(
     Ok((unpacked.path, unpacked.bytes))
 }
 
-/// Lines of an unpacked file; writes its `.offset` file if there is none that fits.
+/// Number of lines of an unpacked file; writes its `.offset` file unless a valid one exists.
 #[pyfunction]
 pub fn count_lines(py: Python<'_>, file: PathBuf) -> PyResult<u64> {
     let count = |file: &Path| LineFile::open(file).map(|lines| lines.lines());

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::bridge::PyBridge;
 use crate::error::core_error;
 
-/// An event as Python reads it: one key that says what it is.
+/// An event as Python reads it: an object with one key, the kind of the event.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Message<'a> {
@@ -19,10 +19,10 @@ enum Message<'a> {
     Finished(&'a pacenote_driver::RaceSummary),
 }
 
-/// A running race. Ends with its last reference; requests under way are then dropped.
+/// A running race. It ends when its last reference is dropped; requests in flight are then dropped.
 #[pyclass(frozen)]
 pub struct Driver {
-    /// Only taken when the driver is dropped.
+    /// `None` only while the driver is being dropped.
     race: Option<Race>,
 }
 
@@ -42,7 +42,7 @@ impl Drop for Driver {
 
 #[pymethods]
 impl Driver {
-    /// Starts a plan document; its recording goes to `folder`, which exists.
+    /// Starts the race of a plan document and records it in `folder`, which must exist.
     #[new]
     fn new(py: Python<'_>, plan: &str, folder: PathBuf) -> PyResult<Self> {
         let race = py.detach(|| {
@@ -52,7 +52,7 @@ impl Driver {
         Ok(Self { race: Some(race) })
     }
 
-    /// What has happened since the last call, as JSON documents; waits up to `seconds` for something to happen.
+    /// The events since the last call, as JSON documents; waits up to `seconds` for the first.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
         let timeout = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
         let race = self.race()?;
@@ -66,7 +66,7 @@ impl Driver {
         events.iter().map(|event| text(event).map_err(core_error)).collect()
     }
 
-    /// Where the race stands, as a JSON document.
+    /// Progress of the race, as a JSON document.
     fn progress(&self) -> PyResult<String> {
         serde_json::to_string(&self.race()?.progress()).map_err(core_error)
     }
@@ -76,7 +76,8 @@ impl Driver {
         Ok(self.race()?.bridge().map(PyBridge::new))
     }
 
-    /// Ends the race: nothing new begins. What is under way may end, or is dropped if `abandon` says so.
+    /// Ends the race: no new operation begins. Operations in progress run to their end, or are dropped if `abandon` is
+    /// `True`.
     fn stop(&self, abandon: bool) -> PyResult<()> {
         self.race()?.stop(abandon);
         Ok(())

@@ -1,13 +1,13 @@
-//! The one exception that Python sees.
+//! The exception that all functions of the core raise.
 
 pyo3::create_exception!(
     pacenote._core,
     CoreError,
     pyo3::exceptions::PyException,
-    "The Rust core could not do what was asked; the text is one line that says why."
+    "The Rust core could not complete a call; the message is one line with the reason."
 );
 
-/// Any error of the core as a `CoreError`.
+/// Converts an error of the core to a `CoreError`.
 pub fn core_error(error: impl std::fmt::Display) -> pyo3::PyErr {
     CoreError::new_err(error.to_string())
 }

@@ -28,7 +28,7 @@ pub struct PyScheduleNext {
     client: PyClientId,
 }
 
-/// An operation ended that the driver executed itself and that a scheduler in Python paces.
+/// An operation has ended that the driver executed itself and that a scheduler in Python paces.
 #[pyclass(frozen, get_all, name = "OperationEnded")]
 pub struct PyOperationEnded {
     client: PyClientId,

@@ -11,9 +11,12 @@
 //! | `bridge.rs` | [`bridge::PyBridge`]: what Python tasks call |
 //! | `events.rs`, `values.rs` | events for Python tasks, and the values that they pass |
 //! | `corpus.rs` | generating, unpacking and counting data files |
-//! | `error.rs` | the one exception |
+//! | `error.rs` | the exception of the core |
 
-#![allow(clippy::needless_pass_by_value, reason = "Python hands over values; the macros want them by value")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "Python passes owned values, and the macros require them by value"
+)]
 
 mod bridge;
 mod corpus;

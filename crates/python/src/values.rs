@@ -1,4 +1,4 @@
-//! Values that Python passes to the bridge and gets from it, as frozen classes.
+//! Values that Python and the bridge pass to each other, as frozen classes.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl PyOperationFailure {
         Ok(Self { failure: OperationFailure { class, kind, status, reason } })
     }
 
-    /// Its class.
+    /// The error class.
     #[getter]
     fn error_class(&self) -> &'static str {
         self.failure.class.name()
@@ -90,7 +90,7 @@ impl From<OperationFailure> for PyOperationFailure {
 /// What a runner returned for one operation.
 #[pyclass(frozen, name = "RunnerResult")]
 pub struct PyRunnerResult {
-    /// As the driver takes it.
+    /// The result as a type of the driver.
     pub result: RunnerResult,
 }
 
@@ -135,7 +135,7 @@ impl PyRunnerRequest {
 }
 
 impl PyRunnerRequest {
-    /// The request as the driver takes it.
+    /// The request as a type of the driver.
     pub fn request(&self, py: Python<'_>) -> RunnerRequest {
         RunnerRequest {
             method: self.method.clone(),

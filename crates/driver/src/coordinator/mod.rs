@@ -1,7 +1,7 @@
 //! The coordinator: the thread that moves the workers from step to step and, in the end, sums up the race.
 //!
-//! It starts and joins the worker pool and the collector, which have files of their own here. Nothing here sends a request or runs
-//! while an operation is measured. Only `race.rs` may use it.
+//! It starts and joins the worker pool and the collector, which have files of their own here. Nothing here sends a
+//! request or runs while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
 //! | --- | --- | --- |

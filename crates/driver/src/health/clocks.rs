@@ -1,8 +1,8 @@
 //! Whether the clocks can be trusted, from readings of three of them a few times a second.
 //!
-//! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference between
-//! the two (slewing by NTP affects both), and a suspended machine changes the difference between the monotonic clock, which
-//! stands still meanwhile, and the boot-time clock, which does not.
+//! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference
+//! between the two (slewing by NTP affects both), and a suspended machine changes the difference between the monotonic
+//! clock, which stands still meanwhile, and the boot-time clock, which does not.
 
 use std::fs;
 use std::time::Instant;
@@ -171,7 +171,8 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A reading `after_ms` after the first, with a wall clock that is `off_ms` ahead, and `slept_ms` of suspension before.
+    /// A reading `after_ms` after the first, with a wall clock that is `off_ms` ahead, and `slept_ms` of suspension
+    /// before.
     fn reading(after_ms: i64, off_ms: i64, slept_ms: i64) -> ClockReading {
         let (monotonic, slept) = ((5_000 + after_ms) * MS, slept_ms * MS);
         ClockReading {

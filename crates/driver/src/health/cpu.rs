@@ -50,8 +50,8 @@ pub struct DelayedTask {
 pub struct PeakLoad {
     /// The step in which it was busiest; `None` if no step lasted a second.
     pub busiest: Option<BusiestStep>,
-    /// The task in which it was delayed most; `None` if no task of such a step had a hundred successes on this thread, or
-    /// where the system does not count the wait.
+    /// The task in which it was delayed most; `None` if no task of such a step had a hundred successes on this thread,
+    /// or where the system does not count the wait.
     pub delayed: Option<DelayedTask>,
 }
 
@@ -111,8 +111,8 @@ impl CpuMeter {
         Self { started: Instant::now(), cpu_ns: thread_cpu_ns(), queue }
     }
 
-    /// What was used since the start. `idle_spin_ns` of CPU time went into spin waits of an idle thread and is left out,
-    /// because it would have been available for work.
+    /// What was used since the start. `idle_spin_ns` of CPU time went into spin waits of an idle thread and is left
+    /// out, because it would have been available for work.
     pub fn read(&self, idle_spin_ns: u64) -> CpuUsage {
         CpuUsage {
             wall: self.started.elapsed(),
@@ -123,8 +123,8 @@ impl CpuMeter {
 }
 
 impl PeakLoad {
-    /// Adds a step: what it used and the successes of its tasks. `task_name` returns the name of a task by its position in
-    /// the plan.
+    /// Adds a step: what it used and the successes of its tasks. `task_name` returns the name of a task by its position
+    /// in the plan.
     pub fn add(
         &mut self,
         step: &str,

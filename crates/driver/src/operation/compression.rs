@@ -52,7 +52,8 @@ pub fn compress(body: &[u8], compressed: &mut Vec<u8>) -> io::Result<()> {
     append_compressed(&mut state, body, compressed, true)
 }
 
-/// Compresses a body slice by slice, and yields to other clients of the thread between them; `compressed` is overwritten.
+/// Compresses a body slice by slice, and yields to other clients of the thread between them; `compressed` is
+/// overwritten.
 ///
 /// # Errors
 ///

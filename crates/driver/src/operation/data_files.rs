@@ -50,7 +50,8 @@ impl DataFiles {
 
     fn map(&mut self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
         let file = Arc::new(LineFile::open(path)?);
-        // Every client reads its range from front to back: the kernel may read ahead, so that few bulks wait for a disk.
+        // Every client reads its range from front to back: the kernel may read ahead, so that few bulks wait for a
+        // disk.
         file.advise_sequential();
         self.mapped.insert(path.to_owned(), Arc::clone(&file));
         Ok(file)

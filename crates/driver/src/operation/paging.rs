@@ -234,8 +234,8 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 }
 
 impl PageReader {
-    /// Reads what decides about the next page. Buckets and rows are counted only if `counts`, and reading stops as soon as
-    /// everything is found; engines write ids first.
+    /// Reads what decides about the next page. Buckets and rows are counted only if `counts`, and reading stops as soon
+    /// as everything is found; engines write ids first.
     fn read<'a>(&self, reply: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
         let (mut page, mut body) = (Page::default(), false);
         for (key, text) in Fields::new(reply) {

@@ -1,4 +1,4 @@
-//! [`PythonBridge`].
+//! [`PythonBridge`]: the calls that Python makes during a race.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -32,7 +32,7 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(24 * 365);
 const IGNORED_HEADERS: [&str; 6] =
     ["connection", "content-length", "host", "te", "transfer-encoding", "user-agent"];
 
-/// Connection between a race and the Python code that takes part in it. No call waits; all may come from any thread.
+/// Connection between a race and the Python code that takes part in it. No call blocks, and any thread may call.
 #[derive(Debug)]
 pub struct PythonBridge {
     clusters: Arc<Clusters>,
@@ -55,8 +55,8 @@ pub struct NewBridge {
 }
 
 impl PythonBridge {
-    /// A bridge for a plan; `None` if the plan needs no Python. `endpoints` are those of all clusters, the one under test
-    /// first.
+    /// A bridge for a plan; `None` if the plan needs no Python. `endpoints` are those of all clusters, the one under
+    /// test first.
     pub(crate) fn for_plan(
         plan: &Arc<Plan>,
         endpoints: &[Endpoints],
@@ -106,12 +106,12 @@ impl PythonBridge {
         self.preparation.prepared(step, error);
     }
 
-    /// Queues the next operation of a client, given as a `SuppliedOperation` document with the body of a bulk beside it; `false`
-    /// when the queue is full.
+    /// Queues the next operation of a client, given as a `SuppliedOperation` document and, for a bulk, its body.
+    /// Returns `false` when the queue is full.
     ///
     /// # Errors
     ///
-    /// When the client has no queue or has been finished, or the operation is not understood.
+    /// When the client has no queue or has been finished, or the operation cannot be parsed.
     pub fn enqueue(
         &self,
         client: ClientId,
@@ -130,7 +130,7 @@ impl PythonBridge {
         Ok(channel.push(operation))
     }
 
-    /// How many operations fit into the queue of a client now.
+    /// Number of operations that currently fit into the queue of a client.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl PythonBridge {
         Ok(self.channel(client)?.free_slots())
     }
 
-    /// Declares that a client has no operations after those queued; with an error, because something failed.
+    /// Declares that a client has no operations after those queued. `error` is the failure that is the reason, if any.
     ///
     /// # Errors
     ///
@@ -149,8 +149,8 @@ impl PythonBridge {
         Ok(())
     }
 
-    /// Answers [`PythonEvent::ScheduleNext`] with the time since the task's beginning: immediately for 0, `None` for no
-    /// further operation.
+    /// Answers [`PythonEvent::ScheduleNext`] with the due time of the next operation, since the beginning of the task:
+    /// 0 means immediately, `None` that there is no further operation.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl PythonBridge {
         self.answer(query_id, Answer::Completed(Box::new(result), Instant::now()))
     }
 
-    /// Sends a request; answered by [`PythonEvent::ReplyReceived`] or [`PythonEvent::RequestFailed`] with the id that is
-    /// returned. It counts for the operation that its owner executes.
+    /// Sends a request; answered by [`PythonEvent::ReplyReceived`] or [`PythonEvent::RequestFailed`] with the id that
+    /// is returned. It counts for the operation that its owner executes.
     ///
     /// # Errors
     ///
@@ -200,12 +200,12 @@ impl PythonBridge {
         self.send(owner, to, JobPayload::Request(Box::new(prepared)))
     }
 
-    /// Has the driver execute a `SuppliedOperation` document; answered by [`PythonEvent::OperationExecuted`] with the id that is
-    /// returned. It counts for the operation that its owner executes.
+    /// Has the driver execute a `SuppliedOperation` document; answered by [`PythonEvent::OperationExecuted`] with the
+    /// id that is returned. It counts for the operation that its owner executes.
     ///
     /// # Errors
     ///
-    /// When there is no such cluster or client, the operation is not understood, or the race is over.
+    /// When there is no such cluster or client, the operation cannot be parsed, or the race is over.
     pub fn execute(
         &self,
         owner: Option<ClientId>,
@@ -269,7 +269,7 @@ impl PythonBridge {
         self.channel(client).ok().map(|channel| ClientHandle::new(&self.events, channel))
     }
 
-    /// A client, for messages.
+    /// The description of a client in messages.
     fn name(&self, id: ClientId) -> String {
         let ClientId { task, client } = id;
         match self.clusters.plan().tasks.get(task as usize) {
@@ -298,7 +298,7 @@ impl PythonBridge {
     ///
     /// # Errors
     ///
-    /// The error that Python gave.
+    /// The error that Python reported.
     pub(crate) fn wait_until_prepared(&self, race: &RaceState) -> Result<bool, DriveError> {
         self.preparation.wait(race)
     }
@@ -317,7 +317,7 @@ impl PythonBridge {
         self.events.push(PythonEvent::StepEnded { step: step.index() });
     }
 
-    /// Ends the thread that sends requests, and tells Python that the race is over.
+    /// Ends the thread that sends requests, and notifies Python that the race is over.
     pub(crate) fn shutdown(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) {
             let _ = self.commands.send(RequestCommand::Shutdown);

@@ -1,4 +1,4 @@
-//! What one client of a task shares with Python: a queue of operations, queries and their answers.
+//! State that one client of a task shares with Python: a queue of operations, queries and their answers.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -18,7 +18,7 @@ use crate::race_state::lock;
 /// Python's answer to a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// The next operation is due this long after the task's beginning; `None` if there is none.
+    /// When the next operation is due, since the beginning of the task; `None` if there is no further operation.
     Due(Option<Duration>),
     /// The runner's result, and when it was received.
     Completed(Box<RunnerResult>, Instant),
@@ -29,12 +29,12 @@ pub enum Answer {
 /// State of the last query.
 #[derive(Debug, Default)]
 enum QueryState {
-    /// There is none, or its answer has been taken.
+    /// There is no query, or its answer has been taken.
     #[default]
     Idle,
-    /// No answer has been received.
+    /// The query has not been answered.
     Waiting,
-    /// The answer has been received and not taken.
+    /// The answer has been received but not taken.
     Answered(Answer),
 }
 
@@ -49,7 +49,7 @@ pub struct RequestTotals {
     pub status: u16,
     /// Requests that have not ended.
     pub in_flight: u32,
-    /// Traffic of those that have ended.
+    /// Traffic of the requests that have ended.
     pub traffic: Traffic,
     /// Attempts after the first.
     pub retries: u32,
@@ -65,8 +65,8 @@ pub struct QueryNumber(u32);
 #[derive(Debug)]
 struct OperationProducer {
     operations: Producer<QueuedOperation>,
-    /// Executed operations come back, to be freed by the thread that allocated them: freeing memory of another thread
-    /// takes a lock of the allocator.
+    /// Executed operations are returned, to be freed by the thread that allocated them: freeing memory of another
+    /// thread takes a lock of the allocator.
     used: Consumer<QueuedOperation>,
 }
 
@@ -75,11 +75,11 @@ struct OperationProducer {
 pub struct OperationConsumer {
     /// Operations that are ready.
     pub operations: Consumer<QueuedOperation>,
-    /// Takes executed operations back.
+    /// Returns executed operations to Python's end.
     pub used: Producer<QueuedOperation>,
 }
 
-/// The channel of one client. The client's worker waits on it, Python's threads answer.
+/// The channel of one client. The client's worker waits for answers, which Python's threads send.
 #[derive(Debug)]
 pub struct ClientChannel {
     /// The client.
@@ -96,7 +96,7 @@ pub struct ClientChannel {
     consumer: Mutex<Option<OperationConsumer>>,
     /// Set when Python has no more operations, with the reason if something failed.
     finished: OnceLock<Option<String>>,
-    /// The driver takes no more operations.
+    /// Whether the driver accepts no more operations.
     closed: AtomicBool,
     /// Counts queries, so that late answers are recognized.
     queries: AtomicU32,
@@ -106,7 +106,8 @@ pub struct ClientChannel {
 }
 
 impl ClientChannel {
-    /// The channel number `index`, of a client in a row of the allocation matrix; `None` if its task needs no Python.
+    /// The channel with position `index` of a client in a row of the allocation matrix; `None` if its task needs no
+    /// Python.
     pub fn new(task: &PlannedTask, id: ClientId, row: u32, index: u32) -> Option<Self> {
         let scheduled = matches!(task.pace, TaskPacing::PythonScheduler {});
         let (capacity, runs) = match task.work {
@@ -160,19 +161,19 @@ impl ClientChannel {
         lock(&self.consumer).take()
     }
 
-    /// Takes no more operations, and frees the queue.
+    /// Accepts no more operations, and frees the queue.
     pub fn close(&self) {
         self.stop_taking();
         *lock(&self.producer) = None;
         *lock(&self.consumer) = None;
     }
 
-    /// Takes no more operations.
+    /// Accepts no more operations.
     pub fn stop_taking(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// How many operations fit into the queue now.
+    /// Number of operations that currently fit into the queue.
     pub fn free_slots(&self) -> usize {
         let producer = lock(&self.producer);
         if self.closed.load(Ordering::Relaxed) {
@@ -198,7 +199,7 @@ impl ClientChannel {
         true
     }
 
-    /// Records that Python has no more operations; the first call counts.
+    /// Records that Python has no more operations; later calls have no effect.
     pub fn finish(&self, error: Option<String>) {
         let _ = self.finished.set(error);
         self.notify.notify_one();
@@ -209,12 +210,12 @@ impl ClientChannel {
         self.finished.get().is_some()
     }
 
-    /// The failure because of which Python has no more operations, if that is why.
+    /// The failure because of which Python has no more operations, if there was one.
     pub fn failure(&self) -> Option<&str> {
         self.finished.get()?.as_deref()
     }
 
-    /// Starts a query and returns its id. Answers to earlier queries are ignored from here.
+    /// Starts a query and returns its id. Answers to earlier queries are ignored from now on.
     pub fn start_query(&self) -> u64 {
         let (mut query, mut totals) = (lock(&self.query), lock(&self.totals));
         (*query, *totals) = (QueryState::Waiting, RequestTotals::default());
@@ -257,21 +258,22 @@ impl ClientChannel {
         }
     }
 
-    /// Waits until `operations` holds one, or Python has no more.
+    /// Waits until `operations` contains an operation, or Python has no more.
     pub async fn wait_for_operation(&self, operations: &Consumer<QueuedOperation>) {
         while operations.is_empty() && !self.is_finished() {
             self.notify.notified().await;
         }
     }
 
-    /// Counts a request of the operation that is being executed; returns which operation that is.
+    /// Counts a request of the operation that is being executed; returns the number of that operation's query.
     pub fn begin_request(&self) -> QueryNumber {
         let mut totals = lock(&self.totals);
         totals.in_flight += 1;
         self.last_query()
     }
 
-    /// Adds a request that has ended to its operation, unless that has ended too. Without an outcome nothing was sent.
+    /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. Without an
+    /// outcome nothing was sent.
     pub fn end_request(&self, number: QueryNumber, outcome: Option<Outcome>) {
         let mut totals = lock(&self.totals);
         if self.last_query() == number {
@@ -303,7 +305,7 @@ impl RequestTotals {
 }
 
 impl QueryNumber {
-    /// The query number within a query id; the other half is the channel's index.
+    /// Splits a query id into the channel's index and the query number.
     pub fn of_id(query_id: u64) -> Option<(usize, Self)> {
         let index = usize::try_from(query_id >> 32).ok()?;
         let number = u32::try_from(query_id & u64::from(u32::MAX)).ok()?;

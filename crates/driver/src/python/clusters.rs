@@ -13,7 +13,7 @@ use crate::transport::pool::ConnectionPool;
 #[derive(Debug)]
 pub struct Clusters {
     plan: Arc<Plan>,
-    /// By position: the cluster under test, then the others as the plan lists them.
+    /// The cluster under test, then the others in the order of the plan.
     endpoints: Vec<Endpoints>,
 }
 
@@ -63,7 +63,7 @@ impl Clusters {
         ClusterHost { cluster, host: row as usize % self.target(cluster).hosts.len() }
     }
 
-    /// Connections of a row to its host of a cluster; not opened yet.
+    /// The pool of a row for its host of a cluster; opens no connection.
     pub fn connections(&self, row: u32, cluster: usize) -> ConnectionPool {
         ConnectionPool::for_client(&self.endpoints[cluster], row as usize)
     }

@@ -35,7 +35,7 @@ pub enum PythonEvent {
         /// The client whose operation is scheduled.
         client: ClientId,
     },
-    /// An operation ended that the driver executed itself and that a scheduler in Python paces.
+    /// An operation has ended that the driver executed itself and that a scheduler in Python paces.
     OperationEnded(OperationEnded),
     /// A client has finished its task.
     ClientEnded {
@@ -82,7 +82,7 @@ pub struct OperationEnded {
     pub success: bool,
     /// Error class and reason of a failure, empty for a success.
     pub error: String,
-    /// When it ended, in seconds since the task began.
+    /// When the operation ended, in seconds since the task began.
     pub seconds_since_start: f64,
 }
 
@@ -99,7 +99,7 @@ pub struct RunnerReply {
     pub body: Vec<u8>,
 }
 
-/// Events on their way to Python.
+/// Events that Python has not read.
 #[derive(Debug)]
 pub struct EventQueue {
     queue: Mutex<VecDeque<PythonEvent>>,
@@ -112,7 +112,7 @@ impl EventQueue {
     ///
     /// # Errors
     ///
-    /// When the system has no descriptor left.
+    /// When the system has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         Ok(Self { queue: Mutex::default(), wakeup })
@@ -130,7 +130,7 @@ impl EventQueue {
         queue.push_back(event);
         drop(queue);
         if first {
-            // Fails only when 2^64 writes have not been read.
+            // Fails only if the counter would exceed 2^64 - 2.
             let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
         }
     }

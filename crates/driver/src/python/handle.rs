@@ -1,4 +1,4 @@
-//! [`ClientHandle`].
+//! [`ClientHandle`]: what the measured loop of a client calls.
 
 use std::sync::Arc;
 
@@ -30,12 +30,13 @@ impl ClientHandle {
         self.events.push(event);
     }
 
-    /// The failure in Python that ended the client, if one did.
+    /// The failure in Python that ended the client, if there was one.
     pub fn failure(&self) -> Option<&str> {
         self.channel.failure()
     }
 
-    /// Asks the scheduler when the next operation is due, in nanoseconds since the task began; `None` if there is none.
+    /// Requests the due time of the next operation from the scheduler, in nanoseconds since the task began; `None` if
+    /// there is no further operation.
     pub async fn next_due_ns(&self) -> Option<u64> {
         let query_id = self.channel.start_query();
         self.events.push(PythonEvent::ScheduleNext { query_id, client: self.channel.id });

@@ -1,9 +1,10 @@
 //! Parameter sources, runners and schedulers in Python.
 //!
 //! Python code runs on Python's own threads. The driver puts events into a queue with a file descriptor
-//! ([`PythonBridge::fileno`]), Python answers with calls that do not block. The measured loop waits for Python only where
-//! the track requires it: for an operation that a parameter source has not supplied yet, for a runner that executes an
-//! operation, for a scheduler that decides when the next one is due. Stopping the race ends every such wait.
+//! ([`PythonBridge::fileno`]), Python answers with calls that do not block. The measured loop waits for Python only
+//! where the track requires it: for an operation that a parameter source has not supplied yet, for a runner that
+//! executes an operation, for a scheduler that decides when the next one is due. Stopping the race ends every such
+//! wait.
 //!
 //! `worker/` and `coordinator/` call this module; it calls `operation/` and `transport/`. Converting values to and from
 //! Python objects belongs to `crates/python`.

@@ -24,12 +24,12 @@ struct State {
 }
 
 impl Preparation {
-    /// Starts over for a step, given by its position in the plan.
+    /// Resets the state for a step, given by its position in the plan.
     pub fn begin(&self, step: usize) {
         *lock(&self.state) = State { step, ..State::default() };
     }
 
-    /// Records Python's answer for a step; the first answer counts, and answers for other steps are ignored.
+    /// Records Python's answer for a step. Later answers for the step and answers for other steps are ignored.
     pub fn prepared(&self, step: usize, error: Option<String>) {
         let mut state = lock(&self.state);
         if state.step == step {
@@ -48,7 +48,7 @@ impl Preparation {
     ///
     /// # Errors
     ///
-    /// The error that Python gave.
+    /// The error that Python reported.
     pub fn wait(&self, race: &RaceState) -> Result<bool, DriveError> {
         let mut state = lock(&self.state);
         loop {

@@ -1,4 +1,4 @@
-//! Values that Python and the driver pass to each other besides events.
+//! Values that Python and the driver pass to each other, except events.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use pacenote_record::ErrorClass;
 use crate::operation::outcome::Outcome;
 use crate::response::outcome::ReplyOutcome;
 
-/// The reason of a failure for which a runner gives none.
-const UNSPECIFIED: &str = "its runner says that the operation was no success";
+/// The reason of a failure for which the runner gives none.
+const UNSPECIFIED: &str = "the runner reported a failure without a reason";
 
 /// The reason of an operation that did not end before the race or its step.
-const CUT_SHORT: &str = "the race or its step ended while the operation waited";
+const INTERRUPTED: &str = "the race or its step ended while the operation waited";
 
 /// Error classes that a runner may name.
 const RUNNER_CLASSES: [ErrorClass; 12] = [
@@ -32,15 +32,15 @@ const RUNNER_CLASSES: [ErrorClass; 12] = [
 /// An HTTP request of a runner.
 #[derive(Debug, Clone)]
 pub struct RunnerRequest {
-    /// Such as `GET`.
+    /// HTTP method, such as `GET`.
     pub method: String,
     /// Path and query string.
     pub target: String,
-    /// Sent in addition to those of the cluster; where both have a name, the request's value is sent.
+    /// Headers sent in addition to those of the cluster; if both have a header, the request's value is sent.
     pub headers: Vec<(String, String)>,
-    /// `None` for no body.
+    /// The body, if there is one.
     pub body: Option<Vec<u8>>,
-    /// `None` for the timeout of the plan.
+    /// Timeout of the request; `None` for that of the plan.
     pub timeout: Option<Duration>,
 }
 
@@ -55,11 +55,11 @@ pub struct RunnerResult {
     pub success: bool,
     /// Whether it was the client's last operation.
     pub last: bool,
-    /// Why it failed, if the runner says so.
+    /// Why it failed, if the runner gives a reason.
     pub failure: Option<OperationFailure>,
 }
 
-/// Why one operation failed, as runners and the driver tell each other.
+/// Why one operation failed, as runners and the driver report it to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationFailure {
     /// Its class.
@@ -81,14 +81,14 @@ pub struct ExecutionResult {
     pub weight: u64,
     /// HTTP status of the last reply, 0 if there was none.
     pub status: u16,
-    /// Milliseconds that the engine reports as spent, if it reports them.
+    /// The duration that the engine reports, in milliseconds; `None` if it reports none.
     pub took_ms: Option<u64>,
     /// Why it failed.
     pub failure: Option<OperationFailure>,
 }
 
 impl OperationFailure {
-    /// The error class of a name that a runner used; `None` if a runner cannot use it.
+    /// The error class with a name; `None` if runners cannot use that name.
     #[must_use]
     pub fn class_of(name: &str) -> Option<ErrorClass> {
         RUNNER_CLASSES.into_iter().find(|class| class.name() == name)
@@ -113,9 +113,9 @@ impl RunnerResult {
 }
 
 impl ExecutionResult {
-    /// The result of an operation; without an outcome it was cut short.
+    /// The result of an operation; without an outcome the operation was interrupted.
     pub(crate) fn new(outcome: Option<&Outcome>) -> Self {
-        let Some(outcome) = outcome else { return Self::cut_short() };
+        let Some(outcome) = outcome else { return Self::interrupted() };
         let result = &outcome.result;
         let first = result.failures.first();
         let status = first.map_or(outcome.status, |failure| failure.status);
@@ -134,12 +134,12 @@ impl ExecutionResult {
         }
     }
 
-    fn cut_short() -> Self {
+    fn interrupted() -> Self {
         let failure = OperationFailure {
             class: ErrorClass::Condition,
             kind: String::new(),
             status: None,
-            reason: CUT_SHORT.into(),
+            reason: INTERRUPTED.into(),
         };
         Self { success: false, weight: 0, status: 0, took_ms: None, failure: Some(failure) }
     }

@@ -1,4 +1,4 @@
-//! [`QueuedOperation`].
+//! [`QueuedOperation`]: an operation that Python supplies, ready to be executed.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::operation::outcome::Outcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::transport::pool::ConnectionPool;
 
-/// An operation as Python supplies it: a document, and the body of a bulk beside it.
+/// An operation as Python supplies it: a document and, for a bulk, its body.
 #[derive(Debug)]
 pub struct OperationInput<'a> {
     /// JSON of a `SuppliedOperation` document.
@@ -24,10 +24,10 @@ pub struct OperationInput<'a> {
 
 /// One operation that Python supplied, ready to be executed.
 ///
-/// Everything that can be done off the clock is done: the thread that queues the operation pays for it, not the client.
+/// The thread that queues the operation prepares it, so that the client spends no time on that.
 #[derive(Debug)]
 pub enum QueuedOperation {
-    /// Calls.
+    /// A sequence of calls.
     Calls(Box<Operation>),
     /// One bulk request.
     Bulk(Box<BulkRequest<Vec<u8>>>),
@@ -38,7 +38,7 @@ impl QueuedOperation {
     ///
     /// # Errors
     ///
-    /// When the document is not understood, or cannot be written as HTTP.
+    /// When the document cannot be parsed, or the operation cannot be written as HTTP.
     pub fn new(to: Destination<'_>, input: OperationInput<'_>) -> Result<Self, DriveError> {
         let OperationInput { document, body } = input;
         let refused = |reason: String| DriveError::InvalidSupply { task: to.task.to_owned(), reason };
@@ -47,7 +47,7 @@ impl QueuedOperation {
         supply.validate().map_err(|error| refused(error.to_string()))?;
         match supply {
             SuppliedOperation::Calls(_) if body.is_some() => {
-                Err(refused("calls have no body beside them".into()))
+                Err(refused("a sequence of calls has no separate body".into()))
             }
             SuppliedOperation::Calls(calls) => Ok(Self::Calls(Box::new(Operation::new(&calls, to)?))),
             SuppliedOperation::Bulk(bulk) => {
@@ -68,7 +68,7 @@ impl QueuedOperation {
         }
     }
 
-    /// Executes it; `None` when the race or the step ended while it waited.
+    /// Executes the operation; `None` when the race or the step ended while it waited.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,

@@ -1,4 +1,4 @@
-//! [`QueuedSource`].
+//! [`QueuedSource`]: operations from a client's queue.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct QueuedSource {
 }
 
 impl QueuedSource {
-    /// The source of a channel with an open queue; `None` without one.
+    /// The source of a channel; `None` if the channel has no open queue.
     pub fn new(channel: &Arc<ClientChannel>) -> Option<Self> {
         Some(Self { channel: Arc::clone(channel), consumer: channel.take_consumer()?, operation: None })
     }
@@ -32,7 +32,7 @@ impl QueuedSource {
         !self.consumer.operations.is_empty()
     }
 
-    /// Waits until an operation is queued or Python has no more.
+    /// Waits until an operation is queued or Python has no more operations.
     pub async fn wait(&self) {
         self.channel.wait_for_operation(&self.consumer.operations).await;
     }
@@ -41,7 +41,7 @@ impl QueuedSource {
     pub fn prepare(&mut self) -> bool {
         let next = self.consumer.operations.pop().ok();
         if let Some(used) = std::mem::replace(&mut self.operation, next) {
-            // When the way back is full, it is freed here.
+            // If the queue to Python is full, the operation is freed here.
             let _ = self.consumer.used.push(used);
         }
         self.operation.is_some()

@@ -38,7 +38,7 @@ pub enum RequestCommand {
     CloseStep,
     /// Send a request or execute an operation.
     Send(Box<RequestJob>),
-    /// End; requests under way are dropped.
+    /// End the thread; requests in flight are dropped.
     Shutdown,
 }
 
@@ -60,7 +60,7 @@ pub struct RequestJob {
 pub struct RequestOwner {
     /// The client.
     pub channel: Arc<ClientChannel>,
-    /// Which of its operations.
+    /// The query of the operation.
     pub query: QueryNumber,
 }
 
@@ -69,11 +69,11 @@ pub struct RequestOwner {
 pub enum JobPayload {
     /// One request, not compressed yet.
     Request(Box<PreparedRequest<Vec<u8>>>),
-    /// A whole operation.
+    /// An operation, which may consist of several requests.
     Operation(QueuedOperation),
 }
 
-/// What connections are kept for.
+/// Key of a connection pool: a client and a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ConnectionKey {
     /// `None` for requests outside an operation.
@@ -81,21 +81,21 @@ struct ConnectionKey {
     to: ClusterHost,
 }
 
-/// The thread's work before it runs: what it serves, and where its commands come from.
+/// The state of the thread before it runs.
 #[derive(Debug)]
 pub struct RequestThread {
     /// Where requests are sent.
     pub clusters: Arc<Clusters>,
-    /// Takes replies.
+    /// Receives replies.
     pub events: Arc<EventQueue>,
-    /// Waits for the connections of a step.
+    /// Notified when the connections of a step are open.
     pub preparation: Arc<Preparation>,
     /// Commands of the bridge.
     pub commands: UnboundedReceiver<RequestCommand>,
 }
 
 impl RequestThread {
-    /// Serves commands until [`RequestCommand::Shutdown`]; returns when the thread was busiest.
+    /// Serves commands until [`RequestCommand::Shutdown`]; returns the highest load of the thread.
     pub async fn serve(mut self, race: Arc<RaceState>) -> PeakLoad {
         let sender = Rc::new(RequestSender {
             clusters: self.clusters,
@@ -131,14 +131,14 @@ impl RequestThread {
     }
 }
 
-/// What all jobs share.
+/// State that all jobs share.
 struct RequestSender {
     clusters: Arc<Clusters>,
     events: Arc<EventQueue>,
     preparation: Arc<Preparation>,
     race: Arc<RaceState>,
     waker: Arc<Notify>,
-    /// The step that runs.
+    /// The current step.
     step: RefCell<Option<Arc<StepRun>>>,
     connections: RefCell<BTreeMap<ConnectionKey, Rc<ConnectionPool>>>,
 }
@@ -200,7 +200,7 @@ impl RequestSender {
     }
 }
 
-/// Sends one request. Returns its outcome, `None` if it could not be sent, and the event that answers it.
+/// Sends one request. Returns its outcome (`None` if it could not be sent) and the event that answers it.
 async fn request(
     connections: &ConnectionPool,
     request_id: u64,

@@ -1,4 +1,4 @@
-//! [`RunnerSource`].
+//! [`RunnerSource`]: operations that a runner in Python executes.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,8 @@ impl RunnerSource {
         !self.last && !self.handle.channel().is_finished()
     }
 
-    /// Has the runner execute one operation; `None` when it had none, or did not complete it after the race was stopped.
+    /// Has the runner execute one operation; `None` if the runner had none, or did not complete it in time after the
+    /// race was stopped.
     ///
     /// Dropping this future abandons the operation: a later answer of the runner is ignored.
     pub async fn execute(
@@ -48,7 +49,7 @@ impl RunnerSource {
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
         let (totals, result) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
-        // A plug-in that failed is not called again: it would fail in a tight loop.
+        // A plug-in that has failed is not called again: it would fail in a tight loop.
         self.last = answer.last || result.class == ErrorClass::Plugin;
         if answer.success {
             self.unit = Some(answer.unit);
@@ -74,7 +75,7 @@ impl RunnerSource {
     }
 
     /// Waits for the runner's answer. After the race was stopped it waits no longer than the timeout of a request:
-    /// requests end by themselves, Python code may not.
+    /// requests end by their time-out, Python code may not end.
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
         let (channel, race) = (self.handle.channel(), cancellation.race);
         let stopped = || race.stop_level() != StopLevel::Run;

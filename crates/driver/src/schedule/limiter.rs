@@ -41,8 +41,8 @@ impl Limiter {
         }
     }
 
-    /// Admits, at `now_ns`, an operation that is due at `due_ns`; without a schedule both are the same. Both are nanoseconds
-    /// since the task began.
+    /// Admits, at `now_ns`, an operation that is due at `due_ns`; without a schedule both are the same. Both are
+    /// nanoseconds since the task began.
     ///
     /// A task ends when its time has passed, even if operations that were due have not been sent.
     ///

@@ -29,8 +29,8 @@ struct OpenLoopState {
     limiter: Limiter,
     /// Operations admitted since [`OpenLoop::take_admitted`]; one that was put back is admitted again.
     admitted: u64,
-    /// Due time of the next operation of each schedule, and the position of that schedule. Empty before the task begins and
-    /// after it has ended. An operation that was put back belongs to no schedule.
+    /// Due time of the next operation of each schedule, and the position of that schedule. Empty before the task begins
+    /// and after it has ended. An operation that was put back belongs to no schedule.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     started: bool,
 }
@@ -55,8 +55,8 @@ impl OpenLoop {
         Self { state: RefCell::new(OpenLoopState { pacers, limiter, admitted: 0, due, started: false }) }
     }
 
-    /// A client enters the task, which starts the schedule. If the first client enters late, at `late_ns`, operations that
-    /// were due before are skipped.
+    /// A client enters the task, which starts the schedule. If the first client enters late, at `late_ns`, operations
+    /// that were due before are skipped.
     pub fn start(&self, late_ns: Option<u64>) {
         let state = &mut *self.state.borrow_mut();
         if std::mem::replace(&mut state.started, true) {

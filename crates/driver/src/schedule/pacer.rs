@@ -6,9 +6,9 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// The schedule of one client of a task, in nanoseconds since the task began.
 ///
-/// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals, so
-/// that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from a seed of
-/// its own. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
+/// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals,
+/// so that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from a seed
+/// of its own. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     start_ns: f64,
@@ -93,7 +93,8 @@ impl Pacer {
         }
     }
 
-    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected number.
+    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected
+    /// number.
     pub fn due_before(&self, end_ns: u64) -> u64 {
         let left = end_ns as f64 - self.start_ns;
         match &self.arrivals {

@@ -1,5 +1,5 @@
-//! A clock for tests of the measured loop: it stands still while any client has something to do, and then advances to the
-//! next instant for which a client sleeps. Tests run in no time, and every time that they see is exact.
+//! A clock for tests of the measured loop: it stands still while any client has something to do, and then advances to
+//! the next instant for which a client sleeps. Tests run in no time, and every time that they see is exact.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

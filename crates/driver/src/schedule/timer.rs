@@ -1,8 +1,8 @@
 //! Waking up at a given instant.
 //!
 //! Tokio's timers have a resolution of a millisecond and are late by as much at the median. A `timerfd`, with the timer
-//! slack of the thread at 1 ns, wakes about 30 µs after the instant. For less than that, [`SpinWait`] takes over shortly
-//! before the instant and reads the clock in a loop.
+//! slack of the thread at 1 ns, wakes about 30 µs after the instant. For less than that, [`SpinWait`] takes over
+//! shortly before the instant and reads the clock in a loop.
 
 use std::cell::Cell;
 use std::io;
@@ -93,7 +93,8 @@ impl Timer {
             self.descriptor = Some(Self::create()?);
         }
         let Some(timer) = &self.descriptor else { return Ok(()) };
-        // Setting the timer discards earlier expirations, so they need not be read; each one raises an event of its own.
+        // Setting the timer discards earlier expirations, so they need not be read; each one raises an event of its
+        // own.
         timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once(left))?;
         while Instant::now() < instant {
             timer.readable().await?.clear_ready();

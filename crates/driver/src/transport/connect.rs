@@ -321,9 +321,9 @@ async fn send_connect<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, request
     Err(malformed())
 }
 
-/// Waits until the host has sent something after the handshake: session tickets if it accepts the client certificate, an
-/// alert if it does not. Without this the alert may be lost: a host that closes the connection while a request arrives
-/// resets it.
+/// Waits until the host has sent something after the handshake: session tickets if it accepts the client certificate,
+/// an alert if it does not. Without this the alert may be lost: a host that closes the connection while a request
+/// arrives resets it.
 async fn await_client_auth(stream: &mut MaybeTlsStream) -> Result<(), ConnectError> {
     let before = stream.byte_counts().received;
     let answered = poll_fn(|context| match stream.poll_read_byte(context) {

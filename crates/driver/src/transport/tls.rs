@@ -1,5 +1,5 @@
-//! Configuration of TLS: the authorities that are accepted, and the client certificate. Built once per cluster and shared
-//! by all of its connections, which therefore resume each other's sessions.
+//! Configuration of TLS: the authorities that are accepted, and the client certificate. Built once per cluster and
+//! shared by all of its connections, which therefore resume each other's sessions.
 
 use std::fs;
 use std::io;
@@ -85,8 +85,8 @@ impl TlsSettings {
         Self::new(tls, if tls.verify { Some(TrustAnchors::new(ca_file, system)?) } else { None })
     }
 
-    /// Settings for the proxies of a cluster. Their certificates are verified even if those of the hosts are not, against
-    /// the authorities of the system and of the cluster's file; they do not receive the client certificate.
+    /// Settings for the proxies of a cluster. Their certificates are verified even if those of the hosts are not,
+    /// against the authorities of the system and of the cluster's file; they do not receive the client certificate.
     ///
     /// # Errors
     ///
@@ -195,8 +195,8 @@ impl ResolvesClientCert for ClientCertResolver {
 #[derive(Debug)]
 struct TrustAnchors {
     roots: Arc<RootCertStore>,
-    /// All certificates of the user's file. A host that presents one of them needs no authority: a self-signed certificate
-    /// that is also marked as an authority, as OpenSSL creates them, would not be accepted otherwise.
+    /// All certificates of the user's file. A host that presents one of them needs no authority: a self-signed
+    /// certificate that is also marked as an authority, as OpenSSL creates them, would not be accepted otherwise.
     pinned: Vec<CertificateDer<'static>>,
 }
 
@@ -213,8 +213,8 @@ impl TrustAnchors {
         Ok(Self { roots: Arc::new(roots), pinned })
     }
 
-    /// Whether a certificate is accepted although no authority has issued it. Its validity period has been verified, and
-    /// its purpose unless it is marked as an authority.
+    /// Whether a certificate is accepted although no authority has issued it. Its validity period has been verified,
+    /// and its purpose unless it is marked as an authority.
     fn is_pinned(&self, certificate: &CertificateDer<'_>, error: &rustls::Error) -> bool {
         use rustls::CertificateError::{Other, UnknownIssuer};
         matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | Other(_)))

@@ -22,7 +22,8 @@ use crate::step::TaskRun;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::Operations;
 
-/// Pause after a request without a connection in a task without a schedule, which would otherwise fail millions of times.
+/// Pause after a request without a connection in a task without a schedule, which would otherwise fail millions of
+/// times.
 const PAUSE_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
 /// One client of a running task.
@@ -49,8 +50,8 @@ pub struct Entry {
     pub is_late: bool,
 }
 
-/// The measured loop of one client in one task. It is generic over everything that takes time, so that tests replace the
-/// clock and the operations at no cost for the real ones.
+/// The measured loop of one client in one task. It is generic over everything that takes time, so that tests replace
+/// the clock and the operations at no cost for the real ones.
 #[derive(Debug)]
 pub struct ClientLoop<'a, C, O> {
     /// Tells the time and sleeps until operations are due.
@@ -162,8 +163,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Prepares the operation that is due next in an open loop, before it is known which one that is: a client whose source
-    /// is exhausted must not take an operation from the others.
+    /// Prepares the operation that is due next in an open loop, before it is known which one that is: a client whose
+    /// source is exhausted must not take an operation from the others.
     async fn next_of_open_loop(&mut self, open_loop: &OpenLoop) -> Result<NextOperation, EndedBy> {
         let ready = self.clock.now();
         let mut now_ns = self.elapsed_ns(ready);
@@ -191,8 +192,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         exhausted.by
     }
 
-    /// Requests the next due time from a scheduler in Python; `None` if there is none. No more are requested than the task
-    /// has operations.
+    /// Requests the next due time from a scheduler in Python; `None` if there is none. No more are requested than the
+    /// task has operations.
     async fn request_due_time(
         &self,
         handle: &ClientHandle,
@@ -228,8 +229,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         waited.ok_or_else(|| self.stop_reason())
     }
 
-    /// Records how long an operation that was needed at `needed` has waited for its source. A wait for nothing but the end
-    /// of the source does not count.
+    /// Records how long an operation that was needed at `needed` has waited for its source. A wait for nothing but the
+    /// end of the source does not count.
     fn record_underrun(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
         if !waited.is_zero() && !self.operations.has_ended() {
@@ -242,8 +243,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
     }
 
-    /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python names;
-    /// `true` if the operation was the last.
+    /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python
+    /// names; `true` if the operation was the last.
     fn notify_python(&mut self, outcome: &Outcome) -> bool {
         let TaskClient { id, task, run, handle, .. } = self.client;
         if let Some(handle) = handle {
@@ -258,8 +259,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         self.operations.was_last()
     }
 
-    /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python had
-    /// no operation left.
+    /// Ends the client because an operation was not executed: the race or the step has ended, or its runner in Python
+    /// had no operation left.
     fn execution_cancelled(&self, schedule: &Schedule, due_ns: Option<u64>) -> EndedBy {
         let runner = self.client.handle.filter(|handle| handle.channel().has_runner());
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
@@ -272,8 +273,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         self.source_exhausted()
     }
 
-    /// Ends the client because its source has no more operations. If something failed in Python, that is recorded as the
-    /// failure of one operation.
+    /// Ends the client because its source has no more operations. If something failed in Python, that is recorded as
+    /// the failure of one operation.
     fn source_exhausted(&self) -> EndedBy {
         let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
         let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());

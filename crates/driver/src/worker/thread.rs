@@ -264,7 +264,8 @@ impl Worker {
     }
 
     /// Reopens idle connections that the server has closed, as the next request would; no request is sent for that. An
-    /// engine that dies while no request is under way closes its connections and refuses new ones: that aborts the race.
+    /// engine that dies while no request is under way closes its connections and refuses new ones: that aborts the
+    /// race.
     fn reconnect_idle(
         &self,
         pools: &[Rc<ConnectionPool>],

@@ -105,7 +105,8 @@ pub enum ClientAuth<'a> {
     Required(&'a Authority),
 }
 
-/// The configuration of a TLS server. It sends no session tickets, so that only handshakes and requests are on the wire.
+/// The configuration of a TLS server. It sends no session tickets, so that only handshakes and requests are on the
+/// wire.
 pub fn server_config(
     issued: &Issued,
     versions: &[&'static SupportedProtocolVersion],

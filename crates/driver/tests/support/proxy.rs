@@ -16,7 +16,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` of this machine, whatever host is requested.
+    /// Answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` of this machine, whatever host is
+    /// requested.
     pub fn start(answer: &'static str, port: u16, tls: Option<ServerConfig>) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();

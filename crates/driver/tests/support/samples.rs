@@ -79,10 +79,10 @@ pub fn read(folder: &Path) -> Vec<Sample> {
 
 /// The times of the server's clock at which the task can have started, given all of its samples.
 ///
-/// A request arrives after it was sent and before its response is sent. The response is complete after its last byte was
-/// sent and before the next request on the connection arrives. Each sample whose request is known, by
-/// [`super::server::response_with_took`], bounds the start of the task from both sides; if recorded times are wrong, no start
-/// remains. On an idle machine the range is about 50 µs wide.
+/// A request arrives after it was sent and before its response is sent. The response is complete after its last byte
+/// was sent and before the next request on the connection arrives. Each sample whose request is known, by
+/// [`super::server::response_with_took`], bounds the start of the task from both sides; if recorded times are wrong, no
+/// start remains. On an idle machine the range is about 50 µs wide.
 pub fn beginning(samples: &[Sample], seen: &[LoggedRequest]) -> RangeInclusive<i64> {
     let of = |sample: &Sample| usize::try_from(sample.took).ok();
     let known: BTreeMap<usize, &Sample> =

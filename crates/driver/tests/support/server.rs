@@ -1,5 +1,5 @@
-//! A scripted HTTP server on real sockets, with or without TLS. A script decides how it answers each request: with which
-//! bytes, when, in which pieces, and how the connection ends. The server logs all requests and their times, which
+//! A scripted HTTP server on real sockets, with or without TLS. A script decides how it answers each request: with
+//! which bytes, when, in which pieces, and how the connection ends. The server logs all requests and their times, which
 //! tests compare with what the driver records.
 //!
 //! Each connection has its own thread, which may block. Times are nanoseconds since the server was started, on the same
@@ -109,8 +109,8 @@ pub fn success_response() -> Vec<u8> {
     response_with_took(3)
 }
 
-/// A successful response to any request that reports a duration of `took` milliseconds: the sample of the request records
-/// it, which identifies the request.
+/// A successful response to any request that reports a duration of `took` milliseconds: the sample of the request
+/// records it, which identifies the request.
 pub fn response_with_took(took: usize) -> Vec<u8> {
     json_response(200, &json!({"took": took, "errors": false, "timed_out": false, "_shards": {"failed": 0}}))
 }
@@ -466,8 +466,8 @@ impl Read for Stream {
     }
 }
 
-/// A socket that counts its bytes and reads no further than to the end of a TLS record, so that bytes after the handshake
-/// are not counted as part of it.
+/// A socket that counts its bytes and reads no further than to the end of a TLS record, so that bytes after the
+/// handshake are not counted as part of it.
 struct RecordSocket {
     tcp: Arc<TcpStream>,
     header: Vec<u8>,
@@ -512,7 +512,8 @@ impl Write for RecordSocket {
     }
 }
 
-/// Accepts one connection and leaves it to `serve`: for servers that do not behave as HTTP servers do. Returns the port.
+/// Accepts one connection and leaves it to `serve`: for servers that do not behave as HTTP servers do. Returns the
+/// port.
 pub fn accept_one<T: Send + 'static>(
     serve: impl FnOnce(TcpStream) -> T + Send + 'static,
 ) -> (u16, thread::JoinHandle<T>) {

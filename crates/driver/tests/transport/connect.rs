@@ -150,7 +150,8 @@ fn a_closed_connection_is_opened_again_but_a_failed_request_is_not_repeated() {
     assert_eq!((server.requests().len(), server.accepted().len()), (9, 3));
     assert_eq!((result.errors.len(), result.errors[0].error_class.as_str()), (1, "reset"));
 
-    // Connections that were closed in the step before are opened again before the clock starts, and no task counts them.
+    // Connections that were closed in the step before are opened again before the clock starts, and no task counts
+    // them.
     let server = Server::start(|_, _| Answer::from(success_response()).then(End::Close));
     let race = run(&plan(server.port, &[request_task("one", 2, 1), request_task("two", 2, 1)]));
     assert_eq!((race.task("one").accounting.reconnects, race.task("one").accounting.failed), (0, 0));

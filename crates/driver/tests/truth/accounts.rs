@@ -33,8 +33,8 @@ fn classes(race: &Finished) -> BTreeSet<&str> {
     race.samples.iter().filter(|sample| !sample.success).map(|sample| sample.error_class.as_str()).collect()
 }
 
-/// 300/s for half a second over 3 clients with responses after 20 ms: 150 are planned, of which each client can send about
-/// 25. The others are counted as unsent.
+/// 300/s for half a second over 3 clients with responses after 20 ms: 150 are planned, of which each client can send
+/// about 25. The others are counted as unsent.
 #[test]
 fn planned_operations_are_sent_or_counted_as_unsent() {
     let server =
@@ -49,8 +49,8 @@ fn planned_operations_are_sent_or_counted_as_unsent() {
     beginning(&race.samples, &server.requests());
 }
 
-/// Connections with an odd number are reset by their first request: there are as many failures as requests on them, and no
-/// request is sent twice.
+/// Connections with an odd number are reset by their first request: there are as many failures as requests on them, and
+/// no request is sent twice.
 #[test]
 fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     let server = Server::start(|seen, before| match seen.connection % 2 {
@@ -68,8 +68,8 @@ fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     beginning(&race.samples, &seen);
 }
 
-/// A third of the requests is answered by closing the connection, a third by half a response, a third correctly; each is
-/// one operation.
+/// A third of the requests is answered by closing the connection, a third by half a response, a third correctly; each
+/// is one operation.
 #[test]
 fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     let half = |before| {
@@ -96,8 +96,8 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
 }
 
-/// A server that closes after a complete response without announcing it. Either the client notices and reconnects, or its
-/// next request is lost: requests that arrived succeeded, the others are failures.
+/// A server that closes after a complete response without announcing it. Either the client notices and reconnects, or
+/// its next request is lost: requests that arrived succeeded, the others are failures.
 #[test]
 fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).then(End::Close));
@@ -114,8 +114,8 @@ fn held(seen: &[LoggedRequest]) -> usize {
     seen.iter().filter(|seen| seen.responded.is_none()).count()
 }
 
-/// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: they are the
-/// unanswered operations, and the results before are kept.
+/// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: they are
+/// the unanswered operations, and the results before are kept.
 #[test]
 fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_under_way() {
     let server =
@@ -157,8 +157,8 @@ fn a_race_that_may_finish_waits_for_operations_under_way() {
     check_accounting(&race, "search");
 }
 
-/// The engine dies under 4 clients: the race ends with a message that names the engine, and every request is answered or is
-/// a failure with its reason.
+/// The engine dies under 4 clients: the race ends with a message that names the engine, and every request is answered
+/// or is a failure with its reason.
 #[test]
 fn an_engine_that_dies_ends_the_race_and_loses_no_operation() {
     let server =

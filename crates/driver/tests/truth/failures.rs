@@ -24,8 +24,8 @@ fn rejecting(rejected: u64) -> Vec<u8> {
     json_response(200, &json!({"took": 1, "errors": rejected > 0, "items": items}))
 }
 
-/// [3, 22] 20 bulks of 10 documents; every second one has 4 rejected: 200 sent, 40 rejected, throughput of 160. Half of the
-/// requests failed, and their times are in a separate histogram.
+/// [3, 22] 20 bulks of 10 documents; every second one has 4 rejected: 200 sent, 40 rejected, throughput of 160. Half of
+/// the requests failed, and their times are in a separate histogram.
 #[test]
 fn rejected_documents_are_not_throughput() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,8 +63,8 @@ fn an_index_that_rejects_every_document_has_no_throughput() {
     assert!(result.throughput.unwrap().max.abs() < f64::EPSILON && (result.error_rate - 1.0).abs() < 1e-9);
 }
 
-/// [5] Every second request is refused after 1 ms, the others succeed after 50 ms. The median of the successes is 50 ms;
-/// with the failures it would be 1 ms.
+/// [5] Every second request is refused after 1 ms, the others succeed after 50 ms. The median of the successes is 50
+/// ms; with the failures it would be 1 ms.
 #[test]
 fn fast_failures_do_not_improve_percentiles() {
     let server = Server::start(|_, before| {
@@ -137,8 +137,8 @@ fn polled(task: Value, script: impl Fn(usize) -> Value + Send + Sync + 'static) 
     (run(&plan(server.port, &[task])), server)
 }
 
-/// [29] A value that is missing, then 3, then 0, and one that changes from true to false: 0 and false are values. At least
-/// the configured 20 ms pass between a response and the next request.
+/// [29] A value that is missing, then 3, then 0, and one that changes from true to false: 0 and false are values. At
+/// least the configured 20 ms pass between a response and the next request.
 #[test]
 fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
     let zero = |before: usize| match before {

@@ -1,9 +1,9 @@
 //! Races against a scripted server whose correct results are known beforehand.
 //!
-//! Assertions are computed from the script or come from the log of the server: counts, a clock that both sides read, and
-//! bounds that hold because the server sends no response earlier. None depends on the speed of the machine. What the
-//! schedule does to the nanosecond is asserted on a paused clock, in `src/worker/paused_tests`; here the sockets are real.
-//! Numbers in brackets are those of the findings in `docs/migrating.md`.
+//! Assertions are computed from the script or come from the log of the server: counts, a clock that both sides read,
+//! and bounds that hold because the server sends no response earlier. None depends on the speed of the machine. What
+//! the schedule does to the nanosecond is asserted on a paused clock, in `src/worker/paused_tests`; here the sockets
+//! are real. Numbers in brackets are those of the findings in `docs/migrating.md`.
 //!
 //! | file | contains |
 //! | --- | --- |

@@ -27,8 +27,8 @@ fn carried(samples: &[Sample], second: i64) -> i64 {
     samples.iter().filter(over).count() as i64
 }
 
-/// Asserts that no operation was sent before it was due, and that at no time had more arrived than were due, by the clock of
-/// the server.
+/// Asserts that no operation was sent before it was due, and that at no time had more arrived than were due, by the
+/// clock of the server.
 fn nothing_came_early(samples: &[Sample], seen: &[LoggedRequest]) {
     assert!(samples.iter().all(|sample| sample.sent >= sample.due));
     let begin = *beginning(samples, seen).start();
@@ -41,8 +41,8 @@ fn nothing_came_early(samples: &[Sample], seen: &[LoggedRequest]) {
     }
 }
 
-/// [1] 133/s for 3 s: 133 are due in every second. During warm-up the engine stalls for 0.4 s, so that its rate is first 0
-/// and then a burst; a mean since the start of the task would include both.
+/// [1] 133/s for 3 s: 133 are due in every second. During warm-up the engine stalls for 0.4 s, so that its rate is
+/// first 0 and then a burst; a mean since the start of the task would include both.
 #[test]
 fn a_steady_133_per_second_reads_133_after_any_warm_up() {
     let server = Server::stalling(&[ms(100)..ms(500)], |_, before| response_with_took(before));
@@ -66,8 +66,8 @@ fn ends(seconds: &[i64]) -> (f64, f64) {
     (*seconds.iter().min().unwrap() as f64, *seconds.iter().max().unwrap() as f64)
 }
 
-/// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 of its first 0.4 s, the next
-/// one the 80 that were held and its own 133; together they are the 266 that were due.
+/// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 of its first 0.4 s, the
+/// next one the 80 that were held and its own 133; together they are the 266 that were due.
 #[test]
 fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
     let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| response_with_took(before));
@@ -84,8 +84,8 @@ fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
     assert!((throughput.mean - (266 - after) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
 
-/// [2] Unpaced with responses after 30 ms, for 0.1 s of warm-up and 1.25 s: work that ended in the window counts, even if it
-/// began in warm-up or ended in the last quarter of a second; work that ended after the window does not.
+/// [2] Unpaced with responses after 30 ms, for 0.1 s of warm-up and 1.25 s: work that ended in the window counts, even
+/// if it began in warm-up or ended in the last quarter of a second; work that ended after the window does not.
 #[test]
 fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).after(ms(30)));
@@ -127,8 +127,8 @@ fn a_task_that_fails_keeps_its_rate() {
     nothing_came_early(&race.samples, &seen);
 }
 
-/// [8] 40/s over 2 clients that start 0.25 s after one another: the first sends 20/s from 0, the second 20/s from 0.25 s
-/// and one interval. If it caught up, 5 of its requests would come together.
+/// [8] 40/s over 2 clients that start 0.25 s after one another: the first sends 20/s from 0, the second 20/s from 0.25
+/// s and one interval. If it caught up, 5 of its requests would come together.
 #[test]
 fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
     let server = Server::start(|_, before| response_with_took(before));
@@ -172,8 +172,8 @@ fn no_work_is_a_throughput_of_zero() {
     assert!((result.error_rate - 1.0).abs() < f64::EPSILON && result.service_time.is_none());
 }
 
-/// [12] A task of many clients, then one of 2 clients that send without pause for a second: each of the 2 workers runs one
-/// of them, and both use about the same CPU time.
+/// [12] A task of many clients, then one of 2 clients that send without pause for a second: each of the 2 workers runs
+/// one of them, and both use about the same CPU time.
 #[test]
 fn two_clients_of_a_small_task_keep_two_threads_busy() {
     let server = Server::start(|_, before| response_with_took(before));

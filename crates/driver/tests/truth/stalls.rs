@@ -7,8 +7,8 @@ use crate::support::server::response_with_took;
 use crate::support::{Sample, Server, plan, run};
 use crate::{MS, counted};
 
-/// A race at `rate` operations a second over `clients` clients that send `each`, whose engine sends no response from `from`
-/// to `to` ms.
+/// A race at `rate` operations a second over `clients` clients that send `each`, whose engine sends no response from
+/// `from` to `to` ms.
 struct Stall {
     clients: u32,
     rate: i64,
@@ -21,10 +21,10 @@ struct Stall {
 impl Stall {
     /// Runs the race and asserts what a stall must look like.
     ///
-    /// The schedule goes on during the stall, so that rate × length operations are due in it. Every connection has one of
-    /// them under way, or one that was sent just before; the others cannot be sent before the end of the stall. An
-    /// operation that is due at t has a latency of at least end - t, a straight line. The engine causes it, not the driver,
-    /// so that it is not lateness; and service time includes it only for the operations under way.
+    /// The schedule goes on during the stall, so that rate × length operations are due in it. Every connection has one
+    /// of them under way, or one that was sent just before; the others cannot be sent before the end of the stall. An
+    /// operation that is due at t has a latency of at least end - t, a straight line. The engine causes it, not the
+    /// driver, so that it is not lateness; and service time includes it only for the operations under way.
     fn prove(&self) {
         let Self { clients, rate, from, to, .. } = *self;
         let stall = Duration::from_millis(from.unsigned_abs())..Duration::from_millis(to.unsigned_abs());
@@ -46,8 +46,8 @@ impl Stall {
         let expected =
             rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
         assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
-        // No latency lies below the line. What lies above it is the time of the server, whose log bounds every `done` by the
-        // next request on the connection.
+        // No latency lies below the line. What lies above it is the time of the server, whose log bounds every `done`
+        // by the next request on the connection.
         assert!(late.iter().all(|sample| sample.latency() >= end - sample.due), "{late:?}");
         // No client was free to send them, and each is counted as waiting.
         assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
@@ -82,8 +82,8 @@ fn in_an_open_loop_with_few_connections_a_stall_delays_requests_along_the_same_l
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: true }.prove();
 }
 
-/// 500/s, a stall of 0.2 s, and a connection for each of the 300 operations, so that 100 can be under way: no operation waits
-/// for a connection, all are sent when they are due, and their service time is the line.
+/// 500/s, a stall of 0.2 s, and a connection for each of the 300 operations, so that 100 can be under way: no operation
+/// waits for a connection, all are sent when they are due, and their service time is the line.
 #[test]
 fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {
     let server = Server::stalling(&[Duration::from_millis(100)..Duration::from_millis(300)], |_, before| {

@@ -18,8 +18,8 @@ fn bytes(seen: &[LoggedRequest], path: &str) -> (u64, u64) {
     (of().map(|seen| seen.bytes as u64).sum(), of().map(|seen| seen.response_bytes as u64).sum())
 }
 
-/// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, which HTTP clients often retry: 90
-/// requests, 90 samples, 60 of them failures.
+/// [4] 3 clients send 30 each, and two of three are answered with 429, 502, 503 or 504, which HTTP clients often retry:
+/// 90 requests, 90 samples, 60 of them failures.
 #[test]
 fn ninety_requests_are_ninety_samples() {
     let server = Server::start(|_, before| match before % 6 {
@@ -39,8 +39,8 @@ fn ninety_requests_are_ninety_samples() {
     beginning(&race.samples, &seen);
 }
 
-/// [4] Retries that the operation configures: 4 operations, each refused twice with 408 before it succeeds, are 12 requests.
-/// Service time is that of the last attempt, and no retry begins before its wait has passed.
+/// [4] Retries that the operation configures: 4 operations, each refused twice with 408 before it succeeds, are 12
+/// requests. Service time is that of the last attempt, and no retry begins before its wait has passed.
 #[test]
 fn configured_retries_are_sent_and_counted() {
     let server = Server::start(|_, before| {
@@ -59,8 +59,8 @@ fn configured_retries_are_sent_and_counted() {
     beginning(&race.samples, &seen);
 }
 
-/// [7] 5 clients send 20 each: all 100 requests have every header, and each of 6 without a response fails after the 40 ms of
-/// its operation, not after the 5 s of the race.
+/// [7] 5 clients send 20 each: all 100 requests have every header, and each of 6 without a response fails after the 40
+/// ms of its operation, not after the 5 s of the race.
 #[test]
 fn every_request_has_the_headers_and_the_time_out_of_its_operation() {
     let server = Server::start(|seen, before| {
@@ -104,8 +104,8 @@ fn every_millisecond(iterations: u64) -> Value {
     task
 }
 
-/// [13] A server whose queue of connections is full when the client connects, so that the kernel retries after a second. All
-/// of that happens before the task begins.
+/// [13] A server whose queue of connections is full when the client connects, so that the kernel retries after a
+/// second. All of that happens before the task begins.
 #[test]
 fn opening_a_connection_is_not_part_of_a_sample() {
     let server =
@@ -118,9 +118,9 @@ fn opening_a_connection_is_not_part_of_a_sample() {
     assert!(*beginning(&race.samples, &seen).end() >= opened, "the task began before there was a connection");
 }
 
-/// [13] The same in the middle of a task: the connection is closed with the second reply, and there is no other for 300 ms
-/// at least. The third operation was due and is late, which its latency shows; sent, from which service time counts, is
-/// when there was a connection.
+/// [13] The same in the middle of a task: the connection is closed with the second reply, and there is no other for 300
+/// ms at least. The third operation was due and is late, which its latency shows; sent, from which service time counts,
+/// is when there was a connection.
 #[test]
 fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
@@ -172,9 +172,9 @@ fn compressed_responses_are_counted_as_transferred() {
     beginning(&race.samples, &seen);
 }
 
-/// Replies in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a reply in 20 writes over 120 ms,
-/// and one whose last byte comes 150 ms after the rest. `done` is when the last byte has come, and every byte of the
-/// frame counts.
+/// Replies in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a reply in 20 writes over
+/// 120 ms, and one whose last byte comes 150 ms after the rest. `done` is when the last byte has come, and every byte
+/// of the frame counts.
 #[test]
 fn a_response_is_complete_with_its_last_byte() {
     let filler = "x".repeat(2000);

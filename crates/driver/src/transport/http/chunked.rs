@@ -51,8 +51,8 @@ pub enum ChunkedStatus {
 }
 
 impl ChunkedDecoder {
-    /// Continues with `body`, which holds all bytes received since the beginning of the encoded body. A chunk of more than
-    /// `max_body` bytes is refused as soon as its size is known.
+    /// Continues with `body`, which holds all bytes received since the beginning of the encoded body. A chunk of more
+    /// than `max_body` bytes is refused as soon as its size is known.
     pub fn advance(&mut self, body: &mut [u8], max_body: usize) -> ChunkedStatus {
         loop {
             let status = match self.state {

@@ -111,7 +111,8 @@ impl RequestHead {
         Ok(Self { bytes, fixed_len, always_sends_length, response_has_no_body: method == "HEAD" })
     }
 
-    /// Makes this head a copy of `template` in which `value`, percent-encoded, replaces every `marker` of the request line.
+    /// Makes this head a copy of `template` in which `value`, percent-encoded, replaces every `marker` of the request
+    /// line.
     pub fn fill(&mut self, template: &Self, marker: &str, value: &str) {
         self.bytes.clear();
         let source = &template.bytes[..template.fixed_len];
@@ -126,8 +127,8 @@ impl RequestHead {
         self.fixed_len = self.bytes.len();
     }
 
-    /// The complete head for a body of `length` bytes. Does not allocate, except after [`RequestHead::fill`] with a longer
-    /// value than before.
+    /// The complete head for a body of `length` bytes. Does not allocate, except after [`RequestHead::fill`] with a
+    /// longer value than before.
     pub fn with_content_length(&mut self, length: usize) -> &[u8] {
         self.bytes.truncate(self.fixed_len);
         if length > 0 || self.always_sends_length {

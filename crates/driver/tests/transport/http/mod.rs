@@ -124,8 +124,8 @@ fn trailing_data_and_incomplete_responses_are_errors() {
     assert!(matches!(exchange_then("GET", half, 4096, End::Close), Err(ExchangeError::Closed)));
 }
 
-/// Whether the connection can be used again after the server has sent `data` between two exchanges, and has closed its side
-/// if `closes`.
+/// Whether the connection can be used again after the server has sent `data` between two exchanges, and has closed its
+/// side if `closes`.
 fn is_ready_after(data: &'static [u8], closes: bool) -> bool {
     let response = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
     let server = Server::start(|_, _| Answer::from(response.to_vec()));

@@ -1,5 +1,5 @@
-//! Compares this client with hyper over real sockets: on responses that both accept they agree, and every difference has
-//! its reason in a table.
+//! Compares this client with hyper over real sockets: on responses that both accept they agree, and every difference
+//! has its reason in a table.
 //!
 //! The server runs on the thread of the clients, so that pieces of a response arrive one at a time.
 
@@ -205,8 +205,8 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     Outcome::Accepted { status, body, kept }
 }
 
-/// The outcome of hyper. Whether the connection can be used again is only tested if the response is `framed`: does not end
-/// with the connection.
+/// The outcome of hyper. Whether the connection can be used again is only tested if the response is `framed`: does not
+/// end with the connection.
 async fn theirs(port: u16, index: usize, case: &Case, framed: bool) -> Outcome {
     let seen = hyper_exchange(port, &format!("/{index}/close"), case.method, false).await;
     match seen {

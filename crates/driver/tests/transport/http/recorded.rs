@@ -1,5 +1,5 @@
-//! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each gives the same result in one piece,
-//! byte by byte and cut anywhere.
+//! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each gives the same result in one
+//! piece, byte by byte and cut anywhere.
 
 use std::collections::BTreeMap;
 use std::path::Path;
