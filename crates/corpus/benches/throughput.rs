@@ -41,17 +41,17 @@ fn main() {
 
 fn building(data: &Path) {
     let file = Arc::new(LineFile::open(data).unwrap());
-    let action = ActionLines::Constant(b"{\"index\":{\"_index\":\"logs-241998\"}}\n".to_vec());
-    bulks("bulk, constant action", &file, action, file.lines());
+    let action_lines = ActionLines::Line(b"{\"index\":{\"_index\":\"logs-241998\"}}\n".to_vec());
+    bulks("bulk, one action line", &file, action_lines, file.line_count());
     for (what, update, recency) in [("index", false, 0.0), ("update", true, 0.0), ("recent", true, 0.5)] {
         let conflicts = IdConflicts { shuffled: true, probability: 0.25, update, recency };
         let seed = IdSeed { seed: 1, task: "index", client: 0, file: 0 };
-        let ids = IdActionLines::new("\"logs-241998\"", &(0..file.lines()), conflicts, seed);
-        let action = ActionLines::WithIds(Box::new(ids));
-        bulks(&format!("bulk, ids, {what}"), &file, action, file.lines());
+        let ids = IdActionLines::new("\"logs-241998\"", &(0..file.line_count()), conflicts, seed);
+        let action_lines = ActionLines::WithIds(Box::new(ids));
+        bulks(&format!("bulk, ids, {what}"), &file, action_lines, file.line_count());
     }
-    // Any two lines do for action and source: only their ends are looked at.
-    bulks("bulk, action in file", &file, ActionLines::InFile, file.lines() / 2);
+    // Any two lines do for action line and source: only their ends are looked at.
+    bulks("bulk, action lines in file", &file, ActionLines::InFile, file.line_count() / 2);
 }
 
 /// The shortest of a few rounds: what the code needs when nothing disturbs it.
@@ -111,16 +111,16 @@ fn opening(data: &Path) {
     side.push(".offset");
     let mut file = LineFile::open(data).unwrap();
     let indexed = best(|| file = LineFile::open(data).unwrap());
-    say("open, offset table", indexed, file.lines(), file.len());
+    say("open, offset table", indexed, file.line_count(), file.len());
     let scanned = best(|| {
         std::fs::remove_file(&side).unwrap();
         file = LineFile::open(data).unwrap();
     });
-    say("open, scan", scanned, file.lines(), file.len());
+    say("open, scan", scanned, file.line_count(), file.len());
 }
 
-fn bulks(what: &str, file: &Arc<LineFile>, action: ActionLines, documents: u64) {
-    let part = DocumentRange { file: Arc::clone(file), first_document: 0, documents, action };
+fn bulks(what: &str, file: &Arc<LineFile>, action_lines: ActionLines, documents: u64) {
+    let part = DocumentRange { file: Arc::clone(file), first_document: 0, documents, action_lines };
     let mut reader = BulkReader::new(vec![part], 5000).unwrap();
     let (mut body, mut bytes) = (BulkBody::new(), 0);
     let took = best(|| {
@@ -138,7 +138,7 @@ fn unpacking(data: &Path) {
     let folder = tempfile::tempdir().unwrap();
     // As much of each as takes long enough beside what the disk needs to confirm even a small file.
     for (kind, documents) in [("gz", 1_000_000), ("bz2", 300_000), ("zst", 2_000_000)] {
-        let documents = lines.lines().min(documents);
+        let documents = lines.line_count().min(documents);
         let part = lines.slice(0, documents);
         let bytes = packed(kind, part);
         let archive = folder.path().join(format!("data.json.{kind}"));

@@ -11,10 +11,10 @@ use crate::line_file::LineFile;
 /// Where the action line of each document comes from.
 #[derive(Debug, Clone)]
 pub enum ActionLines {
-    /// The file contains them: every document is two lines, action and source.
+    /// The file contains them: every document is two lines, action line and source.
     InFile,
     /// The file contains sources only; this line, newline included, precedes each of them.
-    Constant(Vec<u8>),
+    Line(Vec<u8>),
     /// The file contains sources only; action lines get ids, some of which repeat.
     WithIds(Box<IdActionLines>),
 }
@@ -29,29 +29,30 @@ pub struct DocumentRange {
     /// Number of documents.
     pub documents: u64,
     /// Where their action lines come from.
-    pub action: ActionLines,
+    pub action_lines: ActionLines,
 }
 
 impl DocumentRange {
     /// Lines per document in the file.
     fn lines_per_document(&self) -> u64 {
-        match self.action {
+        match self.action_lines {
             ActionLines::InFile => 2,
-            ActionLines::Constant(_) | ActionLines::WithIds(_) => 1,
+            ActionLines::Line(_) | ActionLines::WithIds(_) => 1,
         }
     }
 
     /// Byte offset of the first document.
     fn start(&self) -> Result<usize, CorpusError> {
         let path = || self.file.path().to_path_buf();
-        if let ActionLines::Constant(action) = &self.action
-            && memchr::memchr(b'\n', action).is_none_or(|newline| newline + 1 != action.len())
+        if let ActionLines::Line(line) = &self.action_lines
+            && memchr::memchr(b'\n', line).is_none_or(|newline| newline + 1 != line.len())
         {
-            let reason = "the action must be exactly one line that ends with a newline";
+            let reason = "the action line must be exactly one line that ends with a newline";
             return Err(CorpusError::BadBulk { path: path(), reason });
         }
         let line = |document: u64| document.saturating_mul(self.lines_per_document());
-        let (lines, needed) = (self.file.lines(), line(self.first_document.saturating_add(self.documents)));
+        let (lines, needed) =
+            (self.file.line_count(), line(self.first_document.saturating_add(self.documents)));
         let start = self.file.line_start(line(self.first_document)).filter(|_| needed <= lines);
         start.and_then(|start| usize::try_from(start).ok()).ok_or_else(|| CorpusError::TooFewLines {
             path: path(),
@@ -150,7 +151,7 @@ impl BulkReader {
     /// # Errors
     ///
     /// [`CorpusError::TooFewLines`] if a range reaches beyond the end of its file; [`CorpusError::BadBulk`] for a bulk
-    /// size of 0 or an action that is not one line.
+    /// size of 0 or an action line that is not exactly one line.
     pub fn new(ranges: Vec<DocumentRange>, bulk_size: u32) -> Result<Self, CorpusError> {
         let mut positioned = Vec::with_capacity(ranges.len());
         for range in ranges.into_iter().filter(|range| range.documents > 0) {
@@ -180,9 +181,9 @@ impl BulkReader {
         let file = &current.range.file;
         let end = usize::try_from(file.end()).unwrap_or(usize::MAX);
         let rest = &file.bytes()[self.cursor..end];
-        let used = match &mut current.range.action {
-            ActionLines::Constant(action) => {
-                append_with_action(action, rest, documents, body.clear_and_reserve(current.expected_size))
+        let used = match &mut current.range.action_lines {
+            ActionLines::Line(line) => {
+                append_with_line(line, rest, documents, body.clear_and_reserve(current.expected_size))
             }
             ActionLines::WithIds(ids) => {
                 append_with_ids(ids, rest, documents, body.clear_and_reserve(current.expected_size))
@@ -211,7 +212,7 @@ impl BulkReader {
     fn start_range(&mut self, index: usize) {
         let current = self.ranges.get_mut(index);
         (self.cursor, self.remaining) = current.map_or((0, 0), |current| {
-            if let ActionLines::WithIds(ids) = &mut current.range.action {
+            if let ActionLines::WithIds(ids) = &mut current.range.action_lines {
                 ids.restart();
             }
             (current.start, current.range.documents)
@@ -222,12 +223,12 @@ impl BulkReader {
 
 /// Expected size of a full bulk of `range` in bytes: that of mean lines, plus a quarter since lines differ.
 fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
-    let added = match &range.action {
+    let added = match &range.action_lines {
         ActionLines::InFile => return 0,
-        ActionLines::Constant(action) => action.len(),
+        ActionLines::Line(line) => line.len(),
         ActionLines::WithIds(ids) => ids.overhead(),
     };
-    let mean_line = range.file.end() / range.file.lines().max(1) + 1;
+    let mean_line = range.file.end() / range.file.line_count().max(1) + 1;
     let line = usize::try_from(mean_line + mean_line / 4).unwrap_or(0) + added;
     let documents = u64::from(bulk_size).min(range.documents);
     usize::try_from(documents).unwrap_or(0).saturating_mul(line)
@@ -235,16 +236,16 @@ fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
 
 /// Appends `lines` lines of `data`, each after the action line, and returns the bytes of `data` consumed. Adds a
 /// newline to a last line without one.
-fn append_with_action(action: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usize {
+fn append_with_line(action_line: &[u8], data: &[u8], lines: u32, body: &mut Vec<u8>) -> usize {
     let (mut start, mut remaining) = (0, lines);
     for newline in memchr::memchr_iter(b'\n', data).take(lines as usize) {
-        body.extend_from_slice(action);
+        body.extend_from_slice(action_line);
         body.extend_from_slice(&data[start..=newline]);
         start = newline + 1;
         remaining -= 1;
     }
     if remaining > 0 {
-        body.extend_from_slice(action);
+        body.extend_from_slice(action_line);
         body.extend_from_slice(&data[start..]);
         body.push(b'\n');
         start = data.len();

@@ -108,7 +108,7 @@ pub enum CorpusError {
         /// Lines that the range needs.
         needed: u64,
     },
-    /// Invalid settings of a bulk reader: a bulk size of zero, an action that is not one line.
+    /// Invalid settings of a bulk reader: a bulk size of zero, an action line that is not exactly one line.
     #[error("cannot build bulks from {}: {reason}", path.display())]
     BadBulk {
         /// The data file.

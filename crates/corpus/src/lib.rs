@@ -38,5 +38,5 @@ pub use generate::{
 };
 pub use ids::{IdActionLines, IdConflicts, IdSeed};
 pub use line_file::LineFile;
-pub use partition::{bounds, reading_order, share_of_bulks};
+pub use partition::{client_range, documents_in_share, reading_order};
 pub use unpack::{Archive, Compression, UnpackProgress, Unpacked, unpack};

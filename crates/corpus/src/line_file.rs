@@ -67,15 +67,15 @@ impl LineFile {
 
     /// Number of lines. A last line without newline counts; blank lines at the very end do not.
     #[must_use]
-    pub fn lines(&self) -> u64 {
-        self.table.lines()
+    pub fn line_count(&self) -> u64 {
+        self.table.line_count()
     }
 
-    /// Byte offset of the start of `line`, from 0; for `line == lines()` the end of the last line; `None` beyond. Scans
+    /// Byte offset of the start of `line`, from 0; for `line == line_count()` the end of the last line; `None` beyond. Scans
     /// at most 50,000 lines.
     #[must_use]
     pub fn line_start(&self, line: u64) -> Option<u64> {
-        if line > self.lines() {
+        if line > self.line_count() {
             return None;
         }
         let nearest = self.table.nearest(line);
@@ -88,7 +88,7 @@ impl LineFile {
     /// The bytes of `lines` lines from `first_line` (from 0), newlines included; fewer at the end of the file.
     #[must_use]
     pub fn slice(&self, first_line: u64, lines: u64) -> &[u8] {
-        let last = first_line.saturating_add(lines).min(self.lines());
+        let last = first_line.saturating_add(lines).min(self.line_count());
         let start = self.line_start(first_line.min(last)).unwrap_or_default();
         let end = self.line_start(last).unwrap_or_default();
         &self.map[Self::range(start, end)]

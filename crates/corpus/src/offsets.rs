@@ -48,7 +48,7 @@ impl OffsetTable {
         counter.finish()
     }
 
-    pub(crate) fn lines(&self) -> u64 {
+    pub(crate) fn line_count(&self) -> u64 {
         self.lines
     }
 
@@ -167,7 +167,7 @@ pub(crate) struct LineCounter {
 
 impl LineCounter {
     /// Complete lines so far.
-    pub(crate) fn lines(&self) -> u64 {
+    pub(crate) fn line_count(&self) -> u64 {
         self.newlines
     }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 ///
 /// The range is empty if there are no clients, or no such client.
 #[must_use]
-pub fn bounds(documents: u64, client: u32, clients: u32) -> Range<u64> {
+pub fn client_range(documents: u64, client: u32, clients: u32) -> Range<u64> {
     if client >= clients {
         return documents..documents;
     }
@@ -34,17 +34,28 @@ pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
     for (position, corpus) in corpora.iter().enumerate() {
         let Ok(number) = known.binary_search(corpus) else { continue };
         let turn = (number + known.len() - first) % known.len();
-        order.push((files[number], turn, position));
+        order.push(ReadingTurn { round: files[number], turn, position });
         files[number] += 1;
     }
     order.sort_unstable();
-    order.into_iter().map(|(_, _, position)| position).collect()
+    order.into_iter().map(|file| file.position).collect()
+}
+
+/// When a client reads a file: by round, and within a round by the turn of the file's corpus.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ReadingTurn {
+    /// Number of files of the same corpus that are read before.
+    round: usize,
+    /// Position of the corpus in the order of this client.
+    turn: usize,
+    /// Position of the file in the task.
+    position: usize,
 }
 
 /// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `documents` has the documents of each of
 /// its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
 #[must_use]
-pub fn share_of_bulks(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
+pub fn documents_in_share(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
     let bulk_size = u64::from(bulk_size.max(1));
     let bulks: u64 = documents.iter().map(|documents| documents.div_ceil(bulk_size)).sum();
     let mut left = rounded_up(bulks as f64 * share);
@@ -79,7 +90,7 @@ mod tests {
             for clients in [1, 2, 3, 4, 7, 8, 10, 16, 33, 64, 100, 1000] {
                 let mut next = 0;
                 for client in 0..clients {
-                    let range = bounds(total, client, clients);
+                    let range = client_range(total, client, clients);
                     assert_eq!(range.start, next, "{total} documents, client {client} of {clients}");
                     next = range.end;
                 }
@@ -91,16 +102,16 @@ mod tests {
     #[test]
     fn rounds_half_to_even_as_python_does() {
         // 5 / 2 = 2.5 → 2, 15 / 2 = 7.5 → 8, 10 / 4: 2.5, 5, 7.5 → 2, 5, 8
-        assert_eq!(bounds(5, 0, 2), 0..2);
-        assert_eq!(bounds(15, 0, 2), 0..8);
-        let quarters: Vec<_> = (0..4).map(|client| bounds(10, client, 4)).collect();
+        assert_eq!(client_range(5, 0, 2), 0..2);
+        assert_eq!(client_range(15, 0, 2), 0..8);
+        let quarters: Vec<_> = (0..4).map(|client| client_range(10, client, 4)).collect();
         assert_eq!(quarters, [0..2, 2..5, 5..8, 8..10]);
     }
 
     #[test]
     fn a_client_that_does_not_exist_has_no_documents() {
-        assert!(bounds(10, 0, 0).is_empty());
-        assert!(bounds(10, 4, 4).is_empty());
+        assert!(client_range(10, 0, 0).is_empty());
+        assert!(client_range(10, 4, 4).is_empty());
     }
 
     #[test]
@@ -122,13 +133,13 @@ mod tests {
         for (percent, expected) in
             [(100.0, 1251), (14.0, 200), (50.0, 700), (0.1, 100), (72.0, 1001), (80.0, 1101)]
         {
-            assert_eq!(share_of_bulks(&documents, 100, percent / 100.0), expected, "{percent} %");
+            assert_eq!(documents_in_share(&documents, 100, percent / 100.0), expected, "{percent} %");
         }
         for percent in 1_u32..=100 {
             // Rally's formula, whose operands are whole numbers here: it has no rounding error.
             let bulks = u64::from(percent * 7).div_ceil(100) * 10;
-            assert_eq!(share_of_bulks(&[7000], 1000, f64::from(percent) / 100.0) / 1000 * 10, bulks);
+            assert_eq!(documents_in_share(&[7000], 1000, f64::from(percent) / 100.0) / 1000 * 10, bulks);
         }
-        assert_eq!(share_of_bulks(&[], 100, 0.5), 0);
+        assert_eq!(documents_in_share(&[], 100, 0.5), 0);
     }
 }

@@ -57,8 +57,8 @@ impl CorpusWriter {
         self.counter.bytes()
     }
 
-    pub(crate) fn lines(&self) -> u64 {
-        self.counter.lines()
+    pub(crate) fn line_count(&self) -> u64 {
+        self.counter.line_count()
     }
 
     /// Appends data. There is no buffer: callers write large pieces.
@@ -97,8 +97,8 @@ pub(crate) struct SyncedFile {
 }
 
 impl SyncedFile {
-    pub(crate) fn lines(&self) -> u64 {
-        self.table.lines()
+    pub(crate) fn line_count(&self) -> u64 {
+        self.table.line_count()
     }
 
     /// Renames the file to its final name, replacing an older file, and writes its offset table.

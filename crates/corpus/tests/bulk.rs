@@ -4,12 +4,14 @@
 use std::fs;
 use std::sync::Arc;
 
-use pacenote_corpus::{ActionLines, BulkBody, BulkReader, CorpusError, DocumentRange, LineFile, bounds};
+use pacenote_corpus::{
+    ActionLines, BulkBody, BulkReader, CorpusError, DocumentRange, LineFile, client_range,
+};
 
 const ACTION: &str = "{\"index\":{\"_index\":\"logs\"}}\n";
 
-fn constant() -> ActionLines {
-    ActionLines::Constant(ACTION.as_bytes().to_vec())
+fn one_line() -> ActionLines {
+    ActionLines::Line(ACTION.as_bytes().to_vec())
 }
 
 /// Document `n`: a line of a length of its own.
@@ -28,8 +30,13 @@ fn sources(documents: u64) -> Arc<LineFile> {
     file(&(0..documents).map(|n| source(n) + "\n").collect::<String>())
 }
 
-fn part(file: &Arc<LineFile>, first_document: u64, documents: u64, action: ActionLines) -> DocumentRange {
-    DocumentRange { file: Arc::clone(file), first_document, documents, action }
+fn part(
+    file: &Arc<LineFile>,
+    first_document: u64,
+    documents: u64,
+    action_lines: ActionLines,
+) -> DocumentRange {
+    DocumentRange { file: Arc::clone(file), first_document, documents, action_lines }
 }
 
 /// All bulks as (documents, body).
@@ -43,9 +50,9 @@ fn all(reader: &mut BulkReader) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn constant_actions_go_before_every_line() {
+fn one_action_line_goes_before_every_document() {
     let file = sources(100);
-    let mut reader = BulkReader::new(vec![part(&file, 10, 25, constant())], 10).unwrap();
+    let mut reader = BulkReader::new(vec![part(&file, 10, 25, one_line())], 10).unwrap();
     let bulks = all(&mut reader);
     let expected = |range: std::ops::Range<u64>| -> String {
         range.flat_map(|n| [ACTION.to_owned(), source(n), "\n".to_owned()]).collect()
@@ -54,7 +61,7 @@ fn constant_actions_go_before_every_line() {
 }
 
 #[test]
-fn actions_in_the_file_are_a_view_of_it() {
+fn a_body_with_action_lines_from_the_file_is_a_view_of_it() {
     let text: String =
         (0..40).flat_map(|n| [format!("{{\"create\":{{\"_id\":\"{n}\"}}}}\n"), source(n) + "\n"]).collect();
     let file = file(&text);
@@ -74,13 +81,13 @@ fn actions_in_the_file_are_a_view_of_it() {
 #[test]
 fn bodies_end_with_a_newline_even_at_the_end_of_a_file_without_one() {
     let bare = file("{\"a\":1}\n{\"a\":2}\n{\"a\":3}");
-    let mut reader = BulkReader::new(vec![part(&bare, 0, 3, constant())], 2).unwrap();
+    let mut reader = BulkReader::new(vec![part(&bare, 0, 3, one_line())], 2).unwrap();
     assert_eq!(all(&mut reader)[1], (1, format!("{ACTION}{{\"a\":3}}\n")));
     let with_actions = file("{\"index\":{}}\n{\"a\":1}\n{\"index\":{}}\n{\"a\":2}");
     let mut reader = BulkReader::new(vec![part(&with_actions, 0, 2, ActionLines::InFile)], 1).unwrap();
     assert_eq!(all(&mut reader)[1], (1, "{\"index\":{}}\n{\"a\":2}\n".to_owned()));
     let blank_end = file("{\"a\":1}\n{\"a\":2}\n\n\n");
-    let mut reader = BulkReader::new(vec![part(&blank_end, 0, 2, constant())], 9).unwrap();
+    let mut reader = BulkReader::new(vec![part(&blank_end, 0, 2, one_line())], 9).unwrap();
     assert_eq!(all(&mut reader), [(2, format!("{ACTION}{{\"a\":1}}\n{ACTION}{{\"a\":2}}\n"))]);
 }
 
@@ -88,10 +95,10 @@ fn bodies_end_with_a_newline_even_at_the_end_of_a_file_without_one() {
 fn bulks_never_span_parts_and_the_body_changes_kind_as_needed() {
     let (one, two) = (sources(7), file("{\"index\":{}}\n{\"b\":1}\n{\"index\":{}}\n{\"b\":2}\n"));
     let parts = vec![
-        part(&one, 0, 7, constant()),
-        part(&one, 3, 0, constant()), // an empty part is passed over
+        part(&one, 0, 7, one_line()),
+        part(&one, 3, 0, one_line()), // an empty part is passed over
         part(&two, 0, 2, ActionLines::InFile),
-        part(&one, 5, 2, constant()),
+        part(&one, 5, 2, one_line()),
     ];
     let mut reader = BulkReader::new(parts, 5).unwrap();
     let first = all(&mut reader);
@@ -107,8 +114,8 @@ fn all_clients_together_send_every_document_once() {
     for clients in [1, 3, 8] {
         let mut lines = Vec::new();
         for client in 0..clients {
-            let range = bounds(997, client, clients);
-            let parts = vec![part(&file, range.start, range.end - range.start, constant())];
+            let range = client_range(997, client, clients);
+            let parts = vec![part(&file, range.start, range.end - range.start, one_line())];
             for (_, body) in all(&mut BulkReader::new(parts, 50).unwrap()) {
                 lines.extend(body.lines().skip(1).step_by(2).map(str::to_owned));
             }
@@ -120,7 +127,7 @@ fn all_clients_together_send_every_document_once() {
 #[test]
 fn the_body_is_not_allocated_again() {
     let file = sources(1000);
-    let mut reader = BulkReader::new(vec![part(&file, 0, 1000, constant())], 90).unwrap();
+    let mut reader = BulkReader::new(vec![part(&file, 0, 1000, one_line())], 90).unwrap();
     let mut body = BulkBody::new();
     reader.next_into(&mut body).unwrap();
     let place = body.as_slice().as_ptr();
@@ -132,7 +139,7 @@ fn the_body_is_not_allocated_again() {
 #[test]
 fn the_end_leaves_the_body_alone() {
     let file = sources(2);
-    let mut reader = BulkReader::new(vec![part(&file, 0, 2, constant())], 2).unwrap();
+    let mut reader = BulkReader::new(vec![part(&file, 0, 2, one_line())], 2).unwrap();
     let mut body = BulkBody::new();
     assert!(body.is_empty());
     assert_eq!(reader.next_into(&mut body), Some(2));
@@ -148,15 +155,15 @@ fn parts_that_cannot_work_are_refused() {
     let file = sources(10);
     let error = |part, size| BulkReader::new(vec![part], size).map(|_| ()).unwrap_err();
     for (first, documents) in [(0, 11), (10, 1), (5, u64::MAX)] {
-        let refused = error(part(&file, first, documents, constant()), 5);
+        let refused = error(part(&file, first, documents, one_line()), 5);
         assert!(matches!(refused, CorpusError::TooFewLines { lines: 10, .. }), "{refused}");
     }
     let refused = error(part(&file, 0, 6, ActionLines::InFile), 5);
     let message = refused.to_string();
     assert!(message.contains("data.json has 10 lines but the corpus needs 12"), "{message}");
-    assert!(matches!(error(part(&file, 0, 10, constant()), 0), CorpusError::BadBulk { .. }));
-    for action in ["", "{}", "{}\n{}\n", "\n\n"] {
-        let action = ActionLines::Constant(action.as_bytes().to_vec());
-        assert!(matches!(error(part(&file, 0, 10, action), 5), CorpusError::BadBulk { .. }));
+    assert!(matches!(error(part(&file, 0, 10, one_line()), 0), CorpusError::BadBulk { .. }));
+    for line in ["", "{}", "{}\n{}\n", "\n\n"] {
+        let action_lines = ActionLines::Line(line.as_bytes().to_vec());
+        assert!(matches!(error(part(&file, 0, 10, action_lines), 5), CorpusError::BadBulk { .. }));
     }
 }

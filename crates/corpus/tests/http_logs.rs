@@ -184,7 +184,7 @@ fn a_corpus_on_disk_is_what_was_announced() {
         assert!(fs::read(&path).unwrap() == bytes(3_000, 8, index));
         let table = fs::read_to_string(folder.path().join(format!("{}.offset", file.name))).unwrap();
         assert_eq!(table, format!("{};{}\n", file.documents, file.bytes));
-        assert_eq!(LineFile::open(&path).unwrap().lines(), file.documents);
+        assert_eq!(LineFile::open(&path).unwrap().line_count(), file.documents);
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 14, "nothing else is left");
     let total = generated.files.iter().map(|file| file.bytes).sum();

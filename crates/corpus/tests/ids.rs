@@ -6,7 +6,8 @@ use std::fs;
 use std::sync::Arc;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, LineFile, bounds,
+    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, LineFile,
+    client_range,
 };
 
 const NONE: IdConflicts = IdConflicts { shuffled: false, probability: 0.0, update: false, recency: 0.0 };
@@ -19,13 +20,13 @@ fn file(text: &str) -> Arc<LineFile> {
 }
 
 fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: IdConflicts, seed: u64) -> BulkReader {
-    let range = bounds(file.lines(), place.0, place.1);
+    let range = client_range(file.line_count(), place.0, place.1);
     let seed = IdSeed { seed, task: "index", client: place.0, file: 0 };
     let part = DocumentRange {
         file: Arc::clone(file),
         first_document: range.start,
         documents: range.end - range.start,
-        action: ActionLines::WithIds(Box::new(IdActionLines::new("\"logs\"", &range, conflicts, seed))),
+        action_lines: ActionLines::WithIds(Box::new(IdActionLines::new("\"logs\"", &range, conflicts, seed))),
     };
     BulkReader::new(vec![part], 100).unwrap()
 }
@@ -140,7 +141,7 @@ fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
     for shuffled in [false, true] {
         let mut owner: HashMap<u64, u32> = HashMap::new();
         for client in 0..7 {
-            let range = bounds(10_007, client, 7);
+            let range = client_range(10_007, client, 7);
             let all_new = text(&mut reader(&file, (client, 7), IdConflicts { shuffled, ..NONE }, 1));
             let mut ids: Vec<u64> = actions(&all_new).into_iter().map(|(_, id)| id).collect();
             assert_eq!(ids.is_sorted(), !shuffled);

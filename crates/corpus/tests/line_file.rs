@@ -33,7 +33,7 @@ fn finds_lines_before_and_after_the_side_file_exists() {
     let path = numbered(&folder, 120_345, true);
     for round in ["scanned", "from the side file"] {
         let file = LineFile::open(&path).unwrap();
-        assert_eq!((file.lines(), file.len()), (120_345, fs::metadata(&path).unwrap().len()), "{round}");
+        assert_eq!((file.line_count(), file.len()), (120_345, fs::metadata(&path).unwrap().len()), "{round}");
         for number in [0, 1, 49_999, 50_000, 50_001, 99_999, 100_000, 120_344] {
             assert_eq!(line(&file, number), format!("{{\"n\":{number}}}\n"), "{round}");
         }
@@ -50,7 +50,7 @@ fn finds_lines_before_and_after_the_side_file_exists() {
 fn slices_are_cut_at_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let file = LineFile::open(numbered(&folder, 3, false)).unwrap();
-    assert_eq!(file.lines(), 3);
+    assert_eq!(file.line_count(), 3);
     assert_eq!(file.slice(1, 2), b"{\"n\":1}\n{\"n\":2}");
     assert_eq!(file.slice(1, u64::MAX), file.slice(1, 2));
     assert_eq!(file.slice(3, 1), b"");
@@ -64,7 +64,7 @@ fn an_empty_file_has_no_lines() {
     let path = folder.path().join("empty.json");
     File::create(&path).unwrap();
     let file = LineFile::open(&path).unwrap();
-    assert_eq!((file.lines(), file.len(), file.is_empty()), (0, 0, true));
+    assert_eq!((file.line_count(), file.len(), file.is_empty()), (0, 0, true));
     assert_eq!((file.line_start(0), file.line_start(1), file.slice(0, 9)), (Some(0), None, &b""[..]));
     file.advise_sequential();
 }
@@ -78,15 +78,15 @@ fn uses_the_side_file_only_while_it_is_newer_and_right() {
     let foreign = format!("50000;{start}\n");
     let kept = || fs::read_to_string(side(&path)).unwrap();
     fs::write(side(&path), &foreign).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000);
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
     assert_eq!(kept(), foreign, "a newer table is used as it is");
     let old = SystemTime::now() - Duration::from_hours(1);
     File::options().write(true).open(side(&path)).unwrap().set_modified(old).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000);
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
     assert_ne!(kept(), foreign, "an older one is replaced");
     let early = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
     fs::write(side(&path), format!("50000;{early}\n")).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "a wrong one is not believed");
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "a wrong one is not believed");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_side_file_of_other_data_is_replaced() {
     let path = numbered(&folder, 60_000, true);
     for nonsense in ["", "no table", "50000;17\n", "60000;1\n", "50000;99999999\n"] {
         fs::write(side(&path), nonsense).unwrap();
-        assert_eq!(LineFile::open(&path).unwrap().lines(), 60_000, "{nonsense:?}");
+        assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "{nonsense:?}");
         assert!(fs::read_to_string(side(&path)).unwrap().contains("\n60000;"), "{nonsense:?}");
     }
 }

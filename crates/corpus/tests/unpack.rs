@@ -90,7 +90,7 @@ fn unpacks_several_members_and_writes_the_table() {
             fs::read_to_string(to.path().join("documents.json.offset")).unwrap(),
             format!("1500;{bytes}\n")
         );
-        assert_eq!(LineFile::open(&path).unwrap().lines(), 1_500);
+        assert_eq!(LineFile::open(&path).unwrap().line_count(), 1_500);
         assert_eq!(
             names(from.path()),
             [format!("documents.json.{kind}")],

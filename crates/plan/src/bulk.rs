@@ -105,8 +105,9 @@ pub enum BulkAction {
         /// The action line without newline.
         line: String,
     },
-    /// The action line of every document has an id that [`ConflictSettings`] determines.
-    WithId {
+    /// The action lines have ids that [`ConflictSettings`] determines.
+    #[serde(rename = "with_id")]
+    WithIds {
         /// The index that the documents are written to.
         index: String,
     },

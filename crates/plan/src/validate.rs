@@ -137,11 +137,11 @@ fn check_bulk(bulk: &Bulk) -> Result<(), String> {
         IngestLimit::Documents { documents: 0 } => return Err("work.limit.documents is 0".into()),
         IngestLimit::Documents { .. } => {}
     }
-    let with_id = bulk.files.iter().any(|file| matches!(file.action, BulkAction::WithId { .. }));
+    let with_id = bulk.files.iter().any(|file| matches!(file.action, BulkAction::WithIds { .. }));
     let Some(conflicts) = bulk.conflicts else {
         return if with_id { Err("action lines with ids, but no work.conflicts".into()) } else { Ok(()) };
     };
-    if !bulk.files.iter().all(|file| matches!(file.action, BulkAction::WithId { .. })) {
+    if !bulk.files.iter().all(|file| matches!(file.action, BulkAction::WithIds { .. })) {
         return Err("work.conflicts, but files whose action lines have no ids".into());
     }
     fraction(conflicts.probability, "work.conflicts.probability")?;

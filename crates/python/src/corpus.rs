@@ -125,7 +125,7 @@ pub fn unpack(
 /// Number of lines of an unpacked file; writes its `.offset` file unless a valid one exists.
 #[pyfunction]
 pub fn count_lines(py: Python<'_>, file: PathBuf) -> PyResult<u64> {
-    let count = |file: &Path| LineFile::open(file).map(|lines| lines.lines());
+    let count = |file: &Path| LineFile::open(file).map(|file| file.line_count());
     py.detach(|| count(&file)).map_err(core_error)
 }
 

@@ -54,6 +54,15 @@ struct Partition {
     cost: f64,
 }
 
+/// The best segmentation of the first values of a series.
+#[derive(Debug, Clone, Copy)]
+struct BestPrefix {
+    /// Its squared error and the penalties.
+    cost: f64,
+    /// Index of the first value of its last segment.
+    last_first: usize,
+}
+
 /// The best straight line.
 struct LineFit {
     line: Line,
@@ -103,25 +112,25 @@ impl PrefixSums {
 
     fn partition(&self, penalty: f64) -> Partition {
         let count = self.len();
-        // Best cost of the first `end` values, and where their last segment begins.
-        let mut best = vec![(f64::INFINITY, 0); count + 1];
-        best[0] = (-penalty, 0);
+        // By `end`: the best segmentation of the values before it.
+        let mut best = vec![BestPrefix { cost: f64::INFINITY, last_first: 0 }; count + 1];
+        best[0].cost = -penalty;
         for end in MIN_SEGMENT..=count {
             for first in (0..=end - MIN_SEGMENT).filter(|first| *first == 0 || *first >= MIN_SEGMENT) {
-                let cost = best[first].0 + penalty + self.error(first, end);
-                if cost < best[end].0 {
-                    best[end] = (cost, first);
+                let cost = best[first].cost + penalty + self.error(first, end);
+                if cost < best[end].cost {
+                    best[end] = BestPrefix { cost, last_first: first };
                 }
             }
         }
         let (mut segments, mut end) = (Vec::new(), count);
         while end > 0 {
-            let first = best[end].1;
+            let first = best[end].last_first;
             segments.push(Segment { first, level: self.mean(first, end) });
             end = first;
         }
         segments.reverse();
-        Partition { segments, cost: best[count].0 }
+        Partition { segments, cost: best[count].cost }
     }
 
     /// The straight line with the smallest squared error.

@@ -143,8 +143,8 @@ pub fn generate(
         so_far = sink.so_far();
         let bytes = sink.output.bytes();
         let synced = sink.output.sync()?;
-        if synced.lines() != spec.documents {
-            let (announced, written) = (spec.documents, synced.lines());
+        if synced.line_count() != spec.documents {
+            let (announced, written) = (spec.documents, synced.line_count());
             return Err(CorpusError::WrongCount { path: target, announced, written });
         }
         files.push(GeneratedFile { name: spec.name.clone(), documents: spec.documents, bytes });
@@ -182,7 +182,7 @@ struct Sink<'a> {
 
 impl Sink<'_> {
     fn so_far(&self) -> GenerateProgress {
-        let (documents, bytes) = (self.output.lines(), self.output.bytes());
+        let (documents, bytes) = (self.output.line_count(), self.output.bytes());
         let before = self.before;
         GenerateProgress { documents: before.documents + documents, bytes: before.bytes + bytes, ..before }
     }

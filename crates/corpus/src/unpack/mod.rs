@@ -199,7 +199,7 @@ fn unpack_within(
     let output = result?;
     let bytes = output.bytes();
     let synced = output.sync()?;
-    let lines = Some(synced.lines());
+    let lines = Some(synced.line_count());
     Ok(Unpacked { path: synced.persist()?, bytes, lines })
 }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use pacenote_corpus::{
-    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, bounds,
-    reading_order, share_of_bulks,
+    ActionLines, BulkBody, BulkReader, DocumentRange, IdActionLines, IdConflicts, IdSeed, client_range,
+    documents_in_share, reading_order,
 };
 use pacenote_plan::{Bulk, BulkAction, BulkFile, IdOrder, IngestLimit, OnConflict, PlannedTask};
 
@@ -54,17 +54,17 @@ impl ClientDocuments<'_> {
         let Self { task, bulk, client } = *self;
         let corpora: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
         let range_of = |file: usize| {
-            let range = bounds(bulk.files[file].documents, client, task.clients);
+            let range = client_range(bulk.files[file].documents, client, task.clients);
             FileRange { file, documents: range.end - range.start, range }
         };
         let mut ranges: Vec<FileRange> = reading_order(&corpora, client).into_iter().map(range_of).collect();
         let mut left = match bulk.limit {
             IngestLimit::Share { share } => {
                 let documents: Vec<u64> = ranges.iter().map(|range| range.documents).collect();
-                share_of_bulks(&documents, bulk.bulk_size, share)
+                documents_in_share(&documents, bulk.bulk_size, share)
             }
             IngestLimit::Documents { documents } => {
-                let range = bounds(documents, client, task.clients);
+                let range = client_range(documents, client, task.clients);
                 range.end - range.start
             }
         };
@@ -79,8 +79,8 @@ impl ClientDocuments<'_> {
     fn action_lines(&self, range: &FileRange, seed: u64) -> ActionLines {
         match (&self.bulk.files[range.file].action, self.bulk.conflicts) {
             (BulkAction::InFile {}, _) => ActionLines::InFile,
-            (BulkAction::Line { line }, _) => ActionLines::Constant(format!("{line}\n").into()),
-            (BulkAction::WithId { index }, conflicts) => {
+            (BulkAction::Line { line }, _) => ActionLines::Line(format!("{line}\n").into()),
+            (BulkAction::WithIds { index }, conflicts) => {
                 let conflicts = conflicts.map_or(IdConflicts::default(), |conflicts| IdConflicts {
                     shuffled: conflicts.ids == IdOrder::Random,
                     probability: conflicts.probability,
@@ -129,7 +129,7 @@ impl BulkSource {
                 file: files.get(&bulk.files[range.file].path)?,
                 first_document: range.range.start,
                 documents: range.documents,
-                action: documents.action_lines(&range, seed),
+                action_lines: documents.action_lines(&range, seed),
             })
         };
         let ranges: Result<Vec<_>, DriveError> = documents.ranges().into_iter().map(document_range).collect();

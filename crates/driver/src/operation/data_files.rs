@@ -29,7 +29,7 @@ impl DataFiles {
                 None => self.map(&planned.path)?,
             };
             let lines = lines_per_document(planned);
-            let (found, remainder) = (file.lines() / lines, file.lines() % lines);
+            let (found, remainder) = (file.line_count() / lines, file.line_count() % lines);
             if found != planned.documents || remainder > 0 {
                 let path = planned.path.display().to_string();
                 return Err(DriveError::Documents { path, expected: planned.documents, found });
