@@ -133,15 +133,15 @@ impl AddAssign for Traffic {
 /// Whether an operation counts towards the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleType {
-    /// Before the measured window.
+    /// Due within the warm-up.
     Warmup,
-    /// In the measured window.
-    Normal,
+    /// Due after the warm-up. Named `normal` in files.
+    Measured,
 }
 
 impl SampleType {
     /// Both, in the order of their [`SampleType::index`].
-    pub const ALL: [Self; 2] = [Self::Warmup, Self::Normal];
+    pub const ALL: [Self; 2] = [Self::Warmup, Self::Measured];
 
     /// Index into arrays with one element per type.
     #[must_use]
@@ -154,7 +154,7 @@ impl SampleType {
     pub fn name(self) -> &'static str {
         match self {
             Self::Warmup => "warmup",
-            Self::Normal => "normal",
+            Self::Measured => "normal",
         }
     }
 }

@@ -50,7 +50,7 @@ impl MeasuredWindow {
     fn contains(self, sample: &Sample) -> bool {
         match self {
             Self::Time { begin_ns, end_ns } => (begin_ns..end_ns).contains(&sample.times.done_ns),
-            Self::Operations => sample.sample_type == SampleType::Normal,
+            Self::Operations => sample.sample_type == SampleType::Measured,
         }
     }
 }

@@ -40,7 +40,7 @@ fn sample(sent_ns: u64, done_ns: u64) -> Sample {
         task: 0,
         sub_operation: 0,
         client: 1,
-        sample_type: SampleType::Normal,
+        sample_type: SampleType::Measured,
         times: OperationTimes {
             paced: false,
             due_ns: sent_ns,
@@ -189,7 +189,7 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
     // A slow warm-up of 1 operation a second, then a steady 4 a second until 5 s; one ends after the window.
     for (sent, kind) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
         .into_iter()
-        .chain((0..12).map(|number| (2000 + number * 250, SampleType::Normal)))
+        .chain((0..12).map(|number| (2000 + number * 250, SampleType::Measured)))
     {
         let one = sample(sent * MS, (sent + 249) * MS);
         let due = sent * MS - sent.min(1) * MS;

@@ -42,7 +42,7 @@ impl RunnerSource {
         sample_type: SampleType,
     ) -> Option<Outcome> {
         let channel = self.handle.channel();
-        let (client, measured) = (channel.id, sample_type == SampleType::Normal);
+        let (client, measured) = (channel.id, sample_type == SampleType::Measured);
         let query_id = channel.start_query();
         let started = Instant::now();
         self.handle.send(PythonEvent::RunOperation { query_id, client, measured });

@@ -58,7 +58,7 @@ impl Limiter {
             TaskBound::TimePeriod { warmup_s, .. } => due_ns < seconds_to_nanos(warmup_s),
         };
         self.admitted += 1;
-        Ok(if warming_up { SampleType::Warmup } else { SampleType::Normal })
+        Ok(if warming_up { SampleType::Warmup } else { SampleType::Measured })
     }
 
     /// Number of operations admitted.
@@ -91,18 +91,18 @@ mod tests {
     fn warm_up_iterations_come_first() {
         let mut limiter = Limiter::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
         let admissions: Vec<_> = (0..4).map(|_| limiter.admit(0, 0)).collect();
-        let (warmup, normal) = (Ok(SampleType::Warmup), Ok(SampleType::Normal));
-        assert_eq!(admissions, [warmup, normal, normal, Err(EndedBy::Iterations)]);
+        let (warmup, measured) = (Ok(SampleType::Warmup), Ok(SampleType::Measured));
+        assert_eq!(admissions, [warmup, measured, measured, Err(EndedBy::Iterations)]);
     }
 
     #[test]
     fn clients_that_share_a_limiter_share_their_iterations() {
         let mut limiter = Limiter::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
         let warmups = (0..3).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Warmup)).count();
-        let measured = (0..9).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Normal)).count();
+        let measured = (0..9).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Measured)).count();
         assert_eq!((warmups, measured), (3, 3));
         let endless = TaskBound::Iterations { warmup: 0, measured: u64::MAX };
-        assert_eq!(Limiter::new(endless, 3).admit(0, 0), Ok(SampleType::Normal));
+        assert_eq!(Limiter::new(endless, 3).admit(0, 0), Ok(SampleType::Measured));
     }
 
     #[test]
@@ -110,11 +110,11 @@ mod tests {
         let mut limiter = Limiter::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
         let second = 1_000_000_000;
         assert_eq!(limiter.admit(second - 1, second + 1), Ok(SampleType::Warmup));
-        assert_eq!(limiter.admit(second, 0), Ok(SampleType::Normal));
-        assert_eq!(limiter.admit(3 * second - 1, 0), Ok(SampleType::Normal));
+        assert_eq!(limiter.admit(second, 0), Ok(SampleType::Measured));
+        assert_eq!(limiter.admit(3 * second - 1, 0), Ok(SampleType::Measured));
         assert_eq!(limiter.admit(3 * second, 0), Err(EndedBy::Time));
         assert_eq!(limiter.admit(2 * second, 3 * second), Err(EndedBy::Time));
         let mut endless = Limiter::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
-        assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Normal));
+        assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Measured));
     }
 }

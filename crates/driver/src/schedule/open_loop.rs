@@ -191,7 +191,7 @@ mod tests {
         let open = even(3, 0.0, time);
         open.start(None);
         for number in 0..10 {
-            assert_eq!(open.take(0), Ok((number * 10 * MS, SampleType::Normal)));
+            assert_eq!(open.take(0), Ok((number * 10 * MS, SampleType::Measured)));
         }
         assert_eq!(open.exhausted(999 * MS), None);
         assert_eq!(open.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 90 }));
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
         let timed = even(1, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(0.02) });
         timed.start(None);
-        assert_eq!(timed.take(0), Ok((0, SampleType::Normal)));
+        assert_eq!(timed.take(0), Ok((0, SampleType::Measured)));
         timed.put_back(0);
         assert_eq!(timed.exhausted(20 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 2 }));
     }

@@ -284,7 +284,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             Outcome { first_sent: now, sent: now, done: now, free: now, result, ..Outcome::nothing() };
         let times = LoopTimes { due_ns: None, free_ns: self.elapsed_ns(now), started: now, ended: Some(now) };
         self.apply_failure_policy(&outcome.result);
-        self.record(SampleType::Normal, &times, outcome);
+        self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
     }
 

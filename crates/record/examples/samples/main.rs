@@ -39,7 +39,7 @@ fn sample(number: u64) -> Sample {
         task: 0,
         sub_operation: 0,
         client: (number % 64) as u32,
-        sample_type: SampleType::Normal,
+        sample_type: SampleType::Measured,
         times: OperationTimes {
             paced: false,
             due_ns: sent_ns,

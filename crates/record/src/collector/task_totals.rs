@@ -50,7 +50,7 @@ impl TaskTotals {
     /// As [`Window::new`].
     pub fn new(index: u32, info: TaskInfo) -> Result<Self, RecordError> {
         let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(index, sample_type, info.paced));
-        let second = || Window::new(index, SampleType::Normal, false);
+        let second = || Window::new(index, SampleType::Measured, false);
         let (current, complete) = (second()?, second()?);
         Ok(Self {
             info,
@@ -187,7 +187,7 @@ impl TaskTotals {
     /// reply. Without a warm-up time the window begins with the first measured request. The interval after the last
     /// operation of an even schedule belongs to the window: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
-        let normal = &self.windows[SampleType::Normal.index()].counts;
+        let normal = &self.windows[SampleType::Measured.index()].counts;
         let last = normal.last_done_ns;
         match (self.info.warmup_ns, self.planned_end_ns()) {
             (Some(warmup), Some(end)) => warmup..end,
@@ -301,7 +301,7 @@ impl TaskTotals {
         TaskProgress {
             task: self.info.task.clone(),
             unit: self.info.unit.clone(),
-            warming_up: self.windows[SampleType::Normal.index()].is_empty() && !self.windows[0].is_empty(),
+            warming_up: self.windows[SampleType::Measured.index()].is_empty() && !self.windows[0].is_empty(),
             done_share,
             rate: if recent { self.complete.counts.weight as f64 } else { 0.0 },
             p50_ms: at(0.5),

@@ -14,7 +14,7 @@ fn without_a_schedule_each_operation_begins_when_the_one_before_has_ended() {
     let expected = [(0, 0, 30 * MS), (30 * MS, 30 * MS, 60 * MS), (60 * MS, 60 * MS, 90 * MS)];
     assert_eq!(recorded.times(0), expected);
     let types: Vec<SampleType> = recorded.of(0).map(|sample| sample.sample_type).collect();
-    assert_eq!(types, [SampleType::Warmup, SampleType::Normal, SampleType::Normal]);
+    assert_eq!(types, [SampleType::Warmup, SampleType::Measured, SampleType::Measured]);
     let free: Vec<u64> = recorded.of(0).map(|sample| sample.times.free_ns).collect();
     assert_eq!(free, [0, 30 * MS, 60 * MS]);
     assert!(recorded.of(0).all(|sample| !sample.times.paced && sample.times.processing_ns == 30 * MS));
