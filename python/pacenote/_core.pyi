@@ -1,7 +1,7 @@
-"""The Rust core: runs plans, makes and unpacks corpora. Compared with the built module by tests/shape.
+"""The Rust core: runs plans, generates and unpacks corpora. tests/shape compares this stub with the module.
 
-Documents cross as JSON text. Every call that can take time releases the GIL; those with a `progress`
-call it ten times a second and handle Ctrl-C then. Only `race/` and `python_tasks/`
+Documents are passed as JSON text. Every call that can take time releases the GIL. Calls with a `progress`
+parameter call it ten times a second, and handle Ctrl-C at these times. Only `race/` and `python_tasks/`
 import this module.
 """
 
@@ -43,43 +43,47 @@ __all__ = [
 ]
 
 __version__: str
-"""The version of the Rust crates; the package has the same."""
+"""Version of the Rust crates and of the Python package."""
 
 class CoreError(Exception):
-    """The core could not do what was asked; the text is one line that says why."""
+    """A call of the core failed; the message is one line with the reason."""
 
 @final
 class Driver:
-    """A running race, on its own threads. Ends with its last reference; requests under way are dropped."""
+    """A running race on its own threads. Dropping the last reference ends it and drops requests in flight."""
 
     def __new__(cls, plan: str, folder: _Path) -> Self:
-        """Starts a plan document; its recording goes to `folder`, which exists.
+        """Starts the race of a plan document and records it in the existing folder `folder`.
 
-        Raises CoreError: the plan is not understood, or files or threads cannot be created.
+        Raises CoreError if the plan is invalid, or if files or threads cannot be created.
         """
 
     def wait(self, seconds: float) -> list[str]:
-        """Events since the last call; waits up to `seconds` for the first one.
+        """Returns the events since the last call; waits up to `seconds` for the first one.
 
-        Each is a JSON object with one key: `task_finished` (a task's result) or `finished` (the driver's own
-        figures), which is the last.
+        Each event is a JSON object with one key: `task_finished` (the result of a task) or `finished` (the
+        driver's own figures), which is the last event.
         """
 
     def progress(self) -> str:
-        """Progress of the race: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
+        """Returns the progress of the race: a JSON object with `step`, `steps`, `elapsed_s` and `tasks`."""
 
     def bridge(self) -> PythonBridge | None:
-        """Connection to the Python code that takes part in the race; None if the plan needs no Python."""
+        """Returns the connection to the Python code of the race; None if the plan needs no Python."""
 
     def stop(self, abandon: bool) -> None:
-        """Stops the race: no operation begins. Those under way may end, or are dropped with `abandon`."""
+        """Stops the race: no further operation begins; those in flight finish, or are dropped
+        with `abandon`.
+        """
 
 @final
 class ClientId:
-    """One client of one task. Equal ids are equal and have one hash."""
+    """One client of one task. Ids are compared and hashed by value."""
 
     def __new__(cls, task: int, client: int) -> Self:
-        """A client by the position of its task in the plan and its index among the task's clients."""
+        """Identifies a client by the position of its task in the plan and its index among the
+        task's clients.
+        """
 
     @property
     def task(self) -> int:
@@ -90,75 +94,76 @@ class ClientId:
         """Index of the client among the task's clients."""
 
     def __eq__(self, value: object, /) -> bool:
-        """Whether both are the same client."""
+        """Whether both ids refer to the same client."""
 
     def __hash__(self) -> int:
-        """The hash of task and index."""
+        """Returns the hash of task and client."""
 
 @final
 class PythonBridge:
-    """Connection between a race and the Python code that takes part in it. Made by `Driver.bridge`.
+    """Connection between a race and its Python code. Created by `Driver.bridge`.
 
-    The driver sends events, Python answers with calls; no call waits, and all may come from any thread. An
-    `owner` is the client whose running operation a request belongs to: times of such an operation are those
-    of its requests, as the driver measured them.
+    The driver sends events, and Python answers with calls. No call blocks, and all are thread-safe. An
+    `owner` is the client whose running operation a request belongs to: the times of such an operation are
+    those of its requests, as the driver measured them.
     """
 
     def fileno(self) -> int:
-        """A descriptor that is readable while events are queued; it stays the bridge's."""
+        """Returns a file descriptor that is readable while events are queued. The bridge owns
+        and closes it.
+        """
 
     def events(self) -> list[_Event]:
         """Removes and returns all events, oldest first. After `RaceEnded` there are no more."""
 
     def prepared(self, step: int, error: str | None) -> None:
-        """Answers `PrepareStep`. An error ends the race and is its reason."""
+        """Answers `PrepareStep`. An error ends the race and becomes the reason of its failure."""
 
     def enqueue(self, client: ClientId, operation: str, body: bytes | None) -> bool:
-        """Queues the next operation of a client: the JSON of a supplied operation, with a bulk's body beside
-        it.
+        """Queues the next operation of a client: the JSON of a supplied operation, and the body of a bulk.
 
-        False when the queue is full or the client has ended. Raises CoreError: the operation is not
-        understood, the client has no queue or has been finished.
+        Returns False if the queue is full or the client has ended. Raises CoreError if the operation is
+        invalid, or if the client has no queue or has been finished.
         """
 
     def free_slots(self, client: ClientId) -> int:
-        """How many operations fit into the queue of a client now.
+        """Returns how many more operations currently fit into the queue of a client.
 
-        Raises CoreError: the task needs no Python.
+        Raises CoreError if the task needs no Python.
         """
 
     def finish(self, client: ClientId, error: str | None) -> None:
-        """Declares that a client has no operations after those queued; the first call counts.
+        """Declares that a client has no operations after those queued; later calls have no effect.
 
-        An error ends the client with a failed operation of class `plugin` and is its reason. An unanswered
-        `RunOperation` or `ScheduleNext` is answered by that: there was no operation. Raises CoreError: the
-        task needs no Python.
+        An error ends the client with a failed operation of class `plugin`, whose reason is the error. The
+        call also answers a pending `RunOperation` or `ScheduleNext`: there is no further operation. Raises
+        CoreError if the task needs no Python.
         """
 
     def schedule(self, query_id: int, offset_s: float | None) -> None:
-        """Answers `ScheduleNext`: seconds since the task began, 0 for immediately, None for no further
-        operation.
+        """Answers `ScheduleNext` with the seconds from the start of the task to the next operation.
 
-        Raises CoreError: a time that is negative or not finite, an unknown query.
+        0 means immediately, None that there is no further operation. Raises CoreError if the time is negative
+        or not finite, or if the query is unknown.
         """
 
     def complete(self, query_id: int, result: RunnerResult) -> None:
-        """Answers `RunOperation`. Ignored when the operation was abandoned meanwhile.
+        """Answers `RunOperation`. Has no effect if the operation has been abandoned.
 
-        Raises CoreError: an unknown query.
+        Raises CoreError if the query is unknown.
         """
 
     def request(self, owner: ClientId | None, cluster: str, request: RunnerRequest) -> int:
         """Sends a request to a cluster (`default`, or another that the plan names) and returns its id.
 
-        Answered by `ReplyReceived` or `RequestFailed`. Raises CoreError: there is no such cluster, the
-        request cannot be written as HTTP, the race is over.
+        The answer is `ReplyReceived` or `RequestFailed`. Raises CoreError if there is no such cluster, the
+        request cannot be written as HTTP, or the race is over.
         """
 
     def execute(self, owner: ClientId | None, cluster: str, operation: str, body: bytes | None) -> int:
-        """Has the driver execute a supplied operation as part of the owner's, and returns its id.
+        """Executes a supplied operation in the driver as part of the owner's operation, and returns its id.
 
-        Answered by `OperationExecuted`. Raises CoreError as `enqueue` and `request` do.
+        The answer is `OperationExecuted`. Raises CoreError for the same reasons as `enqueue` and `request`.
         """
 
 @final
@@ -173,11 +178,11 @@ class RunnerRequest:
         body: bytes | None,
         timeout_s: float | None,
     ) -> Self:
-        """A request for path and query string `target`.
+        """Creates a request for `target`, a path with a query string.
 
-        Headers are sent in addition to those of the cluster; those that frame the message, and `user-agent`,
-        are the driver's own and ignored. Without timeout, that of the plan applies. Raises CoreError: a
-        timeout that is negative or not finite.
+        Headers are sent in addition to those of the cluster; framing headers and `user-agent` are set by the
+        driver and ignored here. Without a timeout, that of the plan applies. Raises CoreError if the timeout
+        is negative or not finite.
         """
 
 @final
@@ -185,7 +190,7 @@ class OperationFailure:
     """Why one operation failed."""
 
     def __new__(cls, error_class: str, kind: str, reason: str, status: int | None = None) -> Self:
-        """A failure for a `RunnerResult`. Raises CoreError: there is no such error class."""
+        """Creates a failure for a `RunnerResult`. Raises CoreError if there is no such error class."""
 
     @property
     def error_class(self) -> str:
@@ -205,19 +210,19 @@ class OperationFailure:
 
 @final
 class RunnerResult:
-    """What a runner returned for one operation."""
+    """Result that a runner returned for one operation."""
 
     def __new__(
         cls, weight: int, unit: str, success: bool, last: bool, failure: OperationFailure | None
     ) -> Self:
-        """A result of `weight` units of work done, or attempted if there was no success.
+        """Creates a result with `weight` units of work: done, or attempted if the operation failed.
 
-        `last`: the client has no further operation. A failure of class `plugin` is its last one, too.
+        `last` means that the client has no further operation; a failure of class `plugin` implies it.
         """
 
 @final
 class PrepareStep:
-    """Build sources, runners and schedulers of a step and fill its queues; answered by `prepared`.
+    """Requests the sources, runners and schedulers of a step, and full queues; answered by `prepared`.
 
     Sent only for steps with a task that needs Python.
     """
@@ -228,7 +233,7 @@ class PrepareStep:
 
 @final
 class RunOperation:
-    """Execute one operation; answered by `complete`, or by `finish` if there is none."""
+    """Requests the execution of one operation; answered by `complete`, or by `finish` if there is none."""
 
     @property
     def query_id(self) -> int:
@@ -236,7 +241,7 @@ class RunOperation:
 
     @property
     def client(self) -> ClientId:
-        """The client that executes it."""
+        """The client that executes the operation."""
 
     @property
     def measured(self) -> bool:
@@ -244,7 +249,7 @@ class RunOperation:
 
 @final
 class ScheduleNext:
-    """Decide when the client's next operation is due; answered by `schedule`."""
+    """Requests the time at which the client's next operation is due; answered by `schedule`."""
 
     @property
     def query_id(self) -> int:
@@ -256,11 +261,11 @@ class ScheduleNext:
 
 @final
 class OperationEnded:
-    """An operation ended that the driver executed itself and that a scheduler in Python paces."""
+    """An operation ended that the driver executed and a scheduler in Python paces."""
 
     @property
     def client(self) -> ClientId:
-        """The client that executed it."""
+        """The client that executed the operation."""
 
     @property
     def weight(self) -> int:
@@ -272,7 +277,7 @@ class OperationEnded:
 
     @property
     def success(self) -> bool:
-        """Whether it succeeded."""
+        """Whether the operation succeeded."""
 
     @property
     def error(self) -> str:
@@ -280,15 +285,15 @@ class OperationEnded:
 
     @property
     def seconds_since_start(self) -> float:
-        """When it ended, in seconds since the task began."""
+        """Seconds from the start of the task to the end of the operation."""
 
 @final
 class ClientEnded:
-    """A client has finished its task: nothing more is taken from it."""
+    """A client has finished its task; no further operations of it are executed."""
 
     @property
     def client(self) -> ClientId:
-        """The client."""
+        """The client that has ended."""
 
 @final
 class StepEnded:
@@ -312,15 +317,15 @@ class ReplyReceived:
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """Header fields; names as the server wrote them."""
+        """Header fields, with names spelled as the server sent them."""
 
     @property
     def body(self) -> bytes:
-        """The body, without its framing and decompressed."""
+        """The decompressed body, without framing."""
 
 @final
 class RequestFailed:
-    """A request that got no reply."""
+    """A request failed without a reply."""
 
     @property
     def request_id(self) -> int:
@@ -356,15 +361,15 @@ class OperationExecuted:
 
     @property
     def took_ms(self) -> int | None:
-        """Milliseconds that the engine reports as spent, None if it reports none."""
+        """Milliseconds that the engine reports as `took`, None if it reports none."""
 
     @property
     def failure(self) -> OperationFailure | None:
-        """Why it failed, None for a success."""
+        """Why the operation failed, None for a success."""
 
 @final
 class RaceEnded:
-    """The race is over; no event follows."""
+    """The race is over; this is the last event."""
 
 _Event: TypeAlias = (
     PrepareStep
@@ -382,42 +387,45 @@ _Event: TypeAlias = (
 def generate(
     name: str, files: list[tuple[str, int]], seed: int, folder: _Path, progress: _Progress
 ) -> tuple[int, list[tuple[str, int, int]]]:
-    """Generates files of a corpus, given as (name, documents), into `folder`, which exists.
+    """Generates files of a corpus, given as (name, documents), in the existing folder `folder`.
 
-    The name of a file says which part or kind of the corpus it is, where there are several. `progress(done,
-    total)` is called with documents; what it raises ends the call. Returns the version of the generator and
+    If the corpus has several parts or kinds, the name of a file selects one. `progress(done, total)` is
+    called with documents; an exception that it raises ends the call. Returns the version of the generator and
     the files as (name, documents, bytes). Raises CoreError.
     """
 
 def generator_files(name: str, documents: int) -> list[tuple[str, int]]:
-    """The files, as (name, documents), of a generated corpus of `documents` documents: those the public track
-    declares; their documents add up to exactly that. Raises CoreError.
+    """Returns the files, as (name, documents), of a generated corpus of `documents` documents in total.
+
+    The files are those that the public track declares. Raises CoreError.
     """
 
 def generators() -> list[str]:
-    """Names of the corpora that can be generated."""
+    """Returns the names of the corpora that can be generated."""
 
 def generator_version(name: str) -> int:
-    """Version of a generator: another version generates other bytes. Raises CoreError."""
+    """Returns the version of a generator; each version generates different bytes. Raises CoreError."""
 
 def unpack(archive: _Path, folder: _Path, max_bytes: int | None, progress: _Progress) -> tuple[Path, int]:
-    """Unpacks an archive (.gz, .bz2, .zst, .tar, packed .tar, .zip) into `folder`, under its name without the
-    ending: of several files the one of that name, else the only one.
+    """Unpacks an archive (.gz, .bz2, .zst, .tar, packed .tar, .zip) into `folder`.
 
-    At most `max_bytes`; None for 1 GiB, or 1000 times the size of the archive where that is more.
-    `progress(done, total)` is called with bytes of the archive; what it raises ends the call. Returns the
-    unpacked file and its length in bytes. Raises CoreError: also for an archive with members that lead out of
-    a folder, links or devices.
+    The file gets the name of the archive without its suffix. If the archive holds several files, the one with
+    that name is unpacked. At most `max_bytes` are written; None means 1 GiB or 1000 times the size of the
+    archive, whichever is more. `progress(done, total)` is called with bytes of the archive; an exception that
+    it raises ends the call. Returns the unpacked file and its length in bytes. Raises CoreError, also for
+    members outside the folder, links and devices.
     """
 
 def count_lines(file: _Path) -> int:
-    """Lines of an unpacked file; writes its `.offset` file if there is none that fits. Raises CoreError."""
+    """Counts the lines of a data file; writes its `.offset` file unless a valid one exists.
+    Raises CoreError.
+    """
 
 def recover_series(folder: _Path) -> int | None:
-    """Completes `series.parquet` of a race that was killed.
+    """Completes `series.parquet` of a race whose process was killed.
 
-    Returns the number of its rows, None when there was no journal. Raises CoreError.
+    Returns the number of its rows, None if there is no journal. Raises CoreError.
     """
 
 def crc32c(file: _Path) -> int:
-    """The CRC-32C of a file. Raises CoreError."""
+    """Returns the CRC-32C checksum of a file. Raises CoreError."""

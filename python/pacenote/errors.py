@@ -5,14 +5,14 @@
     ├── TrackError           64  the track cannot be read, rendered or understood
     ├── CorpusError          64  the data of a track is missing or wrong
     ├── DownloadError        64  a file cannot be downloaded
-    ├── DiskError            64  a file cannot be written, or the disk has no room for it
+    ├── DiskError            64  a file cannot be written, or the disk is full
     ├── EngineError          64  the engine cannot be provisioned, started or reached
     ├── DriverError          64  the load driver could not run the plan
     ├── StoreError           64  a race folder cannot be written or read
     ├── VoidRace              3  the race finished, but its numbers must not be used
     └── Interrupted         130  the user stopped the race; what was measured is kept
 
-A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither holds
+A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither contains
 secrets.
 """
 
@@ -39,8 +39,8 @@ class UsageError(PacenoteError):
 
 
 class TrackError(PacenoteError):
-    """The track cannot be read, rendered or understood; `problems` holds all problems, each with its
-    place.
+    """The track cannot be read, rendered or understood; `problems` are all problems, each with
+    its location.
     """
 
     def __init__(self, message: str, *, problems: tuple[str, ...] = (), hint: str = "") -> None:
@@ -57,7 +57,7 @@ class DownloadError(PacenoteError):
 
 
 class DiskError(PacenoteError):
-    """A file cannot be written, or the disk has no room for it."""
+    """A file cannot be written, or the disk is full."""
 
 
 class EngineError(PacenoteError):

@@ -17,19 +17,19 @@ class TlsOptions:
     """Certificate authorities accepted for the hosts; None means those of the system."""
 
     client_cert: str | None = None
-    """The client certificate, None for none."""
+    """The client certificate; None means that none is sent."""
 
     client_key: str | None = None
-    """Its private key; None if it is in `client_cert`."""
+    """The private key of the client certificate; None if it is in `client_cert`."""
 
     verify: bool = True
     """Whether the certificates of hosts are verified."""
 
     verify_host: bool = True
-    """Whether their host names are verified."""
+    """Whether the host names in the certificates are verified."""
 
     server_name: str | None = None
-    """The host name to verify; None means the host's own."""
+    """The host name to verify; None means that of the host's URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class ClientOptions:
     """The client options of one cluster (`--client-options`)."""
 
     timeout_s: float = 60.0
-    """Timeout of requests without their own, in seconds."""
+    """Timeout of requests that do not set their own, in seconds."""
 
     use_ssl: bool | None = None
-    """Whether connections use TLS; None means as the address of each host says."""
+    """Whether connections use TLS; None means that the URL of each host decides."""
 
     tls: TlsOptions = TlsOptions()
     """How TLS connections are made."""
@@ -52,21 +52,21 @@ class ClientOptions:
     """Headers of every request; they may be secret."""
 
     compress: bool = False
-    """Whether bodies are sent compressed with gzip, and requested so."""
+    """Whether request bodies are compressed with gzip, and compressed responses are requested."""
 
     remarks: tuple[str, ...] = ()
-    """Sentences about options that have no effect."""
+    """Warnings about options that have no effect, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdditionalCluster:
-    """A cluster beside the one under test, as `--target-hosts` names it."""
+    """A further cluster of `--target-hosts`, in addition to the one under test."""
 
     name: str
-    """Its name in `--target-hosts`."""
+    """The name of the cluster in `--target-hosts`."""
 
     hosts: tuple[str, ...] = field(repr=False)
-    """Its hosts; they may hold credentials."""
+    """The hosts of the cluster; they may contain credentials."""
 
     client: ClientOptions = ClientOptions()
-    """Its client options."""
+    """The client options of the cluster."""

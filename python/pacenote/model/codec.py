@@ -1,9 +1,9 @@
 """Converts frozen dataclasses to JSON documents and back, strictly, with msgspec.
 
-A document from the driver or from disk is either exactly what the types say, or an error that names the bad
-field. A field with a default may be missing; `object` accepts any JSON value. Three rules are added, because
-msgspec does not offer them for dataclasses: unknown fields are errors, numbers are finite, and messages read
-like those about tracks.
+A document from the driver or from disk either matches the types exactly, or causes an error that names the
+invalid field. A field with a default may be missing; `object` accepts any JSON value. This module adds three
+rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite, and
+messages have the form of those about tracks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _EXPECTED = {
     "object": "an object",
     "str": "text",
 }
-"""What messages call the types of msgspec."""
+"""The names of msgspec's types in messages."""
 
 
 def encode(value: object) -> Any:
@@ -46,7 +46,7 @@ def decode(kind: type[T], document: object, path: str) -> T:
 
     Raises PacenoteError naming the first field that is unknown, missing or of the wrong type.
     """
-    import msgspec  # As in `encode`.
+    import msgspec  # Slow to import, and not needed for `--help`.
 
     try:
         value = msgspec.convert(document, kind)
@@ -64,7 +64,7 @@ def _plain_mapping(value: object) -> object:
 
 
 def _problems(value: object, document: Any, path: str) -> Iterator[PacenoteError]:
-    """What msgspec accepts in `document`, which became `value`, and this module does not."""
+    """Yields what msgspec accepts in `document`, decoded as `value`, but this module rejects."""
     if dataclasses.is_dataclass(value):
         names = {field.name for field in dataclasses.fields(value)}
         for key in sorted(str(key) for key in document if key not in names):
@@ -97,9 +97,9 @@ def _invalid(error: ValidationError, document: Any, path: str) -> PacenoteError:
 
 
 def _value_at(document: Any, at: str) -> object:
-    """The value at a path of msgspec's, such as `.tasks[0].clients`."""
+    """Returns the value at a path in msgspec's notation, such as `.tasks[0].clients`."""
     for key, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", at):
-        if index == "...":  # msgspec does not say which value of a mapping it is
+        if index == "...":  # msgspec does not report the key within a mapping
             return document
         document = document[key or int(index)]
     return document

@@ -1,6 +1,6 @@
 """Rules over what the driver reports about itself, its clocks and its host (`driver` in `race.json`).
 
-Facts that are missing decide nothing: not every system reports them.
+Missing facts do not affect the verdict: not every system reports them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ THREAD_CPU_SHARE = 0.80
 """Above this share of a step, a busy driver thread may have queued requests behind its own work."""
 
 RUN_QUEUE_SHARE = 0.10
-"""A driver thread that waits for a core longer than this share of a task's mean service time measured its own
-waiting as well.
+"""If a driver thread waits for a core longer than this share of a task's mean service time, the measured
+times include its own waiting.
 """
 
 STOLEN_SHARE = 0.05
-"""Above this share of time taken by the hypervisor, the speed of the machine was not constant."""
+"""Above this share of time used for other machines, the speed of this machine was not constant."""
 
 CLOCK_READ_NS = 1_000
-"""Slowest acceptable reading of the clock, in nanoseconds: every request needs several."""
+"""Longest acceptable duration of a clock reading, in nanoseconds: every request needs several readings."""
 
 CLOCK_RESOLUTION_NS = 1_000
 """Coarsest acceptable resolution of the clock, in nanoseconds."""
@@ -34,14 +34,14 @@ class ClockStep:
     """A jump of the wall clock."""
 
     at_s: float
-    """When it was seen, in seconds since the driver started."""
+    """When the jump was detected, in seconds since the driver started."""
 
     by_s: float
     """How far the clock jumped, in seconds."""
 
 
 def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
-    """Yields why no measurement may be used."""
+    """Yields the reasons why no measurement may be used."""
     wrong = driver.get("contradictions")
     for text in wrong if isinstance(wrong, list | tuple) else ():
         yield f"the driver's counts do not add up, which is a defect of Pacenote: {text}"
@@ -64,7 +64,7 @@ def busiest_share(driver: Mapping[str, object]) -> float:
 
 
 def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
-    """Yields why the driver or its host may have distorted measurements."""
+    """Yields the reasons why the driver or its host may have distorted measurements."""
     threads = driver.get("threads")
     for number, thread in enumerate(threads if isinstance(threads, list | tuple) else ()):
         if isinstance(thread, Mapping):
@@ -80,8 +80,8 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
 
 
 def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
-    """Returns jumps of the wall clock. Measured times do not contain them: they are taken with another
-    clock.
+    """Returns the jumps of the wall clock. They do not affect measured times, which use the
+    monotonic clock.
     """
     steps = _part(driver, "clock").get("steps")
     return tuple(
@@ -92,7 +92,7 @@ def clock_steps(driver: Mapping[str, object]) -> tuple[ClockStep, ...]:
 
 
 def _busy(thread: Mapping[str, object], number: int) -> Iterator[str]:
-    """Looks at the busiest step: an average would hide it among idle ones."""
+    """Checks the busiest step of a thread, because an average would hide it among idle steps."""
     busiest = _part(thread, "busiest")
     share = _number(busiest, "share")
     if share > THREAD_CPU_SHARE:

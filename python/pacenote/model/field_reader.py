@@ -19,14 +19,14 @@ MAX_COUNT = 2**63 - 1
 """The largest whole number that the driver accepts."""
 
 MAX_NUMBER = 100 * 365 * 86400.0
-"""The largest other number, 100 years in seconds: such numbers are times, rates or percentages."""
+"""The largest number that is not a count, 100 years in seconds: these are times, rates or percentages."""
 
 _EMPTY: Mapping[str, Any] = {}
 
 
 class FieldReader:
-    """Reads the fields of one JSON object; `path` is its place in the document, `problems` collects what
-    is wrong.
+    """Reads the fields of one JSON object; `path` is its key path in the document, `problems` collects
+    errors.
     """
 
     __slots__ = ("data", "path", "problems")
@@ -167,5 +167,5 @@ def _is_nan(value: float) -> bool:
 def _is_whole(value: float) -> bool:
     if isinstance(value, int):
         return True
-    # Templates calculate: 100 * 1.1 renders as 110.00000000000001 and means 110.
+    # Numbers may be computed by templates: 100 * 1.1 renders as 110.00000000000001 and means 110.
     return math.isfinite(value) and abs(value - round(value)) < 1e-6

@@ -1,4 +1,4 @@
-"""How messages write names, and what they suggest for an unknown one."""
+"""Formatting of names in messages, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns the end of a message about an unknown name, ` (did you mean "a" or "b"?)`; empty without
-    similar names.
+    """Returns the end of a message about an unknown name, ` (did you mean "a" or "b"?)`; empty if no
+    name is similar.
     """
     matches = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     if not matches:
@@ -17,10 +17,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(name: str) -> str:
-    """Returns a name as messages write it."""
+    """Returns a name in the form that messages use."""
     return f'"{name}"'
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Returns several names as messages write them, in their order; `none` for an empty list."""
+    """Returns several names in the form that messages use, in the given order; `none` for an empty list."""
     return ", ".join(quoted(name) for name in names) or "none"

@@ -1,4 +1,4 @@
-"""How tasks with a target rate are driven, as the user chooses it beside the track."""
+"""How tasks with a target rate are driven, as chosen on the command line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Arrivals = Literal["deterministic", "poisson", "uniform"]
 """The built-in schedules: regular, exponentially distributed, or uniformly distributed intervals."""
 
 DEFAULT_SPIN_US = 20
-"""Most machines wake a sleeping thread later than requested by more than these microseconds, so that waking
-up earlier costs next to nothing; on others it costs 2 % of a core at a thousand operations per second.
+"""Default spin time in microseconds. Most machines wake a sleeping thread later than this, so that spinning
+costs next to nothing; on others it costs 2 % of a core at a thousand operations per second.
 """
 
 
@@ -22,12 +22,11 @@ class PacingOptions:
     """Whether the clients of a task share its schedule, so that a slow request does not delay others."""
 
     max_connections: int | None = None
-    """How many clients an open-loop task has; None means as many as the track says."""
+    """How many clients an open-loop task has; None means the number in the track."""
 
     arrivals: Arrivals | None = None
-    """Replaces the schedule of a task where that is a built-in one."""
+    """Replaces the schedule of tasks that have a built-in schedule."""
 
     spin_us: int = DEFAULT_SPIN_US
-    """How many microseconds before an operation is due its client spins instead of sleeping; 0 never
-    spins.
+    """How many microseconds before an operation is due its client spins instead of sleeping; 0 disables it.
     """

@@ -1,4 +1,4 @@
-"""What a track's plug-ins registered, by name: all that a plan needs to know about them."""
+"""Names of what a track's plug-ins registered. A plan needs nothing else from them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class PluginNames:
     """Names that the plug-ins of a track registered."""
 
     runners: frozenset[str] = frozenset()
-    """Operation types; one with the name of a built-in type replaces it."""
+    """Operation types with a runner; one with the name of a built-in type replaces it."""
 
     completing_runners: frozenset[str] = frozenset()
-    """Those `runners` that report their own completion (Rally's `completed`)."""
+    """Those of `runners` that report their own completion (Rally's `completed`)."""
 
     param_sources: frozenset[str] = frozenset()
     """Names that operations select with `param-source`."""

@@ -29,7 +29,7 @@ class Problem:
     """The path of the wrong value."""
 
     text: str
-    """Continues the sentence that the path begins, such as "is missing"."""
+    """What is wrong, as the rest of a sentence that begins with the path, such as "is missing"."""
 
     def __str__(self) -> str:
         return f"{format_path(self.path)} {self.text}"

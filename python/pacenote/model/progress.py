@@ -1,12 +1,12 @@
-"""How a long job reports its progress: one callback, given by the caller that owns the screen."""
+"""Progress of a long job: one callback, provided by the caller that owns the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 ProgressCallback = Callable[[str, int, int], None]
-"""Called with a label, the work done and the total, both in one unit; a total of 0 is not known."""
+"""Called with a label, the work done and the total, both in one unit; a total of 0 means unknown."""
 
 
 def no_progress(label: str, done: int, total: int) -> None:
-    """Discards progress: the default where it is not shown."""
+    """Ignores progress; the default where it is not shown."""

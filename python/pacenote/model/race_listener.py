@@ -12,10 +12,10 @@ class RaceListener(Protocol):
     """Receives the events of a race in the thread that runs it. Methods must not block or raise."""
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        """Reports progress before the race (download, assembly, generation); a `total` of 0 is not known."""
+        """Reports progress before the race (download, assembly, generation); a `total` of 0 means unknown."""
 
     def started(self, record: RaceRecord) -> None:
-        """Reports that the race begins; the record holds everything but results."""
+        """Reports that the race begins; the record contains everything except results."""
 
     def progress(self, progress: RaceProgress) -> None:
         """Reports the running tasks, about once a second."""
@@ -27,7 +27,7 @@ class RaceListener(Protocol):
         """Reports one line for the user, such as where the track comes from."""
 
     def warning(self, text: str) -> None:
-        """Reports one line about something that is not as it should be."""
+        """Reports one line about a problem that does not end the race."""
 
     def finished(self, record: RaceRecord) -> None:
         """Reports that the race has ended, successfully or not, and that its record is stored."""

@@ -35,7 +35,7 @@ Authentication = Literal["none", "basic", "api-key", "bearer", "other"]
 """The kind of credentials that the driver sent."""
 
 VerdictState = Literal["valid", "suspect", "void"]
-"""Whether results may be used: yes, with care, or not at all."""
+"""Whether results may be used: without restriction, with care, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class RecordedTrack:
     """The git revision of its repository, None if it comes from none."""
 
     params: Mapping[str, object] = field(default_factory=dict)
-    """Track parameters as the user gave them, secrets redacted."""
+    """Track parameters from the user, with secrets redacted."""
 
     def __post_init__(self) -> None:
-        """Redacts secrets, so that no record ever holds one."""
+        """Redacts secrets, so that records never contain them."""
         object.__setattr__(self, "params", redact_params(self.params))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCluster:
-    """The engine under test; a fact that could not be found out is None."""
+    """The engine under test; a fact that could not be determined is None."""
 
     distribution: str | None = None
     """`elasticsearch` or `opensearch`."""
@@ -125,13 +125,13 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class RecordedClient:
-    """How the driver connected to the cluster; it holds no secret."""
+    """How the driver connected to the cluster, without secrets."""
 
     hosts: tuple[str, ...] = ()
     """URLs of the cluster."""
 
     proxies: Mapping[str, str] = field(default_factory=dict)
-    """Proxy URLs by the address of the host."""
+    """Proxy URLs, by address of the host."""
 
     tls: bool = False
     """Whether connections were encrypted."""
@@ -152,7 +152,7 @@ class RecordedClient:
     """Whether bodies were compressed."""
 
     timeout_s: float | None = None
-    """Timeout of requests without their own, in seconds."""
+    """Timeout of requests that do not set their own, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class RecordedCorpus:
 
 @dataclass(frozen=True, slots=True)
 class DocumentCheck:
-    """Documents of one index: those that the engine acknowledged, and those that it counted afterwards."""
+    """Comparison of an index's documents: acknowledged by the engine, and counted by it after the race."""
 
     index: str
     """The name of the index."""
@@ -189,7 +189,7 @@ class DocumentCheck:
     """New documents that the engine acknowledged, None if they cannot be attributed."""
 
     counted: int | None
-    """Documents that the engine counted after the race, None if it could not be asked."""
+    """Documents that the engine counted after the race, None if they could not be counted."""
 
     difference_expected: str = ""
     """Why the two may differ, for example because the track updates documents; if empty, a difference
@@ -205,15 +205,15 @@ class Verdict:
     """`valid`, `suspect` or `void`."""
 
     reasons: tuple[str, ...] = ()
-    """Why it is not valid: one sentence per reason, naming the task and the figure."""
+    """Why the verdict is not `valid`: one sentence per reason, with the task and the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """The plan that was run, kept in the race folder."""
+    """The plan that was run, as stored in the race folder."""
 
     file: str
-    """Its name in the race folder."""
+    """The name of the file in the race folder."""
 
     sha256: str
     """SHA-256 of the file, as hexadecimal digits."""
@@ -221,9 +221,9 @@ class PlanFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceRecord:
-    """One race: everything that was requested, measured and noticed.
+    """One race: everything that was requested, measured and observed.
 
-    A record grows by `dataclasses.replace`.
+    Later stages of a race fill in fields with `dataclasses.replace`.
     """
 
     race_id: str
@@ -236,7 +236,7 @@ class RaceRecord:
     """The track."""
 
     challenge: str | None = None
-    """The name of the challenge, None for one made of a bare schedule."""
+    """The name of the challenge, None if the track has a bare schedule instead."""
 
     pipeline: str = "benchmark-only"
     """Rally's pipeline."""
@@ -248,7 +248,7 @@ class RaceRecord:
     """Parameters of the cars, secrets redacted."""
 
     user_tags: Mapping[str, str] = field(default_factory=dict)
-    """Tags that the user gave."""
+    """Tags from the user."""
 
     cluster: RecordedCluster = field(default_factory=RecordedCluster)
     """The engine under test."""
@@ -266,13 +266,13 @@ class RaceRecord:
     """How tasks with a target rate were driven."""
 
     max_error_rate: float = 0.01
-    """The error rate from which on the race is void, as a share from 0 to 1."""
+    """The error rate above which the race is void, as a share from 0 to 1."""
 
     corpora: tuple[RecordedCorpus, ...] = ()
     """The data of the race."""
 
     plan: PlanFile | None = None
-    """The plan that was run, None before there is one."""
+    """The plan that was run, None before it is stored."""
 
     tasks: tuple[TaskResult, ...] = ()
     """Results of the finished tasks."""
@@ -281,7 +281,7 @@ class RaceRecord:
     """Tasks that reports leave out unless they had errors (Rally's `include-in-reporting`)."""
 
     system: SystemMetrics = field(default_factory=SystemMetrics)
-    """What the engine did during the race."""
+    """System metrics of the engine during the race."""
 
     documents: tuple[DocumentCheck, ...] = ()
     """Documents by index, acknowledged and counted."""
@@ -293,13 +293,13 @@ class RaceRecord:
     """Facts of the telemetry devices."""
 
     telemetry_errors: tuple[str, ...] = ()
-    """Sentences about telemetry that could not be read."""
+    """Errors of telemetry devices, one sentence each."""
 
     verdict: Verdict = field(default_factory=lambda: Verdict("void", ("the race has not finished",)))
     """Whether the results may be used."""
 
     aborted: str = ""
-    """What ended the race early, empty if nothing did."""
+    """What ended the race early, empty if it was not aborted."""
 
     interrupted: bool = False
     """Whether the user interrupted the race."""
@@ -308,7 +308,7 @@ class RaceRecord:
     """Whether the race ran to its end."""
 
     def __post_init__(self) -> None:
-        """Redacts secrets, so that no record ever holds one."""
+        """Redacts secrets, so that records never contain them."""
         object.__setattr__(self, "car_params", redact_params(self.car_params))
 
     def to_document(self) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class RaceRecord:
             "results": {"op_metrics": op_metrics(self.tasks), **encode(self.system), **unmeasured_results()},
         }
         if self.challenge is None:
-            # Rally leaves out a challenge that it made of a bare schedule.
+            # Rally omits a challenge that it created from a bare schedule.
             del document["challenge"]
         return document
 
@@ -391,8 +391,8 @@ _STORED_FIELDS = (
     ("interrupted", "interrupted"),
     ("complete", "complete"),
 )
-"""Key in `race.json` and field of the record, for what is stored unchanged; Rally's keys where Rally has
-them.
+"""Key in `race.json` → field of the record, for fields that are stored unchanged. Keys are Rally's where they
+exist.
 """
 
 

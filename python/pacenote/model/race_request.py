@@ -20,7 +20,7 @@ CorpusChoice = Literal["declared", "as-is", "generated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceRequest:
-    """One race, as requested on the command line; fields are Rally's options of the same name."""
+    """One race, as requested on the command line; fields have the names of Rally's options."""
 
     race_id: str
     """The id of the race."""
@@ -35,18 +35,16 @@ class RaceRequest:
     """The path of the track; None with `track`."""
 
     track_repository: str | None = None
-    """The repository of the track; None looks among the bundled tracks first, then in the repository
-    `default`.
-    """
+    """The repository of the track; None means the bundled tracks first, then the repository `default`."""
 
     track_revision: str | None = None
     """The revision of the repository; None selects the branch for the engine."""
 
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """URLs of repositories by name; they may hold credentials."""
+    """URLs of repositories by name; they may contain credentials."""
 
     track_params: Mapping[str, object] = field(default_factory=dict)
-    """Parameters of the track; they may hold secrets."""
+    """Parameters of the track; they may contain secrets."""
 
     ignore_unused_track_params: bool = False
     """Whether parameters that the track does not read are accepted."""
@@ -58,7 +56,7 @@ class RaceRequest:
     """Filters of the tasks to run; empty with `exclude_tasks`."""
 
     exclude_tasks: tuple[str, ...] = ()
-    """Filters of the tasks to leave out; empty with `include_tasks`."""
+    """Filters of the tasks to exclude; empty with `include_tasks`."""
 
     test_mode: bool = False
     """Whether tasks run briefly and with little data."""
@@ -79,19 +77,19 @@ class RaceRequest:
     """The distribution to start."""
 
     distribution_version: str = "3.3.0"
-    """Its version."""
+    """The version of the distribution to start."""
 
     car: tuple[str, ...] = ("defaults",)
     """Names of cars."""
 
     car_params: Mapping[str, object] = field(default_factory=dict)
-    """Parameters of the cars; they may hold secrets."""
+    """Parameters of the cars; they may contain secrets."""
 
     runtime_jdk: int | Literal["bundled"] | None = None
-    """The major version of the JDK; None leaves the choice to the provisioner."""
+    """The major version of the JDK; None means that the provisioner chooses."""
 
     target_hosts: tuple[str, ...] = field(default=(), repr=False)
-    """Hosts of the cluster under test, empty unless given; they may hold credentials."""
+    """Hosts of the cluster under test, empty unless specified; they may contain credentials."""
 
     client: ClientOptions = ClientOptions()
     """How the driver connects to the cluster."""
@@ -106,7 +104,7 @@ class RaceRequest:
     """Tags of the race."""
 
     max_error_rate: float = 0.01
-    """The error rate from which on the race is void, as a share from 0 to 1."""
+    """The error rate above which the race is void, as a share from 0 to 1."""
 
     seed: int = 42
     """Seed of data and schedules."""
@@ -121,22 +119,24 @@ class RaceRequest:
     """How tasks with a target rate are driven."""
 
     corpus: CorpusChoice | None = None
-    """Where data comes from; None means the declared corpus if it can be had, else as the track allows."""
+    """Where data comes from; None means the declared corpus if it is available, else a source the track
+    allows.
+    """
 
     corpus_documents: int | None = None
-    """The most documents of a corpus that are generated; None means as many as the track says."""
+    """The maximum number of generated documents of a corpus; None means the number in the track."""
 
     corpus_mirrors: tuple[str, ...] = field(default=(), repr=False)
-    """URLs that are tried before those of the track; they may hold credentials."""
+    """Base URLs of data files that are tried before those of the track; they may contain credentials."""
 
     dataset_cache: Path | None = None
-    """The folder of data files, None for the one in `home`."""
+    """The folder of data files; None means the one in `home`."""
 
     effective_start: datetime | None = None
-    """When the race counts as begun; None means when it did."""
+    """The recorded start time of the race; None means the actual one."""
 
     dry_run: bool = False
-    """Whether the plan is only described."""
+    """Whether the plan is only described, not run."""
 
     preserve_install: bool = False
     """Whether the engine's installation is kept."""
@@ -145,10 +145,10 @@ class RaceRequest:
     """Whether downloads are forbidden."""
 
     maven_mirror: str | None = field(default=None, repr=False)
-    """URL to download artifacts from in place of Maven Central; it may hold credentials."""
+    """URL to download artifacts from instead of Maven Central; it may contain credentials."""
 
     def track_request(self, engine_version: str = "") -> TrackRequest:
-        """Returns the part about the track; the version of the engine selects the branch of a repository."""
+        """Returns the request for the track; the version of the engine selects the branch of a repository."""
         shared = {
             one.name: getattr(self, one.name) for one in fields(TrackRequest) if hasattr(self, one.name)
         }

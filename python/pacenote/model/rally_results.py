@@ -39,8 +39,8 @@ _SCALAR_KEYS = (
 
 
 def unmeasured_results() -> dict[str, Any]:
-    """Returns the keys of Rally's results that Pacenote does not measure, as Rally writes them without
-    values.
+    """Returns the keys of Rally's results that Pacenote does not measure, with the values Rally writes for
+    them when it has no measurements.
     """
     return {key: [] for key in _LIST_KEYS} | dict.fromkeys(_SCALAR_KEYS)
 

@@ -1,7 +1,8 @@
 """The results of tasks, and snapshots of a running race, as the driver measures them.
 
-The driver passes both as documents whose fields are those of these types. Durations are milliseconds and end
-in `_ms`; moments and longer spans are seconds and end in `_s`. docs/measuring.md defines all of them.
+The driver passes both as documents with the fields of these types. Short durations are in milliseconds and
+have the suffix `_ms`; points in time and longer durations are in seconds and have the suffix `_s`.
+docs/measuring.md defines all of them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ class Throughput:
     """Work per second, in the task's unit, over the one-second windows of the measured window."""
 
     min: float
-    """The slowest second."""
+    """Throughput of the slowest second."""
     mean: float
-    """All work / length of the measured window."""
+    """All work divided by the length of the measured window."""
     median: float
-    """The median second."""
+    """Median throughput of the seconds."""
     max: float
-    """The fastest second."""
+    """Throughput of the fastest second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,17 @@ class Percentile:
     """One percentile with its 95 % order-statistic interval."""
 
     q: float
-    """Which percentile, 0 to 100."""
+    """The percentile, from 0 to 100."""
     ms: float
-    """Its value in milliseconds."""
+    """Value of the percentile in milliseconds."""
     low_ms: float | None
-    """Lower bound of the interval in milliseconds; None if there are too few values for one."""
+    """Lower bound of the interval in milliseconds; None if there are too few values."""
     high_ms: float | None
-    """Upper bound of the interval in milliseconds; None if there are too few values for one."""
+    """Upper bound of the interval in milliseconds; None if there are too few values."""
     supported: bool
-    """Whether there are enough values for it. Otherwise it must be marked wherever it is shown, and must not
-    decide anything."""
+    """Whether there are enough values for a confidence interval. If not, the percentile must be marked where
+    it is shown, and must not affect decisions.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,51 +57,51 @@ class DurationSummary:
     count: int
     """Number of durations."""
     min_ms: float
-    """The smallest, in milliseconds."""
+    """The smallest duration, in milliseconds."""
     mean_ms: float
-    """The arithmetic mean, in milliseconds."""
+    """The arithmetic mean of the durations, in milliseconds."""
     max_ms: float
-    """The largest, in milliseconds."""
+    """The largest duration, in milliseconds."""
     percentiles: tuple[Percentile, ...]
     """The percentiles that the driver computed, in ascending order."""
 
     def at(self, q: float) -> Percentile | None:
-        """The percentile `q` (0 to 100), if the driver computed it."""
-        # The driver computes `q` from a share, so 99.9 may be slightly off.
+        """Returns the percentile `q` (0 to 100), None if the driver did not compute it."""
+        # The driver computes `q` from a share, so 99.9 may have a rounding error.
         return next((found for found in self.percentiles if math.isclose(found.q, q, rel_tol=1e-9)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class OperationTotals:
-    """Where the operations of a task went: `operations` = `succeeded` + `failed` + `unanswered`."""
+    """Outcomes of a task's operations: `operations` = `succeeded` + `failed` + `unanswered`."""
 
     operations: int
-    """Operations begun."""
+    """Operations that were started."""
     succeeded: int
     """Operations that succeeded."""
     failed: int
     """Operations that failed."""
     unanswered: int
-    """Operations begun whose reply had not come when the race ended."""
+    """Operations that were started and had no reply when the race ended."""
     retried: int
-    """Attempts after the first."""
+    """Retries: attempts after the first of each operation."""
     warmup: int
     """Operations of the warm-up that ended."""
     normal: int
     """Measured operations that ended."""
     requests: int
-    """Requests, every attempt counted."""
+    """Requests, including those of retries."""
     unsent: int = 0
-    """Operations due within the task's time for which no client was free before its end."""
+    """Operations that were due before the task ended and were not sent, because no client was free."""
     waited: int = 0
     """Operations sent late because no client was free when they were due."""
     reconnects: int = 0
-    """Connections that were opened again while the task ran."""
+    """Connections that were reopened while the task ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkTotals:
-    """Work in the task's unit."""
+    """Work of a task, in its unit."""
 
     done: int
     """Work done."""
@@ -120,16 +122,16 @@ class FailureGroup:
     count: int
     """Failed operations; for a bulk, rejected documents."""
     first_s: float
-    """When the first failed, seconds since the task began."""
+    """When the first operation failed, in seconds since the task began."""
     last_s: float
-    """When the last failed, seconds since the task began."""
+    """When the last operation failed, in seconds since the task began."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubOperationResult:
     """The result of a sub-operation of a composite operation, over all clients.
 
-    Those that were cut short because another one failed are not counted.
+    Those that were aborted because another one failed are not counted.
     """
 
     operation: str
@@ -137,37 +139,37 @@ class SubOperationResult:
     operation_type: str
     """Type of the sub-operation."""
     service_time: DurationSummary | None
-    """Service time of measured successes."""
+    """Service time of measured executions that succeeded."""
     failed_service_time: DurationSummary | None
-    """Service time of measured failures."""
+    """Service time of measured executions that failed."""
     operations: int
-    """How often it ended, warm-up included."""
+    """Number of executions that ended, warm-up included."""
     failed: int
-    """How often it failed, warm-up included."""
+    """Number of executions that failed, warm-up included."""
     retried: int
-    """Attempts after the first, warm-up included."""
+    """Retries: attempts after the first, warm-up included."""
     requests: int
-    """Requests, every attempt and the warm-up included."""
+    """Requests, including those of retries and of the warm-up."""
     error_rate: float
-    """Measured failures / measured ends, 0 to 1."""
+    """Measured failures divided by measured executions, from 0 to 1."""
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A change of level while a task was measured, or a drift, which ends later than it begins."""
+    """A change of level while a task was measured: a step, or a drift, whose end is later than its start."""
 
     from_s: float
-    """When it began, seconds since the task began."""
+    """Start of the change, in seconds since the task began."""
     to_s: float
-    """When it ended, seconds since the task began; equals `from_s` for a change of level."""
+    """End of the change, in seconds since the task began; equal to `from_s` for a step."""
     before: float
-    """The level before, in the task's unit per second or in milliseconds."""
+    """The level before the change, in the task's unit per second or in milliseconds."""
     after: float
-    """The level after, in the unit of `before`."""
+    """The level after the change, in the unit of `before`."""
     share: float
-    """`after / before - 1`."""
+    """Relative change: `after / before - 1`."""
 
 
 SteadyState = Literal["steady", "warming", "slowing", "not-steady", "unknown"]
@@ -178,19 +180,20 @@ SteadinessMetric = Literal["throughput", "service-time", "latency"]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """Whether a task was warm when it was measured, and stayed so; see docs/measuring.md."""
+    """Whether a task was in a steady state while it was measured; see docs/measuring.md."""
 
     state: SteadyState = "unknown"
-    """The label."""
+    """The label of the task."""
     since_s: float | None = None
-    """From when on nothing that matters changed any more, seconds since the task began; None if it never
-    settled."""
+    """When the last relevant change ended, in seconds since the task began; None if the task
+    never settled.
+    """
     changes: tuple[LevelChange, ...] = ()
-    """What changed, in order of time; empty for a steady task."""
+    """Changes in chronological order; empty for a steady task."""
     by: SteadinessMetric | None = None
-    """The metric that decided, None if none could be judged."""
+    """The metric that determined the label, None if no metric could be judged."""
     smallest_share: float | None = None
-    """The smallest share by which the level could have changed for good, halfway, and been noticed."""
+    """The smallest permanent change of level halfway through the task that would be detected, as a share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +203,13 @@ class SamplesKept:
     kept: int = 0
     """Samples in the file."""
     left_out: int = 0
-    """Samples that `--samples` asked not to keep."""
+    """Samples that were not kept because of `--samples`."""
     lost: int = 0
     """Samples dropped because the disk was too slow."""
     from_s: float | None = None
-    """When the first operation ended whose sample is not in the file, seconds since the task began; None if
-    there is none."""
+    """End of the first operation whose sample is not in the file, in seconds since the task began; None if
+    all samples are in it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ class ValueSummary:
     """A number that the runner of a plug-in returned with its operations, such as a recall."""
 
     count: int
-    """How often it was returned."""
+    """How often the number was returned."""
     min: float
     """The smallest value."""
     mean: float
@@ -239,19 +243,19 @@ class TaskResult:
     clients: int
     """Number of its clients."""
     started_s: float
-    """When it began, seconds since the race's first task."""
+    """Start of the task, in seconds since the start of the race's first task."""
     duration_s: float
-    """From its beginning to its last reply, seconds, warm-up included."""
+    """Seconds from the start of the task to its last reply, warm-up included."""
     window_s: float
-    """Length of the measured window, seconds."""
+    """Length of the measured window in seconds."""
     paced: bool
-    """Whether it has a schedule."""
+    """Whether the task has a schedule, by target rate or scheduler."""
     throughput: Throughput | None
-    """Work per second; None if no work was done in the measured window."""
+    """Throughput; None if no work was done in the measured window."""
     service_time: DurationSummary | None
     """Service time of successes."""
     latency: DurationSummary | None
-    """Latency of successes; None without a schedule, where it equals service time."""
+    """Latency of successes; None without a schedule, where latency equals service time."""
     processing_time: DurationSummary | None
     """Processing time of successes."""
     lateness: DurationSummary | None
@@ -259,37 +263,37 @@ class TaskResult:
     failed_service_time: DurationSummary | None
     """Service time of failures, which no other distribution contains."""
     accounting: OperationTotals
-    """Where every operation went, warm-up included."""
+    """Outcomes of all operations, warm-up included."""
     work: WorkTotals
     """Work done and failed, warm-up included."""
     bytes_out: int
-    """Bytes written to sockets for requests, with TLS, warm-up included."""
+    """Bytes written to sockets for requests, including TLS and the warm-up."""
     bytes_in: int
-    """Bytes read from sockets for replies, with TLS, warm-up included."""
+    """Bytes read from sockets for replies, including TLS and the warm-up."""
     error_rate: float
-    """Failed operations / operations, 0 to 1."""
+    """Failed operations divided by all operations, from 0 to 1."""
     errors: tuple[FailureGroup, ...]
     """Failures, most frequent first, warm-up included."""
     ended_by: EndedBy
-    """Why it ended."""
+    """Why the task ended."""
     open_loop: bool = False
-    """Whether its clients shared their schedule; `clients` is then the most connections in use at a time."""
+    """Whether its clients shared one schedule; `clients` is then the maximum number of busy connections."""
     underruns: int = 0
     """Operations that waited for a parameter source in Python before they were sent, warm-up included."""
     underrun_s: float = 0.0
-    """How long they waited, seconds, the sum over all clients."""
+    """Seconds that operations waited for a parameter source in Python, summed over all clients."""
     content_out: int = 0
     """Bytes of request bodies before compression and TLS, warm-up included."""
     content_in: int = 0
     """Bytes of reply bodies after TLS and decompression, warm-up included."""
     steady: Steadiness = Steadiness()
-    """Whether it was warm when it was measured, and stayed so."""
+    """Whether the task was in a steady state while it was measured."""
     samples: SamplesKept = SamplesKept()
-    """How many of its samples are in `samples.parquet`."""
+    """How many of the task's samples are in `samples.parquet`."""
     parts: tuple[SubOperationResult, ...] = ()
-    """Its sub-operations, in the order in which they were first seen; they count for no other field."""
+    """Its sub-operations in the order of their first execution; no other field includes them."""
     values: Mapping[str, ValueSummary] = field(default_factory=dict)
-    """What a runner in Python returned with measured operations, by name."""
+    """Numbers that a runner in Python returned with measured operations, by name."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:
@@ -298,7 +302,7 @@ class TaskResult:
         return decode(cls, document, f"result of task '{name}'" if name else "task result")
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON-ready document, with every field."""
+        """Returns the JSON-ready document with all fields."""
         document: dict[str, Any] = encode(self)
         return document
 
@@ -314,7 +318,7 @@ class TaskProgress:
     warming_up: bool
     """Whether nothing has been measured yet."""
     done_share: float | None
-    """Share of the task that is done, 0 to 1; None if it cannot be known."""
+    """Share of the task that is done, from 0 to 1; None if unknown."""
     rate: float
     """Work per second in the last whole second."""
     p50_ms: float | None
@@ -326,7 +330,7 @@ class TaskProgress:
     errors: int
     """Operations failed so far."""
     eta_s: float | None
-    """Seconds left at the present pace."""
+    """Estimated seconds until the end of the task at its current pace; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,13 +338,13 @@ class RaceProgress:
     """A snapshot of a running race."""
 
     step: int
-    """The step that runs, from 1."""
+    """Number of the running step, from 1."""
     steps: int
     """Number of steps."""
     elapsed_s: float
     """Seconds since the first step began."""
     tasks: tuple[TaskProgress, ...]
-    """The tasks that run."""
+    """The running tasks."""
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceProgress:
@@ -348,13 +352,15 @@ class RaceProgress:
         return decode(cls, document, "progress")
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON-ready document, with every field."""
+        """Returns the JSON-ready document with all fields."""
         document: dict[str, Any] = encode(self)
         return document
 
 
 def percentiles_for(count: int) -> tuple[float, ...]:
-    """The percentiles (0 to 100) shown of `count` values: Rally's rule, so that reports keep their rows."""
+    """Returns the percentiles (0 to 100) that are shown for `count` values: Rally's rule, so that reports
+    have the same rows.
+    """
     extra = {10: 90.0, 100: 99.0, 1_000: 99.9, 10_000: 99.99}
     if count <= 0:
         return ()

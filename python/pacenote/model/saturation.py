@@ -1,4 +1,4 @@
-"""The highest rate that an engine sustains: the objective, every probe, and the answer as an interval."""
+"""The highest rate that an engine sustains: the objective, all probes, and the result as an interval."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 """Percentiles that the driver computes and an objective may limit."""
 
 ProbeOutcome = Literal["passed", "failed", "void"]
-"""Of a probe: the engine kept up, it did not, or the driver could not generate the load."""
+"""Result of a probe: the engine kept up, it did not, or the driver could not generate the load."""
 
 LimitedBy = Literal["engine", "driver", "range", "search", "nothing"]
-"""Why the answer is not higher: the engine, the driver, the highest allowed rate, a search that was ended
-early; or no rate passed.
+"""Why the result is not higher: the engine, the driver, the highest allowed rate, a search that ended early,
+or no rate that passed.
 """
 
 
@@ -43,7 +43,7 @@ class LatencyLimit:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What a rate must keep to pass, besides being sent and answered."""
+    """Conditions that a rate must meet to pass, besides being sent and answered completely."""
 
     latency: tuple[LatencyLimit, ...]
     """Limits of latency."""
@@ -52,9 +52,9 @@ class Objective:
     """The highest acceptable error rate, as a share from 0 to 1."""
 
     def samples_needed(self) -> int:
-        """Returns how many samples support every limited percentile.
+        """Returns the number of samples that supports every limited percentile.
 
-        With as many, the chance that none of them lies above the true percentile is 2.5 %, as for the
+        With this number, the probability that no sample lies above the true percentile is 2.5 %, as for the
         intervals of percentiles.
         """
         return max(
@@ -64,19 +64,19 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One try of a rate."""
+    """One run of a task at one rate."""
 
     number: int
-    """Its number from 1, which names its folder."""
+    """The number of the probe, from 1; it is part of the folder's name."""
 
     rate: float
     """The target rate in operations per second."""
 
     achieved: float
-    """Operations per second that were done."""
+    """Operations per second that were achieved."""
 
     work: float
-    """Work per second that was done, in the task's unit."""
+    """Work per second that was achieved, in the task's unit."""
 
     error_rate: float
     """Failed operations, as a share from 0 to 1."""
@@ -88,7 +88,7 @@ class Probe:
     """Operations that began late because all connections were in use."""
 
     unsent: int
-    """Operations that were due and not sent in time."""
+    """Operations that were due before the end of the probe and not sent."""
 
     outcome: ProbeOutcome
     """Whether the rate passed."""
@@ -97,7 +97,7 @@ class Probe:
     """Why it did not pass, one sentence each."""
 
     def at(self, q: float) -> Percentile | None:
-        """Returns a percentile of its latency, None if it was not computed."""
+        """Returns the latency at percentile `q` (0 to 100), None if it was not computed."""
         return next((found for found in self.latency if math.isclose(found.q, q, rel_tol=1e-9)), None)
 
 
@@ -134,22 +134,22 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class UslFit:
-    """What the Universal Scalability Law says about throughput by clients; see `stats.usl`."""
+    """Throughput by number of clients according to the Universal Scalability Law; see `stats.usl`."""
 
     rate_alone: Estimate
-    """Lambda: work per second of one client."""
+    """Lambda of the law: work per second of one client."""
 
     contention: Estimate
-    """Sigma."""
+    """Sigma of the law: the share of contention."""
 
     coherency: Estimate
-    """Kappa."""
+    """Kappa of the law: the cost of coherency."""
 
     peak_clients: Estimate | None
-    """Clients at the peak; None unless kappa is clearly above 0, since without that no peak was observed."""
+    """Clients at the peak; None unless kappa is clearly above 0, because otherwise no peak was observed."""
 
     peak_rate: Estimate | None
-    """Work per second at the peak; None as for `peak_clients`."""
+    """Work per second at the peak; None if `peak_clients` is None."""
 
     residual: float
     """Root of the mean squared relative deviation of the levels' means."""
@@ -172,19 +172,19 @@ class SaturationResult:
     """The task's unit of work."""
 
     work_per_operation: float
-    """Work of one operation: turns operations per second into the task's unit."""
+    """Work of one operation; converts operations per second to the task's unit."""
 
     connections: int
-    """The most connections that were open."""
+    """The maximum number of open connections."""
 
     objective: Objective
-    """What a rate must keep to pass."""
+    """Conditions that a rate must meet to pass."""
 
     precision: float
     """The relative width at which the search ends, as a share."""
 
     window_s: float
-    """Measured seconds of a probe."""
+    """Measured time of a probe in seconds."""
 
     warmup_s: float
     """Seconds of warm-up before each probe."""
@@ -193,13 +193,13 @@ class SaturationResult:
     """All probes in order."""
 
     stable: float | None = None
-    """The highest rate of which all probes passed, in operations per second."""
+    """The highest rate at which all probes passed, in operations per second."""
 
     unstable: float | None = None
-    """The lowest rate of which none passed, in operations per second."""
+    """The lowest rate at which no probe passed, in operations per second."""
 
     limited_by: LimitedBy = "search"
-    """Why the answer is not higher."""
+    """Why the result is not higher."""
 
     levels: tuple[ConcurrencyLevel, ...] = ()
     """Measurements of the closed loop."""
@@ -208,10 +208,10 @@ class SaturationResult:
     """The fitted scalability law, None without enough levels."""
 
     notes: tuple[str, ...] = ()
-    """Sentences about the search."""
+    """Notes about the search, one sentence each."""
 
     complete: bool = False
-    """False while the search runs, and when it was ended early."""
+    """Whether the search ended normally; false while it runs, and if it was stopped early."""
 
     format: int = FORMAT_VERSION
     """Version of the document."""
@@ -240,13 +240,14 @@ def _limit(text: str) -> LatencyLimit:
     match = _LIMIT.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"'{text}' is not a limit of latency", hint="write it as p99:100ms, several with commas between"
+            f"'{text}' is not a latency limit",
+            hint="write it as p99:100ms; separate several limits with commas",
         )
     q, ms = float(match[1]), float(match[2]) * _UNITS_MS[match[3]]
     known = next((one for one in PERCENTILES if math.isclose(one, q, rel_tol=1e-9)), None)
     if known is None:
         names = ", ".join(f"p{one:g}" for one in PERCENTILES)
-        raise UsageError(f"p{q:g} cannot be limited", hint=f"one of {names}")
+        raise UsageError(f"p{q:g} cannot be limited", hint=f"use one of {names}")
     if ms <= 0:
         raise UsageError(f"the limit of p{q:g} must be above 0")
     return LatencyLimit(known, ms)

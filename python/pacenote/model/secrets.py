@@ -11,18 +11,18 @@ REDACTED = "<hidden>"
 """Replaces a secret."""
 
 _MIN_LENGTH = 4
-"""Shorter values occur in text by chance, and do not protect anything."""
+"""Minimum length of a secret that is redacted in text: shorter values occur by chance and protect nothing."""
 
 _SECRET_WORDS = ("password", "secret_key", "access_key", "api_key", "apikey")
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
-"""Characters that URLs of operations and templates may leave unencoded."""
+"""Characters that URLs of operations and templates may contain without percent-encoding."""
 
 _ELLIPSIS = "..."
 """The end of a value that a message shortened."""
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a parameter is secret; of a dotted key, the last part decides."""
+    """Whether the value of a parameter is secret; for a dotted key, the last part decides."""
     name = key.rpartition(".")[2].lower().replace("-", "_")
     if name.startswith("secret_") or any(word in name for word in _SECRET_WORDS):
         return True
@@ -46,7 +46,7 @@ def redact(text: str, secrets: Collection[str]) -> str:
 
 
 def redact_value(value: object, secrets: Collection[str]) -> object:
-    """Redacts every string of a JSON value; keys stay."""
+    """Redacts secrets in every string of a JSON value; keys are not changed."""
     if isinstance(value, str):
         return redact(value, secrets)
     if isinstance(value, Mapping):
@@ -55,7 +55,7 @@ def redact_value(value: object, secrets: Collection[str]) -> object:
 
 
 def redact_params(params: Mapping[str, object]) -> dict[str, object]:
-    """Returns the parameters with the value of every secret one redacted."""
+    """Returns the parameters with the values of secret parameters redacted."""
     return {name: REDACTED if is_secret(name) else _redact_nested(value) for name, value in params.items()}
 
 
@@ -73,7 +73,7 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
         for item in value:
             yield from _secrets(item, secret=secret)
     elif secret and isinstance(value, str | int | float) and not isinstance(value, bool):
-        # A password of digits was read as a number.
+        # A password that consists of digits is read as a number.
         yield str(value)
 
 
@@ -81,13 +81,13 @@ def _encoded_forms(secret: str) -> Iterator[str]:
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    # A JSON text within a JSON text, as in a message about a body.
+    # JSON text may be encoded within JSON text, as in a message about a body.
     yield json.dumps(json.dumps(secret)[1:-1])[1:-1]
     yield from (quote(secret, safe=safe) for safe in _SAFE_SETS)
 
 
 def _redact_shortened(text: str, forms: Collection[str]) -> str:
-    """Redacts beginnings of secrets right before the ellipsis of a shortened value."""
+    """Redacts the beginning of a secret directly before the ellipsis of a shortened value."""
     beginnings = {form[:end] for form in forms for end in range(_MIN_LENGTH, len(form))}
     longest_first = sorted(beginnings, key=len, reverse=True)
     parts = text.split(_ELLIPSIS)

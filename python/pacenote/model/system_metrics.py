@@ -1,4 +1,4 @@
-"""What the engine did during a race: the system metrics of Rally's results document."""
+"""System metrics of the engine during a race, as in Rally's results document."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class PerShardTimes:
     """One kind of time over the primary shards."""
 
     min: float
-    """The smallest, in `unit`."""
+    """The smallest time of a shard, in `unit`."""
 
     median: float
-    """The median, in `unit`."""
+    """The median time of the shards, in `unit`."""
 
     max: float
-    """The largest, in `unit`."""
+    """The largest time of a shard, in `unit`."""
 
     unit: str = "ms"
     """The unit, `ms`."""
@@ -24,10 +24,10 @@ class PerShardTimes:
 
 @dataclass(frozen=True, slots=True)
 class SystemMetrics:
-    """What the engine did during the race, under the names of Rally's results document.
+    """System metrics of the engine during the race, under the names of Rally's results document.
 
-    Times and counts are differences between the end and the start of the race, where Rally has absolute
-    values. None means that a value could not be read, which is not 0.
+    Times and counts are differences between the end and the start of the race; Rally reports absolute values.
+    None means that a value could not be read.
     """
 
     total_time: float | None = None

@@ -1,7 +1,7 @@
-"""A track as Rally's users know it: indices, data, operations and the challenges that schedule them.
+"""The model of a track: indices, data, operations and the challenges that schedule them.
 
-Everything is frozen, without input or output. Keys of a track that Pacenote does not know are kept in
-`params`, because plug-ins may read them. Units: seconds for times, bytes for sizes, documents for counts.
+All types are frozen and do no input or output. Unknown keys of a track are kept in `params`, because plug-ins
+may read them. Units: seconds for times, bytes for sizes, documents for counts.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pacenote.model.problems import KeyPath, Problem
 from pacenote.units import Rate, split_by_weight
 
 JsonObject = Mapping[str, Any]
-"""A JSON object as it was read; never changed."""
+"""A JSON object as it was read; it is never modified."""
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.zst", ".tgz", ".zip", ".bz2", ".gz", ".tar", ".zst")
-"""Suffixes of archives; the data file has the name without it."""
+"""Suffixes of archives; the name of the data file has no such suffix."""
 
 BUILT_IN_SCHEDULES: tuple[str, ...] = get_args(Arrivals)
 """Values of a task's `schedule` that need no scheduler of a plug-in."""
 
 ANY_TASK = "any"
-"""The value of `completed-by` that means whichever task ends first."""
+"""The value of `completed-by` that means the task that ends first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class IndexTemplate:
     """The pattern of the indices that it applies to."""
 
     body: JsonObject
-    """What is sent to create it."""
+    """The body of the request that creates it."""
 
     delete_matching_indices: bool = True
     """Whether deleting the template deletes the indices that match `pattern`."""
@@ -77,7 +77,7 @@ class ComposableTemplate:
     """The pattern of the indices that it applies to."""
 
     body: JsonObject
-    """What is sent to create it."""
+    """The body of the request that creates it."""
 
     delete_matching_indices: bool = True
     """Whether deleting the template deletes the indices that match `pattern`."""
@@ -85,27 +85,27 @@ class ComposableTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ComponentTemplate:
-    """A component of composable templates."""
+    """A component template, which composable templates include."""
 
     name: str
     """The name of the template."""
 
     body: JsonObject
-    """What is sent to create it."""
+    """The body of the request that creates it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusGenerator:
-    """How to generate a corpus instead of downloading it: an addition of Pacenote to the track format."""
+    """How to generate a corpus instead of downloading it; Pacenote adds this to the track format."""
 
     name: str
     """The name of a generator of `crates/corpus`."""
 
     documents: int
-    """Documents of the whole corpus, spread over its files in proportion to their declared counts."""
+    """Documents of the whole corpus, distributed over its files in proportion to their declared counts."""
 
     params: JsonObject = field(default_factory=dict)
-    """All keys of the generator as the track writes them."""
+    """All keys of the generator, unchanged from the track."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Documents:
     """One data file of a corpus. Counts and sizes are None where the track does not declare them."""
 
     source_file: str
-    """The name of the file or of its archive; in test mode, of the short file."""
+    """The name of the file or of its archive; in test mode, that of the short file."""
 
     document_count: int | None = None
     """Number of documents."""
@@ -125,7 +125,7 @@ class Documents:
     """Size of the data file in bytes."""
 
     includes_action_and_meta_data: bool = False
-    """Whether the file holds the action line of every document."""
+    """Whether the file contains the action line of every document."""
 
     target_index: str | None = None
     """The index that the documents are written to."""
@@ -137,13 +137,13 @@ class Documents:
     """The URL of the folder that the file is downloaded from."""
 
     source_format: str = "bulk"
-    """The format of the file; Rally knows `bulk` only."""
+    """The format of the file; the only value is `bulk`."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the file."""
 
     params: JsonObject = field(default_factory=dict)
-    """All keys as the track writes them; in test mode, those of the full file."""
+    """All keys, unchanged from the track; in test mode, those of the full file."""
 
     @property
     def document_file(self) -> str:
@@ -155,7 +155,7 @@ class Documents:
 
     @property
     def archive(self) -> str | None:
-        """The name of the archive, None if the source file is not packed."""
+        """The name of the archive, None if the source file is not an archive."""
         return self.source_file if self.document_file != self.source_file else None
 
     @property
@@ -175,7 +175,7 @@ class Corpus:
     """Its data files."""
 
     base_url: str | None = None
-    """The URL of the folder that its files are downloaded from, where they do not have their own."""
+    """The URL of the folder from which files without their own URL are downloaded."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the corpus."""
@@ -184,10 +184,10 @@ class Corpus:
     """How to generate it, None if it can only be downloaded."""
 
     params: JsonObject = field(default_factory=dict)
-    """All keys as the track writes them."""
+    """All keys, unchanged from the track."""
 
     def declared_counts(self) -> tuple[int | None, ...]:
-        """Returns how many documents each file holds: the generator's share, else what the track declares."""
+        """Returns the number of documents of each file: the generator's share, else the declared count."""
         if self.generator is None:
             return tuple(documents.document_count for documents in self.documents)
         weights = tuple(documents.document_count or 0 for documents in self.documents)
@@ -196,7 +196,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFile:
-    """A data file with the corpus that it belongs to."""
+    """A data file together with its corpus."""
 
     corpus: Corpus
     """The corpus."""
@@ -222,42 +222,42 @@ class Operation:
     """Metadata of the operation."""
 
     key_path: KeyPath = field(default=(), compare=False)
-    """Where the operation is in the rendered track, for messages."""
+    """Key path of the operation in the rendered track, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An operation on the schedule: how many clients run it, how long and how fast."""
+    """An operation in the schedule with its number of clients, duration and rate."""
 
     name: str
     """The name of the task, unique within its challenge."""
 
     operation: Operation
-    """What each of its clients runs."""
+    """The operation that each of its clients runs."""
 
     clients: int = 1
     """Number of clients."""
 
     warmup_iterations: int | None = None
-    """Operations per client before the measurement."""
+    """Operations per client that warm up and are not measured."""
 
     iterations: int | None = None
     """Measured operations per client."""
 
     warmup_time_period: float | None = None
-    """Seconds before the measurement."""
+    """Seconds of warm-up, which are not measured."""
 
     time_period: float | None = None
-    """Measured seconds."""
+    """Seconds that are measured."""
 
     ramp_up_time_period: float | None = None
     """Seconds over which the clients start, one after another."""
 
     target_throughput: Rate | None = None
-    """Target rate over all clients."""
+    """Target rate, summed over all clients."""
 
     target_interval: float | None = None
-    """Seconds between two operations over all clients: another way to give a target rate."""
+    """Seconds between two operations over all clients, as an alternative to a target rate."""
 
     schedule: str = "deterministic"
     """How operations with a target rate are spaced: a built-in schedule or a scheduler of a plug-in."""
@@ -269,20 +269,20 @@ class Task:
     """Whether a failed operation never ends the race (`ignore-response-error-level: non-fatal`)."""
 
     run_on_serverless: bool | None = None
-    """Whether it runs on serverless clusters; None where neither the task nor its operation says so."""
+    """Whether it runs on serverless clusters; None if neither the task nor its operation specifies it."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the task."""
 
     params: JsonObject = field(default_factory=dict)
-    """All keys as the track writes them, for custom schedulers."""
+    """All keys, unchanged from the track, for schedulers of plug-ins."""
 
     key_path: KeyPath = field(default=(), compare=False)
-    """Where the task is in the rendered track, for messages."""
+    """Key path of the task in the rendered track, for messages."""
 
     @property
     def is_time_based(self) -> bool:
-        """Whether the task is bounded by a time and not by a number of iterations."""
+        """Whether the task is bounded by a time rather than a number of iterations."""
         return self.time_period is not None or self.warmup_time_period is not None
 
     @property
@@ -299,7 +299,7 @@ class Parallel:
     """The tasks."""
 
     clients: int | None = None
-    """Number of clients; with fewer than the tasks need together, tasks share clients and run in turn."""
+    """Number of clients; if the tasks need more together, they share clients and run in turn."""
 
     completed_by: str | None = None
     """The task whose end ends all others, or `ANY_TASK`."""
@@ -308,11 +308,11 @@ class Parallel:
     """The name of the element, empty if it has none."""
 
     key_path: KeyPath = field(default=(), compare=False)
-    """Where the element is in the rendered track, for messages."""
+    """Key path of the element in the rendered track, for messages."""
 
     @property
     def client_count(self) -> int:
-        """How many clients the element occupies."""
+        """Number of clients that the element uses."""
         return self.clients if self.clients is not None else sum(task.clients for task in self.tasks)
 
 
@@ -327,25 +327,25 @@ class Challenge:
     """Its elements, which run one after another."""
 
     description: str = ""
-    """What the author says about it."""
+    """The author's description."""
 
     user_info: str = ""
     """A note that is shown before the race."""
 
     default: bool = False
-    """Whether it runs when no challenge is named."""
+    """Whether it is selected if no challenge is requested."""
 
     auto_generated: bool = False
-    """Whether the track has a bare schedule and no challenge."""
+    """Whether it was created from a bare schedule of a track without challenges."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the challenge."""
 
     parameters: JsonObject = field(default_factory=dict)
-    """Parameters of the challenge, those of the track included."""
+    """Parameters of the challenge, including those of the track."""
 
     def tasks(self) -> Iterator[Task]:
-        """Yields every task in schedule order, those of parallel elements included."""
+        """Yields all tasks in schedule order, including those of parallel elements."""
         for element in self.schedule:
             if isinstance(element, Parallel):
                 yield from element.tasks
@@ -354,7 +354,7 @@ class Challenge:
 
 
 DescribeProblems = Callable[[Iterable[Problem]], tuple[str, ...]]
-"""Writes problems for the user."""
+"""Formats problems for the user."""
 
 
 def _describe_plainly(problems: Iterable[Problem]) -> tuple[str, ...]:
@@ -369,13 +369,13 @@ class Track:
     """The name of the track."""
 
     root: Path
-    """Its folder."""
+    """The folder of the track."""
 
     challenges: tuple[Challenge, ...]
     """Its challenges, at least one."""
 
     description: str = ""
-    """What the author says about it."""
+    """The author's description."""
 
     indices: tuple[Index, ...] = ()
     """Indices that it creates."""
@@ -399,29 +399,29 @@ class Track:
     """Its named operations."""
 
     dependencies: tuple[str, ...] = ()
-    """Requirements of its plug-in, as pip reads them."""
+    """Requirements of its plug-in, in pip's format."""
 
     plugin: Path | None = None
-    """The file of its Python code."""
+    """The file of its plug-in, None if it has none."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the track."""
 
     params: JsonObject = field(default_factory=dict)
-    """The whole track as it is written."""
+    """The whole track, as read from its JSON."""
 
     describe: DescribeProblems = field(default=_describe_plainly, repr=False, compare=False)
-    """Writes problems that are found after loading: with file and line, without secrets."""
+    """Formats problems that are found after loading, with file and line and without secrets."""
 
     @property
     def default_challenge(self) -> Challenge:
-        """The challenge that runs when none is named; the only one is always the default."""
+        """Returns the challenge that is selected by default; a single challenge is always the default."""
         return next((challenge for challenge in self.challenges if challenge.default), self.challenges[0])
 
     def challenge(self, name: str | None) -> Challenge:
         """Returns the challenge of that name, the default one for None.
 
-        Raises `TrackError` when the track has no such challenge.
+        Raises `TrackError` if the track has no such challenge.
         """
         if name is None:
             return self.default_challenge
@@ -445,14 +445,15 @@ class Track:
         return (*(index.name for index in self.indices), *(stream.name for stream in self.data_streams))
 
     def sole_target(self) -> str | None:
-        """Returns the only index, else the only data stream; None when there are several or none."""
+        """Returns the only index, else the only data stream; None if there is not exactly one."""
         for names in (self.indices, self.data_streams):
             if len(names) == 1:
                 return names[0].name
         return None
 
     def metadata(self, challenge: Challenge, task: Task) -> dict[str, Any]:
-        """Returns the metadata of a task's samples: of track, challenge, operation and task; later ones
-        win.
+        """Returns the metadata of a task's samples, merged from track, challenge, operation and task.
+
+        Values of later levels override those of earlier levels.
         """
         return {**self.meta, **challenge.meta, **task.operation.meta, **task.meta}

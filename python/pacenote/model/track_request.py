@@ -14,7 +14,7 @@ BuildFlavor = Literal["default", "serverless"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRequest:
-    """One track, as requested on the command line; fields are Rally's options of the same name."""
+    """One track, as requested on the command line; fields have the names of Rally's options."""
 
     home: Path
     """Pacenote's home folder."""
@@ -26,24 +26,22 @@ class TrackRequest:
     """The path of the track; None with `track`."""
 
     track_repository: str | None = None
-    """The repository of the track; None looks among the bundled tracks first, then in the repository
-    `default`.
-    """
+    """The repository of the track; None means the bundled tracks first, then the repository `default`."""
 
     track_revision: str | None = None
     """The revision of the repository; None selects the branch for the engine."""
 
     repository_urls: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """URLs of repositories by name; they may hold credentials."""
+    """URLs of repositories by name; they may contain credentials."""
 
     engine_version: str = ""
-    """Selects the branch of a repository; empty where it is not known or the engine is not Elasticsearch."""
+    """Selects the branch of a repository; empty if unknown or if the engine is not Elasticsearch."""
 
     offline: bool = False
     """Whether downloads are forbidden."""
 
     track_params: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """Parameters of the track; they may hold secrets."""
+    """Parameters of the track; they may contain secrets."""
 
     ignore_unused_track_params: bool = False
     """Whether parameters that the track does not read are accepted."""
@@ -55,7 +53,7 @@ class TrackRequest:
     """Filters of the tasks to run; empty with `exclude_tasks`."""
 
     exclude_tasks: tuple[str, ...] = ()
-    """Filters of the tasks to leave out; empty with `include_tasks`."""
+    """Filters of the tasks to exclude; empty with `include_tasks`."""
 
     test_mode: bool = False
     """Whether tasks run briefly and with little data."""

@@ -10,15 +10,15 @@ from pacenote.model.result import TaskResult
 
 LATENESS_SHARE = 0.10
 """Highest acceptable lateness of a paced task as a share of its service time, compared at each percentile of
-`_COMPARED`. A task above it measured the driver as well.
+`_COMPARED`. Above this limit, the measurements include the driver's own delays.
 """
 
 _COMPARED = (50.0, 99.0)
 """Percentiles at which lateness and service time are compared."""
 
 UNSENT_SHARE = 0.01
-"""Highest acceptable share of a schedule that is left unsent: above it, a task ran at another rate than
-its own.
+"""Highest acceptable share of planned operations that were not sent: above it, a task did not run at its
+target rate.
 """
 
 UNDERRUN_SHARE = 0.01
@@ -28,11 +28,12 @@ UNDERRUN_SHARE = 0.01
 def determine_verdict(record: RaceRecord) -> Verdict:
     """Returns the verdict on a race that has ended, successfully or not.
 
-    Void: an error rate above `max_error_rate`, a race that was aborted, interrupted or did not finish, counts
-    of the driver that do not add up, a machine that was suspended.
-    Suspect: late sends, a slow parameter source, a driver that was saturated or waited for a core, a clock or
-    a machine that cannot be relied on, documents that the engine does not have.
-    A percentile that too few samples support decides nothing.
+    A race is void if an error rate is above `max_error_rate`, if it was aborted, interrupted or did not
+    finish, if the driver's counts do not add up, or if the machine was suspended.
+
+    It is suspect after late or unsent requests, slow parameter sources, lost samples, a driver that was
+    saturated or waited for a core, an unreliable clock or machine, or missing documents. Percentiles without
+    enough samples are ignored.
     """
     void = tuple(_void_reasons(record))
     suspect = tuple(_suspect_reasons(record))
@@ -77,13 +78,13 @@ def _suspect_reasons(record: RaceRecord) -> Iterator[str]:
 
 
 def _unsent(task: TaskResult) -> Iterator[str]:
-    """Reports a task that could not send what its schedule required."""
+    """Reports a task that did not send all operations of its schedule."""
     unsent = task.accounting.unsent
     planned = task.accounting.operations + unsent
     if unsent > UNSENT_SHARE * planned:
         yield (
-            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent in its time: "
-            "the engine is slower than the schedule"
+            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent within "
+            "its time: the engine is slower than the schedule"
         )
 
 

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 Headers = tuple[tuple[str, str], ...]
-"""HTTP headers in the order they are sent, names in lower case."""
+"""HTTP headers in the order in which they are sent, with names in lower case."""
 
 
 UNTAGGED = {"untagged": True}
-"""Metadata of a field that holds a variant where no other can stand: its `kind` is not written."""
+"""Metadata of a field with a single possible variant, whose `kind` is therefore not written."""
 
 
 def written_as(key: str) -> dict[str, str]:
-    """Metadata of a field that the plan document holds under another key than the field's name."""
+    """Returns the metadata of a field whose key in the plan document differs from its name."""
     return {"key": key}
 
 
 class HealthStatus(enum.Enum):
-    """Cluster health, worst first."""
+    """Cluster health, from worst to best."""
 
     RED = "red"
     YELLOW = "yellow"
@@ -53,7 +53,7 @@ class CheckHealth:
 
     kind: ClassVar[str] = "health"
     status: HealthStatus | None
-    """The worst status that is a success; None: any."""
+    """The worst status that is a success; None means any status."""
     no_relocating_shards: bool
     """Whether relocating shards are a failure."""
 
@@ -64,7 +64,7 @@ class CheckCondition:
 
     kind: ClassVar[str] = "condition"
     path: str
-    """Keys joined by dots; in a list a key is a position."""
+    """Keys joined by dots; for a list, the key is a position."""
     expected: str
     """The expected value as text."""
 
@@ -86,7 +86,7 @@ class CheckEsql:
 
 
 Check = CheckStatus | CheckSearch | CheckHealth | CheckCondition | CheckEmpty | CheckEsql
-"""What a successful response looks like, beyond its HTTP status."""
+"""The condition for a successful response, in addition to its HTTP status."""
 
 
 class Comparison(enum.Enum):
@@ -101,12 +101,12 @@ class Comparison(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What the track asserts of a response; a response that breaks it ends the race."""
+    """An assertion of the track about a response; a response that violates it ends the race."""
 
     property: str
-    """The property as the track calls it, for messages."""
+    """The name of the property in the track, for messages."""
     paths: tuple[str, ...]
-    """Keys joined by dots; the first path that leads to a value counts. Never empty."""
+    """Paths, each of keys joined by dots; the first path with a value is used. Never empty."""
     condition: Comparison
     """How the value compares with the expected one."""
     value: str | int | float | bool
@@ -120,12 +120,12 @@ class Capture:
     name: str
     """The name of the captured value; it is kept until the operation of the task ends."""
     path: str
-    """Keys of the response joined by dots."""
+    """Path of the value in the response: keys joined by dots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A text in path and body that is replaced by a captured value."""
+    """A text in the path and the body of a request that is replaced by a captured value."""
 
     name: str
     """The name of the captured value."""
@@ -135,27 +135,27 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class PollPolicy:
-    """How a request is repeated until its check holds."""
+    """How a request is repeated until its check succeeds."""
 
     every_s: float
-    """Seconds between a response whose check does not hold and the next request."""
+    """Seconds between a response whose check fails and the next request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request and what its response must look like."""
+    """One request and the condition for its success."""
 
     kind: ClassVar[str] = "request"
     method: str
     """`GET`, `POST`, `PUT`, `DELETE` or `HEAD`."""
     path: str
-    """Path with query string, percent-encoded, starting with `/`."""
+    """Percent-encoded path with query string, starting with `/`."""
     headers: Headers = ()
-    """Sent in addition to the target's headers."""
+    """Headers that are sent in addition to those of the target."""
     body: str | None = None
-    """Sent as it is; None: no body."""
+    """The body, which is sent unchanged; None means no body."""
     check: Check = CheckStatus()
-    """What a successful response looks like."""
+    """The condition for a successful response."""
     ignore: tuple[int, ...] = ()
     """HTTP statuses outside 2xx that are not failures."""
     weight: int = 1
@@ -163,11 +163,11 @@ class Request:
     ignored_weight: int = 0
     """Work done by a response with an ignored status, in the task's unit."""
     timeout_ms: int | None = None
-    """Overrides the target's timeout, in milliseconds."""
+    """Timeout in milliseconds that replaces that of the target."""
     poll: PollPolicy | None = None
-    """Repeats the request until its check holds; None: it is sent once."""
+    """Repeats the request until its check succeeds; None means that it is sent once."""
     assertions: tuple[Assertion, ...] = ()
-    """What the track asserts of the response beyond its check."""
+    """Assertions of the track about the response, in addition to the check."""
     capture: Capture | None = field(default=None, metadata=written_as("remember"))
     """Captures a value of the response."""
     placeholder: Placeholder | None = field(default=None, metadata=written_as("recall"))
@@ -176,7 +176,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When a whole sequence of calls is tried again."""
+    """When a whole sequence of calls is retried."""
 
     retries: int
     """Attempts after the first."""
@@ -187,7 +187,7 @@ class RetryPolicy:
     on_timeout: bool
     """Retries after a timeout or a connection error."""
     on_unsuccess: bool
-    """Retries after a response whose check does not hold."""
+    """Retries after a response whose check fails."""
 
 
 NO_RETRY = RetryPolicy(retries=0, until_success=False, wait_s=0.0, on_timeout=False, on_unsuccess=False)
@@ -196,7 +196,7 @@ NO_RETRY = RetryPolicy(retries=0, until_success=False, wait_s=0.0, on_timeout=Fa
 
 @dataclass(frozen=True, slots=True)
 class ActionInFile:
-    """The file holds the action line of every document."""
+    """The file contains the action line of every document."""
 
     kind: ClassVar[str] = "in_file"
 
@@ -228,39 +228,39 @@ class BulkFile:
     """One data file of a bulk: newline-delimited JSON, not compressed."""
 
     path: str
-    """Absolute path."""
+    """Absolute path of the file."""
     documents: int
-    """Documents in the file; the file must hold exactly as many."""
+    """Number of documents, which must be exactly that of the file."""
     action: BulkAction
-    """The action line of every document."""
+    """How the action lines of the documents are created."""
     corpus: int = 0
     """Position of the corpus among those of the bulk, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestShare:
-    """A bulk sends a share of its requests."""
+    """Limits a bulk operation to a share of its requests."""
 
     kind: ClassVar[str] = "share"
     share: float
-    """In (0, 1]; 1 is everything."""
+    """Share of the requests that are sent, above 0 and at most 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestDocuments:
-    """A bulk sends a number of documents."""
+    """Limits a bulk operation to a number of documents."""
 
     kind: ClassVar[str] = "documents"
     documents: int
-    """Documents over all clients: a multiple of bulk size and clients."""
+    """Documents over all clients: a multiple of bulk size times clients."""
 
 
 IngestLimit = IngestShare | IngestDocuments
-"""How much of its corpora a bulk sends."""
+"""How much of its corpora a bulk operation sends."""
 
 
 class IdOrder(enum.Enum):
-    """In which order new ids are assigned."""
+    """The order in which new ids are assigned."""
 
     SEQUENTIAL = "sequential"
     RANDOM = "random"
@@ -295,26 +295,26 @@ class Bulk:
     path: str
     """Path with query string, for example `/_bulk?pipeline=x`."""
     headers: Headers
-    """Sent in addition to the target's headers."""
+    """Headers that are sent in addition to those of the target."""
     files: tuple[BulkFile, ...]
-    """Grouped by corpus."""
+    """The data files, grouped by corpus."""
     bulk_size: int
     """Documents per request; at least 1."""
     limit: IngestLimit
-    """How much of the corpora is sent."""
+    """How much of the corpora is sent by all clients together."""
     looped: bool
     """Whether a client starts again when its range is exhausted."""
     conflicts: ConflictSettings | None
-    """Gives documents ids; None: documents have no ids, or the files hold them."""
+    """Gives documents ids; None means that documents have no ids, or that the files contain them."""
     retries_on_429: int
-    """How often documents that were rejected with status 429 are sent again, alone."""
+    """How often documents that were rejected with status 429 are sent again, without the others."""
     timeout_ms: int | None
-    """Overrides the target's timeout, in milliseconds."""
+    """Timeout in milliseconds that replaces that of the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextBySearchAfter:
-    """The same search after the sort values of the last hit.
+    """Repeats the search after the sort values of the last hit.
 
     A point in time that the response renews replaces the one in the body.
     """
@@ -324,7 +324,7 @@ class NextBySearchAfter:
 
 @dataclass(frozen=True, slots=True)
 class NextByScroll:
-    """The next page of a scroll, which is cleared after the last page."""
+    """Requests the next page of a scroll, and clears the scroll after the last page."""
 
     kind: ClassVar[str] = "scroll"
     keep_alive: str
@@ -333,7 +333,7 @@ class NextByScroll:
 
 @dataclass(frozen=True, slots=True)
 class NextByAfterKey:
-    """The same aggregation after the key of its last bucket (`after_key`)."""
+    """Repeats the aggregation after the key of its last bucket (`after_key`)."""
 
     kind: ClassVar[str] = "after_key"
     path: tuple[str, ...]
@@ -342,7 +342,7 @@ class NextByAfterKey:
 
 @dataclass(frozen=True, slots=True)
 class NextByCursor:
-    """The page after the cursor of an SQL response; the cursor is closed if pages are left."""
+    """Requests the page after the cursor of an SQL response; closes the cursor if pages are left."""
 
     kind: ClassVar[str] = "cursor"
 
@@ -361,9 +361,11 @@ class PagedRequest:
     next: NextPage
     """How the next page is requested."""
     pages: int | None = None
-    """The most pages to fetch; None: all there are."""
+    """The maximum number of pages to fetch; None means all pages."""
     page_size: int | None = None
-    """Entries of a full page: a page with fewer is the last. None: only an empty page is the last."""
+    """Entries of a full page: a page with fewer is the last. None means that only an empty
+    page is the last.
+    """
     strict: bool = False
     """Whether fewer pages than `pages` are a failure."""
 
@@ -374,12 +376,12 @@ class Wait:
 
     kind: ClassVar[str] = "wait"
     seconds: float
-    """How long, in seconds."""
+    """Duration of the pause in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubOperation:
-    """An operation within a composite one, recorded under its own name within the task."""
+    """An operation within a composite operation, recorded under its own name within the task."""
 
     kind: ClassVar[str] = "operation"
     name: str
@@ -387,18 +389,18 @@ class SubOperation:
     operation_type: str
     """The operation's type, such as `search`."""
     calls: tuple[Call, ...]
-    """Made one after another; never empty."""
+    """The calls, which are made one after another; never empty."""
     retry: RetryPolicy = NO_RETRY
-    """When the calls are tried again."""
+    """When the calls are retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationStream:
-    """Items that run one after another, concurrently with the adjacent streams."""
+    """Items that run one after another, concurrently with adjacent streams."""
 
     kind: ClassVar[str] = "stream"
     items: tuple[CompositeItem, ...]
-    """Never empty."""
+    """The items in order; never empty."""
 
 
 CompositeItem = SubOperation | OperationStream
@@ -407,15 +409,16 @@ CompositeItem = SubOperation | OperationStream
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """Operations within an operation. An operation waits for the streams before it; adjacent streams run
-    concurrently.
+    """Operations within an operation.
+
+    An operation waits for the streams before it; adjacent streams run concurrently.
     """
 
     kind: ClassVar[str] = "composite"
     items: tuple[CompositeItem, ...]
-    """Never empty."""
+    """The sub-operations and streams in order; never empty."""
     max_connections: int | None = None
-    """The most requests in flight at a time; None: as many as there are streams."""
+    """The maximum number of requests in flight; None means the number of streams."""
 
 
 Call = Request | PagedRequest | Wait | Composite
@@ -424,15 +427,16 @@ Call = Request | PagedRequest | Wait | Composite
 
 @dataclass(frozen=True, slots=True)
 class CallSequence:
-    """Calls made one after another; the first failure ends the operation. It is the work of a task, or one
-    operation that a parameter source supplies.
+    """Calls that are made one after another; the first failure ends the operation.
+
+    A sequence is the work of a task, or one operation that a parameter source supplies.
     """
 
     kind: ClassVar[str] = "calls"
     calls: tuple[Call, ...]
-    """Never empty."""
+    """The calls in order; never empty."""
     retry: RetryPolicy = NO_RETRY
-    """When the whole sequence is tried again."""
+    """When the whole sequence is retried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,27 +445,27 @@ class Sleep:
 
     kind: ClassVar[str] = "sleep"
     seconds: float
-    """How long, in seconds."""
+    """Duration of the pause in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonSource:
-    """Every operation is supplied while the race runs, by a parameter source written in Python."""
+    """Operations are supplied during the race by a parameter source written in Python."""
 
     kind: ClassVar[str] = "supplied"
     ahead: int
-    """How many operations per client the source may be ahead; at least 1."""
+    """Maximum number of operations that are queued per client; at least 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonRunner:
-    """Every operation is executed by a runner written in Python, which sends requests through the driver."""
+    """Operations are executed by a runner written in Python, which sends requests through the driver."""
 
     kind: ClassVar[str] = "lane"
 
 
 TaskWork = Bulk | CallSequence | Sleep | PythonSource | PythonRunner
-"""What every operation of a task does."""
+"""Work of each operation of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,13 +474,13 @@ class SuppliedBulk:
 
     kind: ClassVar[str] = "bulk"
     path: str
-    """Path with query string."""
+    """Path of the request, with query string."""
     headers: Headers
-    """Sent in addition to the target's headers."""
+    """Headers that are sent in addition to those of the target."""
     documents: int
     """Work of the request in the task's unit: the documents in its body."""
     timeout_ms: int | None
-    """Overrides the target's timeout, in milliseconds."""
+    """Timeout in milliseconds that replaces that of the target."""
 
 
 SuppliedOperation = CallSequence | SuppliedBulk
@@ -484,7 +488,7 @@ SuppliedOperation = CallSequence | SuppliedBulk
 
 
 def document_data(value: object) -> Any:
-    """Returns a value of the plan as plain JSON data, as the plan document holds it."""
+    """Converts a value of the plan to the JSON data of the plan document."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields: dict[str, Any] = {}
         for field in dataclasses.fields(value):
