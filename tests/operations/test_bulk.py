@@ -105,7 +105,7 @@ def test_a_number_of_documents() -> None:
     three = context(EVERYTHING, clients=3)
     assert compiled("bulk", three, bulk_size=2, ingest_doc_count=12).work.limit == IngestDocuments(12)
     assert refused("bulk", three, bulk_size=2, ingest_doc_count=10) == (
-        "operations[0].ingest-doc-count is 10, must be a multiple of bulk-size for each of 3 clients: of 6",
+        "operations[0].ingest-doc-count is 10, must be a multiple of 6, which is bulk-size times 3 clients",
     )
 
 
@@ -147,7 +147,7 @@ def test_what_has_no_effect_is_accepted() -> None:
         ),
         (
             {"ingest_doc_count": 100, "ingest_percentage": 5},
-            "operations[0].ingest-doc-count cannot be used beside ingest-percentage",
+            "operations[0].ingest-doc-count cannot be used together with ingest-percentage",
         ),
         ({"conflicts": "often"}, 'operations[0].conflicts is "often", must be one of sequential, random'),
         (

@@ -320,7 +320,7 @@ def test_what_is_tried_again(name: str) -> None:
         ("esql", {"body": 1}, ("body is 1, must be an object", "query is missing")),
         ("sql", {"body": {}}, ("body.query is missing",)),
         ("create-ilm-policy", {"policy-name": "p", "body": {}}, ("body.policy is missing",)),
-        ("enrich-policy", {}, ("policies is missing, must be an object of bodies by name",)),
+        ("enrich-policy", {}, ("policies is missing, must be an object that maps names to bodies",)),
         (
             "create-component-template",
             {},

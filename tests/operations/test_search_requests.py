@@ -117,7 +117,7 @@ def test_pages_of_a_composite_aggregation() -> None:
 @pytest.mark.parametrize(
     ("kind", "params", "problem"),
     [
-        ("paginated-search", {"body": {}, "pages": 2}, "body has no sort, which the next page is found by"),
+        ("paginated-search", {"body": {}, "pages": 2}, "body has no sort, which determines the next page"),
         ("paginated-search", {"body": {"sort": ["a"]}}, "pages is missing"),
         (
             "scroll-search",
@@ -128,7 +128,7 @@ def test_pages_of_a_composite_aggregation() -> None:
         (
             "paginated-search",
             {"body": "x", "pages": 1},
-            "body must be an object, since further pages are made from it",
+            "body must be an object, because the requests of further pages are created from it",
         ),
         (
             "composite-agg",
@@ -262,7 +262,7 @@ def test_asynchronous_searches_of_opensearch() -> None:
         ([{"operation-type": "sleep"}], ".requests[0].duration is missing"),
         (
             [{"operation-type": "close-point-in-time", "with-point-in-time-from": "opne"}, PIT[0]],
-            '.requests[0].with-point-in-time-from names "opne", which no operation of the composite one'
+            '.requests[0].with-point-in-time-from names "opne", which no operation of the composite operation'
             ' provides (did you mean "open"?)',
         ),
     ],
@@ -316,5 +316,5 @@ def test_problems_of_assertions(assertion: dict[str, Any], problem: str) -> None
 def test_assertions_where_nothing_is_reported() -> None:
     asked = replace(context(track()), assertions=True)
     assert refused("refresh", asked, assertions=[HITS]) == (
-        "operations[0].assertions cannot be checked: refresh reports nothing that could be compared",
+        "operations[0].assertions cannot be checked: refresh does not report any properties",
     )

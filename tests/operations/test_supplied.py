@@ -99,7 +99,7 @@ def test_documents_without_actions_go_to_the_index() -> None:
         ),
         (
             {"refresh": "x"},
-            'returned parameters of which refresh is "x", must be one of true, wait_for, false',
+            'returned invalid parameters: refresh is "x", must be one of true, wait_for, false',
         ),
     ],
 )
@@ -157,7 +157,7 @@ def test_values_beside_json() -> None:
 
 def test_values_that_are_not_json_are_reported() -> None:
     assert refused("search", {"index": "a", "body": {"x": object()}}) == (
-        "returned parameters that are wrong: object is not JSON"
+        "returned invalid parameters: object cannot be written as JSON"
     )
 
 
@@ -172,14 +172,14 @@ def test_names_and_bodies_as_runners_take_them() -> None:
     made = supply("create-data-stream", {"data-streams": ["s"], "request-params": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_data_stream/s"
     assert refused("create-index", {"indices": ["a"]}) == (
-        'returned parameters that are wrong: indices is ["a"], must be a list of pairs of a name and a body'
+        'returned invalid parameters: indices is ["a"], must be a list of pairs of a name and a body'
     )
 
 
 def test_nowhere_in_particular_is_everywhere() -> None:
     made = supply("search", {"index": None, "body": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_search"
-    assert refused("search", {"body": {}}) == "returned parameters that are wrong: index is missing"
+    assert refused("search", {"body": {}}) == "returned invalid parameters: index is missing"
 
 
 def test_nonsense_is_reported() -> None:
@@ -187,4 +187,4 @@ def test_nonsense_is_reported() -> None:
     assert refused("search", None) == "returned nothing, must be a dictionary of parameters"
     assert refused("bulk", {"bulk-size": 1}) == 'returned no "action-metadata-present", must be true or false'
     message = refused("search", {"body": 7, "index": None})
-    assert message == "returned parameters that are wrong: body must be an object"
+    assert message == "returned invalid parameters: body must be an object"

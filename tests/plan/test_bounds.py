@@ -15,7 +15,7 @@ from pacenote.plan.document import (
 from plan.planning import BULK, LOOPED, NAP, SEARCH, plan, planned, refused, task
 
 FOREVER = {"warmup_time_period": 5.0}
-NEVER = "never ends: it has a warmup-time-period, no time-period, and a source without end"
+NEVER = "never ends: it has a warmup-time-period, no time-period, and an endless source"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pacenote.plan.corpora import required_files
 from plan.planning import BULK, LIBRARY, SEARCH, task, track
 
 LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
-WORDS = Operation("w", "search", {"param-source": "words"})
+SUPPLIED_SEARCH = Operation("w", "search", {"param-source": "words"})
 
 
 def test_only_files_that_a_bulk_task_reads_are_required() -> None:
@@ -25,7 +25,7 @@ def test_only_files_that_a_bulk_task_reads_are_required() -> None:
 
 
 def test_files_that_parameter_sources_read_are_required() -> None:
-    subject = track(task("a", LINES), task("b", WORDS))
+    subject = track(task("a", LINES), task("b", SUPPLIED_SEARCH))
     file = CorpusFile(LIBRARY, LIBRARY.documents[0])
     assert required_files(subject, subject.default_challenge) == ()
     named = required_files(subject, subject.default_challenge, lambda one: [file] if one.name == "a" else [])

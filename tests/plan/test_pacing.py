@@ -26,14 +26,14 @@ from pacenote.units import Rate
 from plan.planning import BULK, NAP, SEARCH, SETTINGS, plan, planned, refused, task, track
 
 FOREVER = {"warmup_time_period": 5.0}
-NEVER = "never ends: it has a warmup-time-period, no time-period, and a source without end"
+NEVER = "never ends: it has a warmup-time-period, no time-period, and an endless source"
 
 PLUGINS = PluginNames(
     runners=frozenset({"put-elser"}),
     param_sources=frozenset({"words", "lines"}),
     schedulers=frozenset({"daily"}),
 )
-WORDS = Operation("w", "search", {"param-source": "words"})
+SUPPLIED_SEARCH = Operation("w", "search", {"param-source": "words"})
 LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
 PUT = Operation("p", "put-elser", {"model": "x"})
 
@@ -78,8 +78,8 @@ def test_tasks_with_python_schedulers_cannot_run_open_loop() -> None:
     with pytest.raises(TrackError) as caught:
         build_plan(track(task("t", schedule="daily")), None, settings, context)
     assert caught.value.problems == (
-        "t.schedule cannot run open loop: Python says when each of its clients sends; race without "
-        "--open-loop, or without the task (--exclude-tasks)",
+        "t.schedule cannot run open loop: Python schedules each of its clients; race without --open-loop, "
+        "or without the task (--exclude-tasks)",
     )
 
 
@@ -101,23 +101,25 @@ def test_a_schedule_must_be_known() -> None:
 
 
 def test_a_rate_may_be_too_low_for_a_bulk() -> None:
-    (told,) = refused(task("t", BULK, target_throughput=Rate(1e-9, "docs")))
-    assert told.startswith("t.target-throughput is too low for this operation")
+    (problem,) = refused(task("t", BULK, target_throughput=Rate(1e-9, "docs")))
+    assert problem.startswith("t.target-throughput is too low for this operation")
 
 
 def test_rates_in_documents() -> None:
     paced = with_plugins(task("a", LINES, target_throughput=Rate(1000.0, "docs")))
     assert (paced.pace, paced.unit) == (Deterministic(0.5), "docs")
     pages = with_plugins(task("b", PUT, target_throughput=Rate(10.0, "pages")))
-    # Only its runner knows how many pages an operation has.
+    # The number of pages of an operation is only known to its runner.
     assert (pages.pace, pages.unit) == (PythonScheduler(), "pages")
     assert with_plugins(task("c", PUT, target_throughput=Rate(10.0))).pace == Deterministic(0.1)
 
 
 def test_a_source_runs_ahead_of_its_rate_by_about_a_second() -> None:
-    assert with_plugins(task("a", WORDS, target_throughput=Rate(1000.0))).work == PythonSource(64)
-    assert with_plugins(task("b", WORDS, target_throughput=Rate(40.0), clients=4)).work == PythonSource(11)
-    assert with_plugins(task("c", WORDS, target_interval=60.0)).work == PythonSource(2)
+    assert with_plugins(task("a", SUPPLIED_SEARCH, target_throughput=Rate(1000.0))).work == PythonSource(64)
+    assert with_plugins(
+        task("b", SUPPLIED_SEARCH, target_throughput=Rate(40.0), clients=4)
+    ).work == PythonSource(11)
+    assert with_plugins(task("c", SUPPLIED_SEARCH, target_interval=60.0)).work == PythonSource(2)
 
 
 def test_schedulers_of_plugins() -> None:

@@ -20,7 +20,7 @@ PLUGINS = PluginNames(
     schedulers=frozenset({"daily"}),
 )
 CONTEXT = PlanContext(plugins=PLUGINS)
-WORDS = Operation("w", "search", {"param-source": "words"})
+SUPPLIED_SEARCH = Operation("w", "search", {"param-source": "words"})
 LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
 PUT = Operation("p", "put-elser", {"model": "x"})
 
@@ -36,16 +36,16 @@ def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
 
 
 def test_a_source_supplies_native_operations() -> None:
-    search, bulk = planned(task("a", WORDS)), planned(task("b", LINES))
+    search, bulk = planned(task("a", SUPPLIED_SEARCH)), planned(task("b", LINES))
     assert (search.work, search.unit, bulk.work, bulk.unit) == (
         PythonSource(64),
         "ops",
         PythonSource(4),
         "docs",
     )
-    # Python knows whether the source ends, the plan does not.
+    # Whether the source ends is known to Python, but not to the plan.
     assert search.bound == bulk.bound == TimePeriod(0.0, None)
-    assert planned(task("c", WORDS, iterations=3)).bound == Iterations(0, 3)
+    assert planned(task("c", SUPPLIED_SEARCH, iterations=3)).bound == Iterations(0, 3)
 
 
 def test_runners_of_plugins_also_replace_built_in_types() -> None:

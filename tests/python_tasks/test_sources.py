@@ -178,7 +178,7 @@ def test_a_source_that_fails_ends_only_its_task_with_a_reason(tmp_path, kind):
     assert 'parameter source "Bulk" returned "body" as a int (3), must be bytes' in raced.reason("Bulk")
     assert raced.task("sleep").accounting.succeeded == 1
     if kind == "search":
-        assert "parameters that are wrong: body is missing" in raced.reason("Nobody")
+        assert "invalid parameters: body is missing" in raced.reason("Nobody")
     assert server.lines() == []
 
 

@@ -1,4 +1,4 @@
-"""`assertions` of an operation: what its response must contain. A failed assertion ends the race."""
+"""`assertions` of an operation: conditions for its response. A failed assertion ends the race."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pacenote.model.problems import preview
 from pacenote.model.work import Assertion, Call, CallSequence, Comparison, PagedRequest, Request, TaskWork
 
 PropertyPaths = Mapping[str, tuple[str, ...]]
-"""The paths to try in a response, by the name of a property or its prefix up to a dot."""
+"""Name of a property, or its prefix up to a dot → the paths that are tried in a response."""
 
 SEARCH_PROPERTIES: PropertyPaths = {
     "hits": ("hits.total.value", "hits.total"),
@@ -22,7 +22,7 @@ SEARCH_PROPERTIES: PropertyPaths = {
     "num_reduce_phases": ("num_reduce_phases",),
     "clusters.": ("_clusters.",),
 }
-"""Properties of a search; of one that fetches pages, they are those of the first response."""
+"""Properties of a search; if it fetches pages, they refer to the first response."""
 
 _CONDITIONS = tuple(comparison.value for comparison in Comparison)
 
@@ -30,7 +30,7 @@ _CONDITIONS = tuple(comparison.value for comparison in Comparison)
 def read_assertions(params: FieldReader, kind: str, properties: PropertyPaths) -> tuple[Assertion, ...]:
     """Reads the assertions of an operation of type `kind`."""
     if not properties:
-        params.problem("assertions", f"cannot be checked: {kind} reports nothing that could be compared")
+        params.problem("assertions", f"cannot be checked: {kind} does not report any properties")
         return ()
     read = (_assertion(item, kind, properties) for item in params.children("assertions"))
     return tuple(assertion for assertion in read if assertion is not None)

@@ -1,7 +1,7 @@
-"""The contract of an operation type: what a file of `operations/types` offers, and what it may know.
+"""The interface of operation types: what a file of `operations/types` provides, and the context it receives.
 
-To add an operation, add one file to `operations/types`. It is named like the type, with underscores for
-dashes, and holds a constant `OPERATION`; nothing else has to be edited:
+To add an operation, add one file to `operations/types`. Its name is that of the type, with underscores
+for dashes, and it contains a constant `OPERATION`. No other file has to be changed:
 
     def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         path = build_path(join_names(params.names("index")), "_refresh")
@@ -30,13 +30,13 @@ class ServerlessStatus(enum.Enum):
     """Whether an operation may run on a serverless cluster."""
 
     PUBLIC = "public"
-    """Every user may run it."""
+    """All users may run it."""
 
     INTERNAL = "internal"
     """Only the operator of the cluster may run it."""
 
     BLOCKED = "blocked"
-    """It does not exist there."""
+    """Serverless clusters do not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class PreparedFile:
     """An unpacked data file."""
 
     path: PurePath
-    """Its absolute path."""
+    """The absolute path of the file."""
 
     documents: int
-    """The number of documents in it."""
+    """The number of documents in the file."""
 
 
 class DataFileLookup(Protocol):
@@ -58,7 +58,7 @@ class DataFileLookup(Protocol):
 
 
 def declared_data_file(file: CorpusFile) -> PreparedFile:
-    """Returns what the track declares, for a plan that is not run; an undeclared count is 0."""
+    """Returns the file as the track declares it, for a plan that is not run; an undeclared count is 0."""
     corpus, documents = file.corpus, file.documents
     count = corpus.declared_counts()[corpus.documents.index(documents)]
     folder = PurePath() if documents.is_local else PurePath(corpus.name)
@@ -67,21 +67,21 @@ def declared_data_file(file: CorpusFile) -> PreparedFile:
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """The engine under test as far as it is known before the race."""
+    """Facts about the engine under test that are known before the race."""
 
     distribution: str = ""
-    """`elasticsearch` or `opensearch`, empty if not known."""
+    """`elasticsearch` or `opensearch`, empty if unknown."""
 
     version: str = ""
-    """Its version, empty if not known."""
+    """The version of the engine, empty if unknown."""
 
     flavor: str = "default"
-    """Its build flavor."""
+    """The build flavor of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompileContext:
-    """What an operation type may know besides the parameters of the operation."""
+    """The context of a compilation: what an operation type uses besides the parameters of the operation."""
 
     track: Track
     """The track."""
@@ -96,22 +96,22 @@ class CompileContext:
     """Whether assertions of the track are checked."""
 
     clients: int = 1
-    """How many clients run the task."""
+    """Number of clients of the task."""
 
     supplied: bool = False
-    """Whether the parameters come from a parameter source, so that the track provides no defaults."""
+    """Whether the parameters come from a parameter source, so that defaults of the track do not apply."""
 
     captures: frozenset[str] | None = None
-    """Names of values that the operations of a composite one capture for each other; None outside of one."""
+    """Names of values that operations of a composite operation capture for others; None outside of one."""
 
     @property
     def is_opensearch(self) -> bool:
-        """Whether the engine is known to be OpenSearch, where some requests have other paths."""
+        """Whether the engine is known to be OpenSearch, which has different paths for some requests."""
         return self.engine.distribution == "opensearch"
 
     @property
     def is_serverless(self) -> bool:
-        """Whether the engine is serverless, where cluster settings cannot be changed."""
+        """Whether the engine is serverless, which does not allow changes of cluster settings."""
         return self.engine.flavor == "serverless"
 
 
@@ -120,7 +120,7 @@ class CompiledOperation:
     """An operation as the driver runs it."""
 
     work: TaskWork
-    """What the driver does."""
+    """The work that the driver does."""
 
     weight: int = 1
     """Work of one execution, in `unit`; pacing divides a target rate by it."""
@@ -129,7 +129,7 @@ class CompiledOperation:
     """The unit of work."""
 
     finite: bool = False
-    """Whether its source ends, and the task with it."""
+    """Whether its source is finite; the task ends with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +137,28 @@ class OperationType:
     """One operation type."""
 
     name: str
-    """The value of `operation-type`, which is the file name with dashes."""
+    """The value of `operation-type`: the file name with dashes."""
 
     compile: Callable[[FieldReader, CompileContext], CompiledOperation]
-    """Compiles the parameters; wrong ones are reported to the reader, not raised."""
+    """Compiles the parameters; invalid parameters are reported to the reader, not raised."""
 
     unit: str = OPS
     """The unit of work."""
 
     admin: bool = False
-    """Whether reports leave it out unless it failed or the track includes it."""
+    """Whether reports omit it unless it failed or the track includes it."""
 
     serverless: ServerlessStatus = ServerlessStatus.PUBLIC
     """Whether it may run on a serverless cluster."""
 
     run: Runner | None = None
-    """Runs the operation in Python; such a type compiles to `PythonRunner`."""
+    """Runs the operation in Python; a type with it compiles to `PythonRunner`."""
 
     retryable: bool = False
     """Whether the retry parameters apply to `run`."""
 
     reports_completion: bool = False
-    """Whether the results of `run` say when the operation is complete."""
+    """Whether the results of `run` report when the operation is complete."""
 
     assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Paths in the response of each property that tracks can assert; a name that ends with a dot stands

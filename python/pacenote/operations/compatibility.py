@@ -8,14 +8,14 @@ from typing import Any
 from pacenote.operations.base import EngineInfo
 
 _NEWER_DEFAULTS: Mapping[str, object] = {"index.mapping.source.mode": "stored", "index.mode": "standard"}
-"""Settings that only newer versions of Elasticsearch have, each with the default of all other engines."""
+"""Settings that only newer versions of Elasticsearch have, each with the default that other engines use."""
 
 
 def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mapping[str, Any] | None:
-    """Returns the body of an index without settings that the engine lacks and that have no effect.
+    """Returns the body of an index without settings that the engine lacks and that would not change anything.
 
-    A setting with an effect stays, so that the engine rejects it: without it, another index would be
-    measured.
+    A setting that would change the index is kept, so that the engine rejects it: without it, a different
+    index would be measured.
     """
     older = engine.distribution == "opensearch" or engine.version.startswith("7.")
     settings = body.get("settings") if body else None

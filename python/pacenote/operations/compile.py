@@ -17,7 +17,7 @@ from pacenote.operations.runner import DriverClient, RunResult, run_with_retry
 
 
 class InvalidOperation(TrackError):
-    """The parameters of an operation are wrong; `found_problems` are the problems with their key paths."""
+    """The parameters of an operation are invalid; `found_problems` are the problems with their key paths."""
 
     def __init__(self, operation: Operation, found: Problems) -> None:
         super().__init__(
@@ -32,7 +32,7 @@ def compile_operation(
 ) -> CompiledOperation:
     """Compiles an operation with the rules of its type.
 
-    Raises `InvalidOperation` with every problem of its parameters at once, each with its key path.
+    Raises `InvalidOperation` with all problems of its parameters, each with its key path.
     """
     problems = Problems()
     compiled = compile_params(
@@ -44,7 +44,7 @@ def compile_operation(
 
 
 def compile_params(kind: OperationType, params: FieldReader, context: CompileContext) -> CompiledOperation:
-    """Compiles an operation from its parameters; the reader collects what is wrong with them."""
+    """Compiles an operation from its parameters; the reader collects their problems."""
     compiled = kind.compile(params, context)
     if not context.assertions or not params.has("assertions"):
         return compiled
@@ -61,8 +61,8 @@ async def run_operation(
 ) -> RunResult:
     """Runs one execution of a type that is implemented in Python, with its retries.
 
-    `client_state` is one dictionary for all executions of a client in a task. Raises `InvalidOperation` for
-    wrong parameters, `OperationError` for a request or an operation that failed.
+    `client_state` is shared by all executions of a client in a task. Raises `InvalidOperation` for invalid
+    parameters, and `OperationError` if a request or the operation fails.
     """
     if kind.run is None:
         raise ValueError(f"{kind.name} does not run in Python")

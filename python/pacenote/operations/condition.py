@@ -11,7 +11,7 @@ from pacenote.operations.request import scalar_text
 
 
 def read_condition(params: FieldReader, within: str = "") -> Check:
-    """Returns the check of a response; paths start at the value at path `within`."""
+    """Returns the check of a response; paths are relative to the value at path `within`."""
     if not params.has("condition"):
         return CheckStatus()
     condition = params.child("condition")

@@ -1,4 +1,4 @@
-"""What operations on machine learning jobs and datafeeds share: Elasticsearch's `_ml` requests."""
+"""Requests of operations on machine learning jobs and datafeeds (Elasticsearch's `_ml`)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from pacenote.operations.request import build_path, read_body, read_common, read
 
 
 def create(params: FieldReader, collection: str, key: str) -> CompiledOperation:
-    """Compiles the creation of the resource that the parameter `key` names, with the body of the
-    operation.
-    """
+    """Compiles the creation of the resource named by the parameter `key`, with the operation's body."""
     return compile_requests(
         params, [read_common(params).request("PUT", _path(params, collection, key), body=read_body(params))]
     )
 
 
 def delete(params: FieldReader, collection: str, key: str) -> CompiledOperation:
-    """Compiles the deletion of the resource that `key` names; a missing one is not a failure."""
+    """Compiles the deletion of the resource named by the parameter `key`; a missing one is not a failure."""
     options = {"force": params.flag("force", False)}
     return compile_requests(
         params, [if_exists(_request(params, "DELETE", _path(params, collection, key), options))]
@@ -29,12 +27,12 @@ def delete(params: FieldReader, collection: str, key: str) -> CompiledOperation:
 
 
 def perform(params: FieldReader, path: str, *options: str) -> CompiledOperation:
-    """Compiles an action such as `_open` or `_stop`; `options` are parameters that are sent with it."""
+    """Compiles an action such as `_open` or `_stop`; `options` are parameters that the request includes."""
     return compile_requests(params, [_request(params, "POST", path, read_options(params, *options))])
 
 
 def action_path(params: FieldReader, collection: str, key: str, action: str) -> str:
-    """Returns the path of an action on the resource that the parameter `key` names."""
+    """Returns the path of an action on the resource named by the parameter `key`."""
     return _path(params, collection, key) + f"/{action}"
 
 

@@ -34,12 +34,13 @@ def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:
 
 
 def if_exists(request: Request) -> Request:
-    """Returns the deletion of a resource that may be missing, which then is neither a failure nor work."""
+    """Returns the deletion of a resource; if the resource is missing, that is neither a failure nor work."""
     return replace(request, ignore=(*request.ignore, NOT_FOUND))
 
 
 def allowing_wildcards(common: CommonParams, requests: Iterable[Request]) -> tuple[Request, ...]:
-    """Returns the requests between one that allows wildcards in deletions and one that restores the default.
+    """Returns the requests, preceded by one that allows wildcards in deletions and followed by one that
+    resets it.
 
     The setting is transient: if the race is killed in between, a restart of the cluster removes it.
     """

@@ -1,7 +1,7 @@
-"""The registry of operation types: every module of `operations/types` that holds an `OPERATION`.
+"""The registry of operation types: every module of `operations/types` with an `OPERATION`.
 
-A type is looked up by its name, which is the name of its module. Modules of types that no scheduled task
-needs are not imported.
+A type is found by its name, which is the name of its module. Modules of types that no scheduled task needs
+are not imported.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _PACKAGE = "pacenote.operations.types"
 
 @cache
 def known_types() -> tuple[str, ...]:
-    """Names of all built-in operation types, sorted."""
+    """Returns the names of all built-in operation types, sorted."""
     modules = (module.name for module in pkgutil.iter_modules(pacenote.operations.types.__path__))
     found = (_load(module) for module in modules)
     return tuple(sorted(kind.name for kind in found if kind is not None))
 
 
 def find_type(name: str) -> OperationType | None:
-    """The operation type of that name, None if there is none."""
+    """Returns the operation type with a name, None if there is none."""
     module = name.replace("-", "_")
     if not module.isidentifier() or importlib.util.find_spec(f"{_PACKAGE}.{module}") is None:
         return None
@@ -38,10 +38,10 @@ def find_type(name: str) -> OperationType | None:
 
 
 def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
-    """The operation type of that name.
+    """Returns the operation type with a name.
 
-    `other_names` are names of operations of the track, suggested beside types when nothing is known by that
-    name. Raises `TrackError` when there is no such type.
+    Raises `TrackError` if there is no such type; the message suggests similar types and `other_names`, the
+    names of operations of the track.
     """
     kind = find_type(name)
     if kind is not None:

@@ -19,7 +19,7 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 """Media type of bulk bodies."""
 
-# Commas separate names, wildcards select them, colons name remote clusters: they are not encoded.
+# Not encoded: commas separate names, wildcards select them, and colons follow names of remote clusters.
 _SAFE_IN_SEGMENT = ",*:"
 _ANY_REPLY = CheckStatus()
 
@@ -28,7 +28,7 @@ _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 
 @dataclass(frozen=True, slots=True)
 class CommonParams:
-    """The parameters that any operation may have, as requests need them."""
+    """The parameters that all operations accept, in the form that requests need."""
 
     query: Mapping[str, str] = field(default_factory=dict)
     """Query parameters."""
@@ -37,7 +37,7 @@ class CommonParams:
     """Headers."""
 
     timeout_ms: int | None = None
-    """Timeout in milliseconds, None for that of the race."""
+    """Timeout in milliseconds; None means that of the race."""
 
     ignore: tuple[int, ...] = ()
     """HTTP statuses that are not failures."""
@@ -51,7 +51,7 @@ class CommonParams:
         body: str | None = None,
         check: Check = _ANY_REPLY,
     ) -> Request:
-        """Returns a request with these parameters; keys of `query` replace those of `request-params`."""
+        """Returns a request with these parameters; keys of `query` override those of `request-params`."""
         headers = self.headers if body is None else with_content_type(self.headers, JSON)
         return Request(
             method=method,
@@ -71,7 +71,7 @@ _COMMON_KEYS = ("request-params", "headers", "opaque-id", "request-timeout")
 def read_common(params: FieldReader) -> CommonParams:
     """Reads `request-params`, `headers`, `opaque-id` and `request-timeout` (seconds).
 
-    `ignore` among the `request-params` names statuses that are not failures; it is not part of the query.
+    `ignore` in `request-params` lists statuses that are not failures; it is not part of the query.
     """
     if all(params.data.get(key) in (None, {}) for key in _COMMON_KEYS):
         return _NO_PARAMS
@@ -105,7 +105,7 @@ def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
 
 
 def read_body(params: FieldReader, *, required: bool = True) -> str | None:
-    """Reads `body` as it is sent: an object, or JSON that the track wrote as text."""
+    """Returns `body` as it is sent; the track contains an object, or JSON as text."""
     body = params.data.get("body")
     if body is None:
         if required:
@@ -130,14 +130,12 @@ def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
 
 
 def common_params(params: Mapping[str, Any]) -> CommonParams:
-    """Returns the common parameters of an operation that was compiled before, so that they are known to be
-    valid.
-    """
+    """Returns the common parameters of an operation whose parameters were validated when it was compiled."""
     return read_common(FieldReader(params, (), Problems()))
 
 
 def seconds_param(params: Mapping[str, Any], key: str, default: float) -> float:
-    """Returns a time in seconds among the parameters of an operation that was compiled before."""
+    """Returns a time in seconds from the parameters of an operation that was compiled before."""
     return _or_default(FieldReader(params, (), Problems()).number(key), default)
 
 
@@ -161,12 +159,12 @@ def _or_default(value: float | None, default: float) -> float:
 
 @lru_cache(maxsize=1024)
 def build_path(*parts: str) -> str:
-    """Returns a path of percent-encoded segments; commas and wildcards stay, empty segments are left out."""
+    """Returns a path of percent-encoded segments; commas and wildcards are kept, empty segments omitted."""
     return "".join(f"/{quote(part, safe=_SAFE_IN_SEGMENT)}" for part in parts if part) or "/"
 
 
 def encode_path(path: str) -> str:
-    """Encodes only those characters of a path that a request line cannot hold."""
+    """Encodes only those characters of a path that a request line cannot contain."""
     bare, mark, query = path.partition("?")
     return quote(bare, safe=_SAFE_IN_PATH) + mark + quote(query, safe=_SAFE_IN_PATH + "?")
 
@@ -189,21 +187,21 @@ def with_content_type(headers: Headers, media_type: str) -> Headers:
 
 
 def encode_json(value: object) -> str:
-    """Returns a value as compact JSON. Raises `TypeError` for a value that JSON cannot hold."""
+    """Returns a value as compact JSON. Raises `TypeError` for a value that JSON cannot represent."""
     return _encode(value)
 
 
 def json_body(value: object) -> str:
-    """Returns a JSON body; text stays as it is, because tracks also write bodies as text."""
+    """Returns a JSON body; text is not changed, because tracks also contain bodies as text."""
     if isinstance(value, str):
         return value
     return value.decode() if isinstance(value, bytes) else encode_json(value)
 
 
 def _to_json_type(value: Any) -> Any:
-    """Converts other values that parameter sources put into bodies, as the engines' own clients do.
+    """Converts values of other types that parameter sources put into bodies, as the engines' clients do.
 
-    These are times, decimals, and arrays and numbers of numpy. They are recognized by their methods, so that
+    These are times, decimals, and numpy arrays and numbers. They are recognized by their methods, so that
     their modules need not be imported.
     """
     for method in ("isoformat", "tolist", "__float__"):
@@ -215,19 +213,19 @@ def _to_json_type(value: Any) -> Any:
         return list(value)
     if type(value).__name__ == "UUID":
         return str(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_to_json_type).encode
 
 
 def scalar_text(value: object) -> str:
-    """Returns a scalar as the driver compares it: strings without quotes, everything else as JSON."""
+    """Returns a scalar in the form that the driver compares: strings without quotes, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Joins index names to one path segment."""
+    """Joins index names into one path segment."""
     return ",".join(name for name in names if name)
 
 

@@ -1,4 +1,4 @@
-"""Operations that run in Python: the client they use, the errors it raises, and what they return."""
+"""Operations that run in Python: their client, its errors, and their results."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class DriverResponse:
     """The HTTP status."""
 
     headers: Headers
-    """The headers, names in lower case."""
+    """The headers, with names in lower case."""
 
     body: bytes
-    """The body, decompressed."""
+    """The decompressed body."""
 
     def json(self) -> Any:
         """Returns the parsed body. Raises `UnexpectedResponse` if it is not JSON."""
@@ -37,12 +37,12 @@ class DriverResponse:
 
 
 class OperationError(DriverError):
-    """A request or an operation failed; unless its runner handles the error, the operation fails."""
+    """A request or an operation failed; the operation fails unless its runner handles the error."""
 
 
 class HttpStatusError(OperationError):
-    """A response has a status that is neither 2xx nor ignored; `reason` is the reason of the engine, in
-    one line.
+    """A response has a status that is neither 2xx nor ignored; `reason` is the engine's reason
+    in one line.
     """
 
     def __init__(self, status: int, body: bytes, reason: str) -> None:
@@ -72,10 +72,10 @@ class DriverClient(Protocol):
     """Sends requests through the driver, which measures them."""
 
     async def send(self, request: Request) -> DriverResponse:
-        """Sends `method`, `path`, `headers` and `body` of a request within `timeout_ms`.
+        """Sends `method`, `path`, `headers` and `body` of a request with its `timeout_ms`.
 
-        Statuses that the request ignores are responses. Its other fields are for the driver and have no
-        effect.
+        A response with an ignored status is returned, not raised. Other fields of the request are for the
+        driver and have no effect.
 
         Raises `HttpStatusError`, `ConnectionFailed`, `RequestTimedOut`.
         """
@@ -83,7 +83,7 @@ class DriverClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What one execution did."""
+    """Result of one execution of an operation."""
 
     weight: int = 1
     """The work that was done, in `unit`."""
@@ -95,16 +95,16 @@ class RunResult:
     """Whether the operation succeeded."""
 
     incomplete: bool = False
-    """Whether the same client calls the operation again unless the task ends (only types with
+    """Whether the client must execute the operation again, unless the task ends (only types with
     `reports_completion`).
     """
 
     reason: str = ""
-    """Why it did not succeed."""
+    """Why the operation did not succeed, empty if it did."""
 
 
 class Runner(Protocol):
-    """An operation in Python; `client_state` is one dictionary for all executions of a client in a task."""
+    """An operation in Python; `client_state` is shared by all executions of a client in a task."""
 
     async def __call__(
         self, client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]
@@ -119,12 +119,12 @@ async def run_with_retry(
     params: Mapping[str, Any],
     client_state: dict[str, Any],
 ) -> RunResult:
-    """Runs an operation as often as `retry` allows, and raises the last error.
+    """Runs an operation with the retries that `retry` allows, and raises the last error.
 
-    It is retried after a refused connection, a timeout or status 408, and after a result without success if
-    `retry` says so.
+    It is retried after a refused connection, a timeout or status 408, and, depending on `retry`, after a
+    result without success.
     """
-    import asyncio  # Slow to import, and only needed where an operation runs.
+    import asyncio  # Slow to import, and only needed when an operation runs.
 
     retries_left = retry.retries
     while True:

@@ -1,4 +1,4 @@
-"""What the search types share: the request of the first page, and how many pages follow."""
+"""Functions that the search types share: the request of the first page, and the number of pages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KEEP_ALIVE = "10s"
 _DEFAULT_SIZE = 10
 _POINT_IN_TIME = "with-point-in-time-from"
 
-# A point in time fixes these, and engines reject them in the search.
+# A point in time determines these parameters, and engines reject them in the search.
 _FIXED_BY_POINT_IN_TIME = ("routing", "preference")
 
 
 def search_target(params: FieldReader, context: CompileContext) -> str | None:
-    """Returns what to search: `index`, `data-stream`, or the only one of the track; None with a problem.
+    """Returns what to search: `index`, `data-stream`, or the only target of the track; None with a problem.
 
-    Supplied parameters may say null, which means all indices.
+    In supplied parameters, null means all indices.
     """
     names = params.names("index") or params.names("data-stream")
     if names:
@@ -76,8 +76,9 @@ def _read_common(params: FieldReader) -> CommonParams:
 
 
 def require_composite(params: FieldReader, context: CompileContext) -> bool:
-    """Returns whether the operation is part of a composite one, which is needed for captures; if not, with
-    a problem.
+    """Returns whether the operation is part of a composite operation, and reports a problem if it is not.
+
+    Captured values exist only within composite operations.
     """
     if context.captures is None:
         params.problem(None, "is only possible within a composite operation")
@@ -85,25 +86,27 @@ def require_composite(params: FieldReader, context: CompileContext) -> bool:
 
 
 def captured_names(params: FieldReader, key: str, context: CompileContext) -> tuple[str, ...]:
-    """Reads, under `key`, the names of values that other operations of the same composite one capture."""
+    """Reads the names at `key` of values that other operations of the same composite operation capture."""
     require_composite(params, context)
     params.required(key)
     names = params.names(key)
     known = context.captures
     for name in names if known is not None else ():
         if name not in (known or ()):
-            text = f"names {quoted(name)}, which no operation of the composite one provides"
+            text = f"names {quoted(name)}, which no operation of the composite operation provides"
             params.problem(key, f"{text}{did_you_mean(name, known or ())}")
     return names
 
 
 def captured_name(params: FieldReader, key: str, context: CompileContext) -> str:
-    """Reads, under `key`, the name of one value that another operation of the same composite one captures."""
+    """Reads the name at `key` of one value that another operation of the same composite
+    operation captures.
+    """
     return join_names(captured_names(params, key, context))
 
 
 def async_search_path(context: CompileContext) -> str:
-    """Returns the path of the result of an asynchronous search whose id is captured."""
+    """Returns the path of the result of an asynchronous search, with a placeholder for its captured id."""
     api = "_plugins/_asynchronous_search" if context.is_opensearch else "_async_search"
     return f"/{api}/{CAPTURE_MARKER}"
 
@@ -123,7 +126,7 @@ def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
 
 
 def read_object_body(params: FieldReader) -> dict[str, Any]:
-    """Reads a body that further pages are made from: an object, even if it is written as text."""
+    """Reads a body from which the requests of further pages are created: an object, or an object as text."""
     return _parsed(params, read_search_body(params))
 
 
@@ -136,7 +139,7 @@ def page_size(params: FieldReader, body: Mapping[str, Any] | str) -> int:
 
 
 def read_pages(params: FieldReader, *, required: bool) -> int | None:
-    """Reads how many pages to fetch at most: a number, or `all`, which is None."""
+    """Reads the maximum number of pages; None means all of them (`all`)."""
     value = params.data.get("pages")
     if value is None and required:
         params.problem("pages", "is missing")
@@ -166,7 +169,7 @@ def compile_scroll(params: FieldReader, context: CompileContext) -> CompiledOper
 def _cache(params: FieldReader, context: CompileContext) -> bool | None:
     if params.has("cache"):
         return params.flag("cache", False)
-    # A serverless engine would answer from its cache.
+    # By default, a serverless engine would answer from its cache.
     return False if context.is_serverless else None
 
 
@@ -179,5 +182,5 @@ def _parsed(params: FieldReader, body: Mapping[str, Any] | str) -> dict[str, Any
         value = None
     if isinstance(value, dict):
         return value
-    params.problem("body", "must be an object, since further pages are made from it")
+    params.problem("body", "must be an object, because the requests of further pages are created from it")
     return {}

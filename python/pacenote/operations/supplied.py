@@ -1,6 +1,4 @@
-"""Operations that a parameter source supplies while the race runs: from its parameters to the driver's
-document.
-"""
+"""Converts the parameters of a parameter source to operations for the driver, during the race."""
 
 from __future__ import annotations
 
@@ -15,18 +13,18 @@ from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.operations.supplied_bulk import InvalidSourceParams, compile_supplied_bulk, describe_value
 from pacenote.operations.supplied_json import bulk_json, calls_json
 
-_WRONG = "returned parameters that are wrong"
+_INVALID = "returned invalid parameters"
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedOperation:
-    """One supplied operation as the driver receives it."""
+    """One supplied operation in the form that the driver receives."""
 
     document: str
     """The JSON document of the operation."""
 
     body: bytes | None = None
-    """The body of a bulk, which is passed beside the document."""
+    """The body of a bulk, which is not part of the document; None for other operations."""
 
     weight: int = 1
     """The work of the operation, in `unit`."""
@@ -36,14 +34,14 @@ class EncodedOperation:
 
 
 class OperationSupplier:
-    """Compiles what a parameter source returns into operations of one native type."""
+    """Compiles the parameters that a parameter source returns into operations of one built-in type."""
 
     def __init__(self, kind: OperationType, context: CompileContext) -> None:
         self._kind = kind
         self._context = dataclasses.replace(context, supplied=True)
 
     def supply(self, params: object) -> EncodedOperation:
-        """Compiles these parameters. Raises `InvalidSourceParams` if anything is wrong with them."""
+        """Compiles parameters. Raises `InvalidSourceParams` if they are invalid."""
         if not isinstance(params, Mapping):
             raise InvalidSourceParams(
                 f"returned {describe_value(params)}, must be a dictionary of parameters"
@@ -55,10 +53,10 @@ class OperationSupplier:
         try:
             compiled = compile_operation(self._kind, operation, self._context)
         except InvalidOperation as error:
-            raise InvalidSourceParams(f"{_WRONG}: {error.problems[0]}") from error
+            raise InvalidSourceParams(f"{_INVALID}: {error.problems[0]}") from error
         except (TypeError, ValueError) as error:
-            # A source can return values of any type.
-            raise InvalidSourceParams(f"{_WRONG}: {error}") from error
+            # A source may return values of any type.
+            raise InvalidSourceParams(f"{_INVALID}: {error}") from error
         work = compiled.work
         if isinstance(work, Sleep):
             work = CallSequence((Wait(work.seconds),))

@@ -1,4 +1,4 @@
-"""One bulk request that a parameter source supplies, from the dictionary of Rally's bulk runner."""
+"""Compiles one bulk request from a parameter source, given as the dictionary of Rally's bulk runner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ACTIONS = ("index", "create", "update", "delete")
 
 
 class InvalidSourceParams(TrackError):
-    """A parameter source returned something that cannot be run.
+    """A parameter source returned a value that cannot be run.
 
     The message continues a sentence that begins with the source: "returned a list, must be a dictionary of
     parameters".
@@ -40,14 +40,14 @@ class CompiledBulk:
     """The request without its body."""
 
     body: bytes
-    """The body, in lines."""
+    """The lines of the body."""
 
     unit: str
     """The unit of work."""
 
 
 def describe_value(value: object) -> str:
-    """Formats a value of any type for messages: its type, and how it begins."""
+    """Formats a value of any type for messages: its type and the beginning of its text."""
     if value is None:
         return "nothing"
     try:
@@ -60,7 +60,7 @@ def describe_value(value: object) -> str:
 def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:
     """Compiles the parameters of a bulk. Raises `InvalidSourceParams`."""
     size = params.get("bulk-size")
-    # Some sources calculate the size: 1e3 means 1000.
+    # Some sources compute the size as a float: 1e3 means 1000.
     if isinstance(size, bool) or not isinstance(size, int | float) or size < 0 or int(size) != size:
         raise InvalidSourceParams(f'returned "bulk-size" {preview(size)}, must be a number of documents')
     if "action-metadata-present" not in params:
@@ -91,13 +91,13 @@ def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedB
     if query.get("refresh", "true") not in _REFRESH:
         problems.add(("refresh",), f"is {preview(query['refresh'])}, must be one of {', '.join(_REFRESH)}")
     for problem in problems:
-        raise InvalidSourceParams(f"returned parameters of which {problem}")
+        raise InvalidSourceParams(f"returned invalid parameters: {problem}")
     path = with_query(build_path(index, "_bulk"), query)
     return SuppliedBulk(path, with_content_type(common.headers, NDJSON), documents, common.timeout_ms)
 
 
 def _encode_body(body: object) -> bytes:
-    """Returns the lines to send: text stays as it is, of a list every item is a line."""
+    """Returns the lines to send: text is not changed, and each item of a list is a line."""
     if isinstance(body, bytes | bytearray | memoryview):
         data = bytes(body)
     elif isinstance(body, str):
@@ -128,7 +128,7 @@ def _encode_lines(items: Iterable[object]) -> Iterable[bytes]:
 
 
 def _with_action_lines(body: bytes) -> bytes:
-    """Inserts an action line before every document, unless there is one; the path names the index."""
+    """Inserts an action line before each document, unless it has one; the index is in the path."""
     lines = body.splitlines(keepends=True)
     if lines and _is_action(lines[0]):
         return body

@@ -1,6 +1,6 @@
-"""Writes the JSON documents of supplied operations quickly: a parameter source supplies thousands per second.
+"""Fast JSON encoding of supplied operations: a parameter source supplies thousands per second.
 
-The documents are those of `document_data`. Only paths and bodies are encoded every time; everything else is
+The documents equal those of `document_data`. Only paths and bodies are encoded each time; everything else is
 cached.
 """
 
@@ -32,7 +32,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 
 class _ResponseRules(NamedTuple):
-    """The fields of a request that few operations vary: what its response means, and when it times out."""
+    """The fields of a request that rarely vary: the rules for its response, and its timeout."""
 
     check: Check
     ignore: tuple[int, ...]
@@ -85,9 +85,9 @@ def _item(item: CompositeItem) -> str:
 
 
 def _request(call: Request) -> str:
-    """The fields of a request, without braces."""
+    """Returns the fields of a request, without braces."""
     if call.assertions:
-        # Not cached: equal values of assertions may be written differently, such as 1 and 1.0.
+        # Not cached: equal values of assertions may have different JSON, such as 1 and 1.0.
         fields = document_data(call)
         del fields["kind"]
         return _encode(fields)[1:-1]

@@ -30,7 +30,7 @@ class DeclaredTemplate(Protocol):
 
     @property
     def body(self) -> JsonObject:
-        """What is sent to create it."""
+        """The body of the request that creates the template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class TemplateToDelete:
     """The name of the template."""
 
     pattern: str = ""
-    """The pattern of indices that are deleted with it; empty for none."""
+    """The pattern of the indices that are deleted as well; empty means no indices."""
 
 
 def create_templates(
@@ -53,8 +53,8 @@ def create_templates(
 ) -> CompiledOperation:
     """Compiles requests that create templates at the path `api`.
 
-    These are the template written in the operation, else those of the track, all or the named one. `settings`
-    are merged into their bodies at the path `settings_in`.
+    Creates the template in the operation if there is one, else the named template of the track, or all of
+    them. `settings` are merged into their bodies at the path `settings_in`.
     """
     common = read_common(params)
     if context.supplied and "templates" in params.data:
@@ -76,7 +76,8 @@ def delete_templates(
 ) -> CompiledOperation:
     """Compiles requests that delete templates at the path `api`, and the indices that match their patterns.
 
-    A missing template is not a failure. Serverless engines reject wildcards, so indices are kept there.
+    A missing template is not a failure. Serverless engines reject wildcards, so their indices are not
+    deleted.
     """
     common = read_common(params)
     params.flag("only-if-exists", True)
@@ -94,30 +95,30 @@ def delete_templates(
 def index_templates_to_delete(
     params: FieldReader, context: CompileContext, declared: Sequence[Any]
 ) -> tuple[TemplateToDelete, ...]:
-    """Returns the index templates to delete: of the track, all or the named one, else the one in the
+    """Returns the index templates to delete: all or the named one of the track, else the one in the
     operation.
     """
     if context.supplied and "templates" in params.data:
         return _read_supplied(params)
-    asked = params.names("template")
+    requested = params.names("template")
     known = {
         each.name: TemplateToDelete(each.name, each.pattern if each.delete_matching_indices else "")
         for each in declared
     }
-    if known and set(asked) <= set(known):
-        return tuple(known[name] for name in asked or known)
+    if known and set(requested) <= set(known):
+        return tuple(known[name] for name in requested or known)
     pattern = ""
     if params.flag("delete-matching-indices", False):
         pattern = params.required_text("index-pattern")
-    if not asked:
+    if not requested:
         params.problem("template", "is missing, and the track declares none")
-    return tuple(known.get(name) or TemplateToDelete(name, pattern) for name in asked)
+    return tuple(known.get(name) or TemplateToDelete(name, pattern) for name in requested)
 
 
 def component_templates_to_delete(
     params: FieldReader, context: CompileContext, declared: Sequence[DeclaredTemplate]
 ) -> tuple[TemplateToDelete, ...]:
-    """Returns the component templates to delete: the named one, else all of the track."""
+    """Returns the component templates to delete: the named one, else all those of the track."""
     if context.supplied and "templates" in params.data:
         return tuple(map(TemplateToDelete, params.names("templates")))
     names = params.names("template") or tuple(each.name for each in declared)
@@ -134,7 +135,7 @@ def _read_supplied(params: FieldReader) -> tuple[TemplateToDelete, ...]:
             templates.append(TemplateToDelete(item[0], item[2] or "" if item[1] else ""))
         else:
             params.problem(
-                "templates", f"holds {preview(item)}, must be a name, true or false, and a pattern"
+                "templates", f"contains {preview(item)}, must be a name, true or false, and a pattern"
             )
     return tuple(templates)
 
@@ -152,7 +153,7 @@ def _select(params: FieldReader, declared: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _merged(body: Mapping[str, Any], path: Sequence[str], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Merges settings into a body, at a path that is created if it is missing."""
+    """Merges settings into a body at a path, which is created if it is missing."""
     if not settings:
         return body
     for key in reversed(path):

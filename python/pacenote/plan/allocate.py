@@ -1,8 +1,8 @@
 """The allocation matrix: which client runs which task, step by step.
 
 Each element of the schedule is one step, and all clients wait for each other at its end. In a parallel
-element the tasks take clients one after another. If the element has fewer clients than its tasks need, the
-allocation wraps around, and a client with several allocations runs them in turn:
+element, clients are assigned to one task after another. If the element has fewer clients than its tasks need,
+the allocation wraps around, and a client with several allocations runs them in turn:
 
     clients: 2, tasks a (2 clients), b (1), c (1)      client 0: a[0], b[0]
                                                        client 1: a[1], c[0]
@@ -23,7 +23,7 @@ from pacenote.plan.document import (
 )
 
 _MAX_NAMES = 3
-"""How many tasks the name of a parallel element lists."""
+"""Maximum number of tasks in the name of a parallel element."""
 
 
 def allocate(schedule: Sequence[Task | Parallel]) -> tuple[Step, ...]:
@@ -45,7 +45,7 @@ def _steps(schedule: Sequence[Task | Parallel]) -> Iterator[Step]:
 
 
 def step_name(element: Task | Parallel) -> str:
-    """Returns the name of an element of the schedule in messages."""
+    """Returns the name of an element of the schedule for messages."""
     if isinstance(element, Task):
         return element.name
     if element.name:

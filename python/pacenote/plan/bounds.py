@@ -11,9 +11,9 @@ from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, TaskBound, TimeP
 def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
     """Returns the bound of a task: its periods, else its iterations, else its source, else one operation.
 
-    After warm-up iterations without `iterations`, a task continues as one without either does. The warm-up
-    period precedes `time-period` and is not part of it. Without `time-period`, a task lasts until its source
-    is exhausted or another task completes the step.
+    A task with warm-up iterations and without `iterations` then continues like a task that has neither. The
+    warm-up period precedes `time-period` and is not part of it. Without `time-period`, a task lasts until its
+    source is exhausted or another task completes the step.
     """
     if task.is_time_based:
         return TimePeriod(warmup_s=task.warmup_time_period or 0.0, measured_s=task.time_period)
@@ -27,20 +27,20 @@ def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
     return Iterations(warmup=0, measured=1)
 
 
-def ends_by_itself(bound: TaskBound, compiled: CompiledOperation) -> bool:
-    """Whether a task ends without another task that completes its step."""
+def ends_on_its_own(bound: TaskBound, compiled: CompiledOperation) -> bool:
+    """Whether a task ends even if no other task completes its step."""
     return compiled.finite or isinstance(bound, Iterations) or bound.measured_s is not None
 
 
 def check_completion(element: Task | Parallel, endless: tuple[Task, ...], problems: Problems) -> None:
     """Records a problem for each task in `endless`, unless another task of the element completes the step.
 
-    `endless` are the tasks of the element that do not end by themselves.
+    `endless` are the tasks of the element that only end when another task completes the step.
     """
     tasks = element.tasks if isinstance(element, Parallel) else (element,)
     completed_by = element.completed_by if isinstance(element, Parallel) else None
     if any(completed_by in (ANY_TASK, task.name) and task not in endless for task in tasks):
         return
     for task in endless:
-        text = "never ends: it has a warmup-time-period, no time-period, and a source without end; "
-        problems.add(task.key_path, text + "add a time-period, or complete it by another task in parallel")
+        text = "never ends: it has a warmup-time-period, no time-period, and an endless source; "
+        problems.add(task.key_path, text + "add a time-period, or let a parallel task complete it")

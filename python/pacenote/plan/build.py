@@ -1,4 +1,4 @@
-"""Builds the plan of a race: every task compiled, paced, bounded and allocated, or all problems reported."""
+"""Builds the plan of a race: compiles, paces, bounds and allocates all tasks, or reports all problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pacenote.operations.base import (
 )
 from pacenote.operations.compile import InvalidOperation, compile_operation
 from pacenote.plan.allocate import allocate
-from pacenote.plan.bounds import check_completion, ends_by_itself, plan_bound
+from pacenote.plan.bounds import check_completion, ends_on_its_own, plan_bound
 from pacenote.plan.document import (
     DriverSettings,
     OnError,
@@ -40,7 +40,7 @@ _MAX_SEED = 2**64 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings:
-    """The settings of a race beside its track."""
+    """The settings of a race apart from its track."""
 
     race_id: str
     """The id of the race."""
@@ -55,7 +55,7 @@ class PlanSettings:
     """Headers of every request; they may be secret."""
 
     timeout_ms: int = 60_000
-    """Timeout of requests without their own, in milliseconds."""
+    """Timeout of requests that do not set their own, in milliseconds."""
 
     threads: int = 0
     """Worker threads; 0 means one per core."""
@@ -67,12 +67,14 @@ class PlanSettings:
     """Which samples are kept one by one."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """Pacing options; only `open_loop` and `spin_us` are used here, the track holds the others already."""
+    """Pacing options; only `open_loop` and `spin_us` are used, the others are already applied
+    to the track.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What the preparation of a race found out; the defaults are what the track declares."""
+    """Facts from the preparation of a race; by default, those that the track declares."""
 
     data_file: DataFileLookup = declared_data_file
     """Finds the prepared data file of a corpus."""
@@ -81,7 +83,7 @@ class PlanContext:
     """The engine under test."""
 
     plugins: PluginNames = NO_PLUGINS
-    """What the plug-ins of the track registered."""
+    """Names that the plug-ins of the track registered."""
 
     assertions: bool = False
     """Whether assertions of the track are checked."""
@@ -92,7 +94,7 @@ def build_plan(
 ) -> Plan:
     """Returns the plan of a challenge; None means the default challenge of the track.
 
-    Raises `TrackError` with all problems of all tasks together, `UsageError` for a seed out of range.
+    Raises `TrackError` with the problems of all tasks, and `UsageError` if the seed is out of range.
     """
     if not 0 <= settings.seed <= _MAX_SEED:
         raise UsageError(f"the seed is {settings.seed}, must be a number from 0 to {_MAX_SEED}")
@@ -132,17 +134,17 @@ class _Builder:
         self._hints: list[str] = []
 
     def tasks(self, challenge: Challenge) -> tuple[PlannedTask, ...]:
-        """Plans every task of the challenge in schedule order; those with problems are left out."""
+        """Plans every task of the challenge in schedule order; tasks with problems are omitted."""
         planned: list[PlannedTask] = []
         for element in challenge.schedule:
             planned.extend(self._plan_element(element))
         return tuple(planned)
 
     def raise_problems(self, challenge: Challenge) -> None:
-        """Raises `TrackError` if there was any problem."""
+        """Raises `TrackError` if there are problems."""
         if not self._problems:
             return
-        # Tasks that share an operation share its problems too, which are reported once.
+        # Tasks that share an operation also share its problems, which are reported once.
         problems = self._context.track.describe(dict.fromkeys(self._problems))
         hint = "; ".join(dict.fromkeys(self._hints))
         count = format_count(len(problems), "problem")
@@ -159,7 +161,7 @@ class _Builder:
                 continue
             planned_task = self._plan_task(task, compiled)
             planned.append(planned_task)
-            if not ends_by_itself(planned_task.bound, compiled):
+            if not ends_on_its_own(planned_task.bound, compiled):
                 endless.append(task)
         problems = Problems()
         check_completion(element, tuple(endless), problems)

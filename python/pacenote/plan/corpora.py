@@ -1,4 +1,4 @@
-"""Which data files a challenge reads: only those are prepared before a race."""
+"""The data files that a challenge reads; only these are prepared before a race."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def no_source_files(task: Task) -> Sequence[CorpusFile]:  # noqa: ARG001
 def required_files(
     track: Track, challenge: Challenge, source_files: SourceFiles = no_source_files
 ) -> tuple[CorpusFile, ...]:
-    """Returns the data files that a challenge reads, each once, in the order of the track.
+    """Returns the data files that a challenge reads, without duplicates, in the order of the track.
 
-    These are the files of its bulk tasks, and those that `source_files` returns for tasks whose parameters
-    come from Python (Rally's attribute `corpora` of a parameter source).
+    These are the files of its bulk tasks, and those that `source_files` returns for tasks with a parameter
+    source in Python (its attribute `corpora` in Rally).
     """
     required = [file for task in challenge.tasks() for file in _task_files(task, track, source_files)]
     return tuple(file for file in track.corpus_files() if file in required)

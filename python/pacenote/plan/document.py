@@ -1,7 +1,7 @@
 """The plan document: the Python mirror of `crates/plan`, and its JSON.
 
-The driver refuses a document with a field that it does not know. Fields are written in the order given here,
-under their own names unless the metadata of a field gives another key, so that equal plans give equal texts.
+The driver rejects documents with unknown fields. Fields are written in the order of their definition, under
+their own names unless the metadata of a field specifies another key, so that equal plans have equal texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pacenote.model.secrets import REDACTED, redact_value
 from pacenote.model.work import Headers, PythonRunner, PythonSource, TaskWork, document_data, written_as
 
 VERSION = 3
-"""The version of the document; the driver refuses any other."""
+"""The version of the document; the driver rejects all others."""
 
 _PUBLIC_HEADERS = frozenset({"accept", "accept-encoding", "content-type", "user-agent", "x-opaque-id"})
 
@@ -31,7 +31,7 @@ class OnError(enum.Enum):
 
 
 class SampleRetention(enum.Enum):
-    """Which samples are kept one by one (`--samples`); totals and series per second are always kept."""
+    """Which individual samples are kept (`--samples`); totals and series per second are always kept."""
 
     ALL = "all"
     NONE = "none"
@@ -45,11 +45,11 @@ class TargetProxy:
     scheme: str
     """How the driver connects to the proxy: `http` or `https`."""
     host: str
-    """Name or address, IPv6 without brackets."""
+    """Host name or IP address; IPv6 addresses have no brackets."""
     port: int
     """TCP port."""
     authorization: str | None = None
-    """Value of the header `proxy-authorization`; secret."""
+    """Value of the header `proxy-authorization`, None for no header; secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +59,29 @@ class TargetHost:
     scheme: str
     """`http` or `https`."""
     host: str
-    """Name or address, IPv6 without brackets."""
+    """Host name or IP address; IPv6 addresses have no brackets."""
     port: int
     """TCP port."""
     path: str = ""
-    """Prefix of every path, empty or starting with a slash, without a slash at its end."""
+    """Prefix of every path: empty, or with a slash at its start and none at its end."""
     proxy: TargetProxy | None = None
-    """The proxy to connect through; None: the driver connects directly."""
+    """The proxy to connect through; None means a direct connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The cluster under test, and how to talk to it."""
+    """A cluster, and how to connect to it."""
 
     hosts: tuple[TargetHost, ...]
-    """Clients are spread over these round-robin; never empty."""
+    """The hosts, to which clients are assigned round-robin; never empty."""
     headers: Headers
-    """Sent with every request; values may be secret."""
+    """Headers of every request; values may be secret."""
     timeout_ms: int
-    """How long a request may take unless it has its own timeout, in milliseconds."""
+    """Timeout of requests that do not set their own, in milliseconds."""
     compress: bool = False
     """Whether request bodies are compressed with gzip, and compressed responses are requested."""
     tls: TlsOptions = TlsOptions()
-    """Which certificates are trusted, and which certificate the driver presents."""
+    """TLS settings: trusted certificates, and the certificate that the driver presents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,16 @@ class NamedTarget:
 
 @dataclass(frozen=True, slots=True)
 class DriverSettings:
-    """How the driver behaves."""
+    """Settings of the driver."""
 
     threads: int
-    """Threads that send requests; 0 means one per core."""
+    """Number of threads that send requests; 0 means one per core."""
     on_error: OnError
     """What a failed request does to the race."""
     spin_us: int = 0
-    """How long before an operation is due its client stops sleeping and spins, in microseconds; 0: never."""
+    """How long before an operation is due its client starts to spin, in microseconds; 0 means
+    that it sleeps.
+    """
     samples: SampleRetention = SampleRetention.ALL
     """Which samples are kept one by one."""
 
@@ -135,7 +137,7 @@ class Poisson:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Each client's operations are due at a random moment of each of its intervals."""
+    """Each client has one operation at a random time in each of its intervals."""
 
     kind: ClassVar[str] = "uniform"
     interval_s: float
@@ -144,7 +146,7 @@ class Uniform:
 
 @dataclass(frozen=True, slots=True)
 class PythonScheduler:
-    """A scheduler written in Python determines when each client's next operation is due."""
+    """A scheduler in Python determines when the next operation of each client is due."""
 
     kind: ClassVar[str] = "scheduled"
 
@@ -165,8 +167,7 @@ class Iterations:
 
 
 UNTIL_EXHAUSTED = 2**53
-"""A number of measured iterations that no source reaches: the task ends with its source, after its warm-up
-iterations.
+"""A number of measured iterations that no source reaches, so that the task ends with its source.
 """
 
 
@@ -178,11 +179,13 @@ class TimePeriod:
     warmup_s: float
     """Seconds from the start of the task that are not measured."""
     measured_s: float | None
-    """Seconds that are measured; None: until the source is exhausted or another task completes the step."""
+    """Seconds that are measured; None means until the source is exhausted or another task
+    completes the step.
+    """
 
 
 TaskBound = Iterations | TimePeriod
-"""When a task ends; a source that is exhausted ends it in any case."""
+"""When a task ends; an exhausted source always ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +193,25 @@ class PlannedTask:
     """One task as the driver runs it."""
 
     name: str
-    """Unique within the plan."""
+    """Name of the task, unique within the plan."""
     operation: str
     """Name of the operation; several tasks may share it."""
     operation_type: str
     """The operation's type, such as `bulk`."""
     clients: int
-    """How many clients run the task; at least 1."""
+    """Number of clients of the task; at least 1."""
     pace: TaskPacing
-    """When operations are due."""
+    """When the operations of the task are due."""
     bound: TaskBound
     """When the task ends."""
     ramp_up_s: float
-    """Client i of n starts `ramp_up_s * i / n` seconds after the first."""
+    """Ramp-up time in seconds: client i of n starts `ramp_up_s * i / n` seconds after the first."""
     unit: str
     """Unit of the work done, for example `docs` or `ops`."""
     tolerates_errors: bool
-    """Whether failures do not end the race even with `--on-error=abort`."""
+    """Whether the race continues after failures of this task even with `--on-error=abort`."""
     work: TaskWork
-    """What every operation does."""
+    """Work of each operation."""
     open_loop: bool = False
     """Whether the clients share one schedule, so that a slow client does not delay other operations."""
 
@@ -225,7 +228,7 @@ class TaskAllocation:
     task: int
     """Position of the task in `Plan.tasks`."""
     client: int
-    """Which of the task's clients this is, from 0."""
+    """Index of the client among those of the task, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +236,9 @@ class ClientAllocation:
     """What one client runs in a step."""
 
     client: int
-    """Row of the allocation matrix; a client keeps its connection for the whole race."""
+    """Row of the allocation matrix; a client keeps its connections for the whole race."""
     allocations: tuple[TaskAllocation, ...]
-    """Its tasks, one after another; never empty."""
+    """Tasks that the client runs one after another; never empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,19 +258,19 @@ class CompletedByAny:
 
 
 CompletedBy = CompletedByTask | CompletedByAny
-"""What ends a step before all its tasks have ended."""
+"""Condition that ends a step before all its tasks have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One element of the schedule: a task, or several in parallel. All clients meet at its end."""
+    """One element of the schedule: a task, or several in parallel. All clients wait for its end."""
 
     name: str
     """The name of the task or of the parallel element, for messages."""
     client_allocations: tuple[ClientAllocation, ...] = field(metadata=written_as("slots"))
     """What each client of the step runs, by ascending client."""
     completed_by: CompletedBy | None
-    """What ends the step early; None: it ends with its last task."""
+    """Condition that ends the step early; None means that it ends with its last task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,17 +278,17 @@ class Plan:
     """A race as data: everything the driver needs to run it."""
 
     race_id: str
-    """Identifies the race in file names and messages."""
+    """Id of the race, for file names and messages."""
     seed: int
-    """Fixes every random choice of the driver; a 64-bit number."""
+    """Seed of all random numbers of the driver; a 64-bit number."""
     target: Target
     """The cluster under test."""
     driver: DriverSettings
-    """How the driver behaves."""
+    """Settings of the driver."""
     tasks: tuple[PlannedTask, ...]
-    """Every task of the race, once; steps refer to them by position."""
+    """All tasks of the race; steps refer to them by position."""
     steps: tuple[Step, ...]
-    """Run one after another."""
+    """The steps, which run one after another."""
     others: tuple[NamedTarget, ...] = ()
     """Further clusters that runners may send requests to."""
     version: int = VERSION
@@ -293,7 +296,7 @@ class Plan:
 
     @property
     def clients(self) -> int:
-        """The number of clients of the widest step."""
+        """Number of clients of the step with the most clients."""
         return max((row.client + 1 for step in self.steps for row in step.client_allocations), default=0)
 
     @property
@@ -302,12 +305,13 @@ class Plan:
         return any(task.needs_python for task in self.tasks)
 
     def to_json(self) -> str:
-        """Returns the document that the driver reads; equal plans give equal texts."""
+        """Returns the document that the driver reads; equal plans have equal texts."""
         return json.dumps(document_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def to_public_json(self, secrets: Collection[str] = ()) -> str:
-        """Returns the document as it may be stored or shown: without the values of headers that may hold
-        credentials, and without the `secrets`, wherever they occur.
+        """Returns the document without credentials, to be stored or shown.
+
+        Redacts the values of headers that may contain credentials, and all occurrences of the `secrets`.
         """
         document = document_data(self)
         _redact_credentials(document)

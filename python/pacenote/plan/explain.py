@@ -1,4 +1,4 @@
-"""Describes a plan in words and numbers, as data: what `race --dry-run` shows."""
+"""Describes a plan as data for `race --dry-run`."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class TaskDescription:
     """The type of its operation."""
 
     clients: int
-    """How many clients run it."""
+    """Number of its clients."""
 
     pace: str
     """Its rate, such as `10/s` or `as fast as possible`."""
 
     bound: str
-    """What ends it, such as `5 iterations`."""
+    """When it ends, such as `5 iterations`."""
 
     requests: tuple[str, ...]
     """The requests that one operation sends, one line each."""
@@ -71,7 +71,7 @@ class ClientDescription:
     """The number of the client, from 0."""
 
     runs: tuple[str, ...]
-    """Its allocations in turn: `task` or, for tasks of several clients, `task[client]`."""
+    """Its allocations in order: `task` or, for tasks of several clients, `task[client]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class StepDescription:
     """The name of the step."""
 
     completed_by: str
-    """The task that ends it early, `any task`, or empty if nothing does."""
+    """The task that ends it early, `any task`, or empty if it does not end early."""
 
     tasks: tuple[TaskDescription, ...]
     """Its tasks, in the order of the plan."""
@@ -129,7 +129,7 @@ def _pace(pace: TaskPacing) -> str:
     if isinstance(pace, Deterministic | Poisson | Uniform):
         rate = f"{1 / pace.interval_s:g}/s" if pace.interval_s <= 1 else f"one every {pace.interval_s:g} s"
         return rate if isinstance(pace, Deterministic) else f"{rate} at random ({pace.kind})"
-    return "as its scheduler says" if isinstance(pace, PythonScheduler) else "as fast as possible"
+    return "as its scheduler determines" if isinstance(pace, PythonScheduler) else "as fast as possible"
 
 
 def _bound(bound: TaskBound, work: TaskWork) -> str:

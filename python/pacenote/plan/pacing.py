@@ -2,7 +2,7 @@
 
 A track gives a rate (`target-throughput`) in operations or in the unit of the operation, such as documents,
 or an interval (`target-interval`). `track/parse_target_rate.py` reads both, and `track/pacing_overrides.py`
-applies what the user chose instead. The plan holds intervals between operations, over all clients of a task.
+applies the options of the user. The plan holds intervals between operations, over all clients of a task.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from pacenote.plan.document import Deterministic, Poisson, PythonScheduler, Task
 from pacenote.units import OPS
 
 _PACINGS = {pacing.kind: pacing for pacing in (Deterministic, Poisson, Uniform)}
-"""The values of `schedule` that need no scheduler of a plug-in."""
+"""Values of `schedule` that need no scheduler of a plug-in."""
 
 _MAX_LEAD_S = 1.0
-"""How far ahead of its rate a source may run, in seconds: parameters that depend on the present time must
-still be right when they are sent.
+"""How far ahead of its rate a source may run, in seconds: parameters that depend on the current time must
+still be valid when they are sent.
 """
 
 
 def target_interval_s(task: Task, compiled: CompiledOperation) -> float | None:
     """Returns the seconds between two operations over all clients of a task, None without a target rate.
 
-    A rate in the unit of the operation counts its weight; any other rate counts operations.
+    A rate in the unit of the operation is divided by its weight; any other rate counts operations.
     """
     rate = task.target_throughput
     if rate is None:
@@ -45,8 +45,8 @@ def plan_pacing(
 ) -> TaskPacing:
     """Returns how the operations of a task are spaced; `schedulers` are those that plug-ins registered.
 
-    A task whose weight is only known at run time is paced by Python. Problems are an unknown schedule, a rate
-    in a unit that the operation does not count, and an interval of more than 100 years.
+    A task whose weight is only known at run time is paced by Python. Records a problem for an unknown
+    schedule, a rate in a unit that the operation does not count, or an interval of more than 100 years.
     """
     if task.schedule in schedulers or (task.schedule in _PACINGS and weight_known_at_runtime(task, compiled)):
         return PythonScheduler()
@@ -64,15 +64,15 @@ def plan_pacing(
 
 
 def is_open_loop(pacing: TaskPacing, task: Task, problems: Problems) -> bool:
-    """Whether a task runs open loop if the user asks for it: tasks with a target rate do."""
+    """Whether a task runs open loop if the user requests it, which applies to tasks with a target rate."""
     if isinstance(pacing, PythonScheduler):
-        text = "cannot run open loop: Python says when each of its clients sends; race without --open-loop, "
+        text = "cannot run open loop: Python schedules each of its clients; race without --open-loop, "
         problems.add((*task.key_path, "schedule"), text + "or without the task (--exclude-tasks)")
     return isinstance(pacing, Deterministic | Poisson | Uniform)
 
 
 def weight_known_at_runtime(task: Task, compiled: CompiledOperation) -> bool:
-    """Whether the target rate counts work whose amount per operation only Python knows, at run time."""
+    """Whether the target rate counts work whose amount per operation is only known to Python at run time."""
     rate = task.target_throughput
     if rate is None or rate.unit == OPS or rate.unit != compiled.unit:
         return False
@@ -82,7 +82,7 @@ def weight_known_at_runtime(task: Task, compiled: CompiledOperation) -> bool:
 def adapt_to_rate(task: Task, compiled: CompiledOperation) -> CompiledOperation:
     """Adapts an operation that Python supplies or runs to the target rate of a task.
 
-    It takes the unit of the rate, and its source runs no further ahead than about a second.
+    It gets the unit of the rate, and its source runs ahead by at most about a second.
     """
     compiled = _in_unit_of_rate(task, compiled)
     interval_s = target_interval_s(task, compiled)
@@ -99,7 +99,7 @@ def declared_bulk_size(operation: Operation) -> int:
 
 
 def _rate_problem(task: Task, compiled: CompiledOperation) -> str:
-    """What is wrong with the target rate for this operation, empty if nothing is."""
+    """Returns the problem of the target rate for this operation, empty if there is none."""
     rate, unit = task.target_throughput, compiled.unit
     if rate is not None and rate.unit not in (unit, OPS):
         accepted = f"{unit}/s" if unit == OPS else f"{unit}/s, or {OPS}/s to count requests"
@@ -111,7 +111,7 @@ def _rate_problem(task: Task, compiled: CompiledOperation) -> str:
 
 
 def _in_unit_of_rate(task: Task, compiled: CompiledOperation) -> CompiledOperation:
-    """The operation in the unit of the target rate, if its own unit is only known at run time."""
+    """Returns the operation with the unit of the target rate if its own unit is only known at run time."""
     unit_open = isinstance(compiled.work, PythonRunner) or (
         isinstance(compiled.work, PythonSource) and compiled.unit == "docs"
     )

@@ -1,4 +1,4 @@
-"""What runs an operation: a built-in type, or what the plug-ins of the track registered in Python."""
+"""Resolves operations to a built-in type, or to code that the plug-ins of the track registered."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ FILE_READER = "file-reader"
 """Rally's name for the built-in source of bulk operations."""
 
 _QUEUE_DEPTH = 64
-"""Operations per client that a source may run ahead: enough for bursts, and little memory."""
+"""Operations per client that a source may run ahead: enough for bursts at a low cost of memory."""
 
 _BULK_QUEUE_DEPTH = 4
-"""Operations per client that a source of bulks may run ahead: their bodies have megabytes."""
+"""Operations per client that a source of bulks may run ahead: their bodies may be megabytes long."""
 
 
 class UnknownOperation(TrackError):
     """An operation names a type or parameter source that neither Pacenote nor the plug-ins of the track have.
 
-    `key_path` is the key within the operation, empty if it is the operation itself.
+    `key_path` is the path of the key within the operation, empty for the operation as a whole.
     """
 
     def __init__(self, message: str, key_path: KeyPath = (), *, hint: str = "") -> None:
@@ -44,7 +44,7 @@ def resolve_operation(
     """
     source = _param_source(operation, plugins)
     if operation.type in plugins.runners:
-        # It replaces a built-in type of that name.
+        # A runner of a plug-in replaces the built-in type of that name.
         return CompiledOperation(PythonRunner(), weight=_weight(operation), finite=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)
@@ -67,7 +67,7 @@ def resolve_operation(
 
 
 def _param_source(operation: Operation, plugins: PluginNames) -> str:
-    """The name of the parameter source, empty if the parameters of the track are used."""
+    """Returns the name of the parameter source, empty if the parameters of the track are used."""
     source = operation.params.get(_PARAM_SOURCE)
     if source is None:
         return ""
@@ -82,5 +82,5 @@ def _param_source(operation: Operation, plugins: PluginNames) -> str:
 
 
 def _weight(operation: Operation) -> int:
-    """The documents of a bulk as far as its parameters say, else 1."""
+    """Returns the number of documents of a bulk if its parameters specify it, else 1."""
     return declared_bulk_size(operation) or 1

@@ -12,15 +12,15 @@ _MAX_LENGTH = 400
 def describe(error: BaseException, root: Path) -> str:
     """Describes an error as `track.py:12: ValueError: text`.
 
-    Names the innermost line of code below the parent folder of the track, or the line that raised if there is
-    none.
+    The line is the innermost one of code below the parent folder of the track, or else the one that raised
+    the error.
     """
     location = _location(error, root)
     return f"{location}: {reason(error)}" if location else reason(error)
 
 
 def reason(error: BaseException) -> str:
-    """The type of an error and its text, in one line of limited length."""
+    """Returns the type and the text of an error, in one line of limited length."""
     text = " ".join(_text(error).split())
     if len(text) > _MAX_LENGTH:
         text = text[: _MAX_LENGTH - 1] + "…"
@@ -33,7 +33,7 @@ def _text(error: BaseException) -> str:
         return error.msg
     try:
         return str(error)
-    except Exception:  # What `__str__` of a plug-in's own exception raises says nothing about the failure.
+    except Exception:  # An error in `__str__` of a plug-in's exception is not the failure to report.
         return ""
 
 
@@ -41,7 +41,7 @@ def _location(error: BaseException, root: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{_shown(error.filename, root)}:{error.lineno}"
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    home = os.path.join(root.parent, "")  # noqa: PTH118  # A prefix of text, not a path.
+    home = os.path.join(root.parent, "")  # noqa: PTH118  # A text prefix, not a path.
     own = [(name, line) for name, line in frames if name.startswith(home)]
     if not (own or frames):
         return ""

@@ -1,7 +1,7 @@
 """Loads the Python of a track: `track.py` and every module below the track's folder.
 
-Modules are named `TRACK.folder.module`, and the folder that holds the track's folder comes first where Python
-looks for modules, because tracks import from one another that way.
+Modules are named `TRACK.folder.module`, and the parent of the track's folder is first in `sys.path`, because
+tracks import from each other that way.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 from pacenote.plugins.registry import PluginRegistry, set_current_registry
 
-_UNDECLARED_HINT = "the track does not declare it under dependencies; install it beside Pacenote"
-_RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import here"
+_UNDECLARED_HINT = "the track does not declare it under dependencies; install it in Pacenote's environment"
+_RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class LoadedPlugins:
     """The track's `track.py`."""
 
     registry: PluginRegistry = field(default_factory=PluginRegistry)
-    """What they registered."""
+    """What the plug-ins registered."""
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def load_plugins(file: Path, libraries: Sequence[Path] = ()) -> Generator[Loaded
     """Loads the plug-ins of a track from its `track.py`; unloads its modules at the end of the block.
 
     `libraries` are folders of packages that the track depends on. Only one track can be loaded at a time.
-    Raises `TrackError` with file and line of what failed.
+    Raises `TrackError` with file and line of the failure.
     """
     file = file.absolute()
     root = file.parent
@@ -71,8 +71,8 @@ def _silent_logging() -> Generator[None, None, None]:
 
 @contextlib.contextmanager
 def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, None]:
-    """Makes modules of the track and its libraries importable, and restores `sys.path` and `sys.modules`
-    after.
+    """Makes modules of the track and its libraries importable; restores `sys.path` and `sys.modules` at the
+    end.
     """
     before_path, before = list(sys.path), dict(sys.modules)
     clashing = sys.modules.get(root.name)
@@ -99,14 +99,14 @@ def _importable(root: Path, libraries: Sequence[Path]) -> Generator[None, None, 
 def _below(module: object, folder: Path) -> bool:
     """Whether a module was loaded from a folder."""
     files = [getattr(module, "__file__", None), *_search_path(module)]
-    prefix = os.path.join(folder, "")  # noqa: PTH118  # A prefix of text, not a path.
+    prefix = os.path.join(folder, "")  # noqa: PTH118  # A text prefix, not a path.
     return any(isinstance(file, str) and file.startswith(prefix) for file in files)
 
 
 def _search_path(module: object) -> list[object]:
     try:
         return list(getattr(module, "__path__", ()))
-    except Exception:  # Some modules compute it, and may fail.
+    except Exception:  # Some modules compute the attribute, which may fail.
         return []
 
 
@@ -119,7 +119,9 @@ def _load_all(root: Path, file: Path) -> ModuleType:
 
 
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Name and path of each module below the folder, except in folders that begin with an underscore."""
+    """Yields name and path of each module below the folder, except in folders that begin with
+    an underscore.
+    """
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("_"))
         parts = Path(folder).relative_to(root.parent).parts
@@ -145,7 +147,7 @@ def _register(entry: ModuleType, plugins: LoadedPlugins) -> None:
     if not callable(register):
         raise TrackError(
             f"{plugins.file} has no function register(registry)",
-            hint="Rally and Pacenote call it to register what the track offers",
+            hint="Rally and Pacenote call it to register the plug-ins of the track",
         )
     _guarded(plugins.root, plugins.file, lambda: register(plugins.registry))
 

@@ -1,8 +1,8 @@
 """Runs the functions that a track processor returns, in parallel processes: at most one per core.
 
-Generating data takes CPU time, which Python threads cannot share. The processes are forked, so functions and
-their arguments need not be pickled: plug-ins pass bound methods, whole tracks and open readers. Changes that
-a function makes in memory are lost, as in Rally.
+Generating data takes CPU time, and Python threads do not run in parallel. The processes are forked, so
+functions and their arguments need not be picklable: plug-ins pass bound methods, whole tracks and open
+readers. Changes that a function makes in memory are lost, as in Rally.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.plugins.failures import describe
 
 ParallelCall = tuple[Callable[..., Any], dict[str, Any]]
-"""A function and its arguments by name."""
+"""A function and its keyword arguments."""
 
 _PROGRESS_INTERVAL_S = 0.5
-"""How often progress is reported."""
+"""Seconds between two reports of progress."""
 
 
 def run_in_parallel(name: str, calls: Sequence[ParallelCall], root: Path, progress: ProgressCallback) -> None:
     """Calls all functions in parallel and waits for them; `name` is their track processor, for messages.
 
     Calls `progress` with the number of functions that have ended. Raises `TrackError` with file and line of
-    the first that raises; the others are terminated.
+    the first function that raises; the others are terminated.
     """
     running: dict[Connection, BaseProcess] = {}
     waiting, done = list(calls), 0
@@ -60,7 +60,7 @@ def _start(call: ParallelCall, root: Path) -> tuple[Connection, BaseProcess]:
     reader, writer = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(call, root, writer), daemon=True)
     with warnings.catch_warnings():
-        # Threads do not exist in the child, and hold no lock that it needs.
+        # Threads do not exist in the child, and hold no locks that it needs.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     writer.close()
@@ -74,14 +74,14 @@ def _child(call: ParallelCall, root: Path, writer: Connection) -> None:
     function, arguments = call
     try:
         function(**arguments)
-    except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
+    except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
         writer.send(describe(error, root))
     else:
         writer.send("")
 
 
 def _finish(name: str, reader: Connection, process: BaseProcess) -> None:
-    reason = "its process died"
+    reason = "its process ended unexpectedly"
     with contextlib.closing(reader), contextlib.suppress(EOFError):
         reason = reader.recv()
     process.join()

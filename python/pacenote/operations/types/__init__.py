@@ -1,7 +1,7 @@
-"""The built-in operation types: one file per type, and nothing else.
+"""The built-in operation types, one file per type.
 
-A file is called like its type, with underscores for dashes, and holds a constant `OPERATION`, an
-`OperationType` (`operations/base.py`). The registry finds it by its name: a new file is all that a new type
-needs. What several types share belongs in `pacenote.operations`. Apart from types that build on another one,
-only the registry imports these modules.
+A file has the name of its type, with underscores for dashes, and contains a constant `OPERATION`, an
+`OperationType` (`operations/base.py`). The registry finds it by its name, so a new type needs only a new
+file. Code that several types share belongs in `pacenote.operations`. Only the registry, and types that extend
+another type, import these modules.
 """

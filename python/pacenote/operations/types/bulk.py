@@ -30,18 +30,16 @@ from pacenote.operations.base import CompileContext, CompiledOperation, Operatio
 from pacenote.operations.request import NDJSON, json_body, read_common, with_content_type, with_query
 
 _MAX_DOCUMENTS = 2**32 - 1
-"""The most documents of one request that the driver can count."""
+"""Maximum number of documents in one request that the driver can count."""
 
 _MAX_RETRIES = 2**32 - 1
-"""The most retries that the driver can count."""
+"""Maximum number of retries that the driver can count."""
 
 _REFRESH = ("true", "wait_for", "false")
 
 
 def select_files(params: FieldReader, track: Track) -> tuple[CorpusFile, ...]:
-    """Returns the data files that `corpora`, `indices` and `data-streams` select, in the order of the
-    track.
-    """
+    """Returns the data files that `corpora`, `indices` and `data-streams` select, in track order."""
     names = params.names("corpora")
     known = [corpus.name for corpus in track.corpora]
     for name in names:
@@ -121,13 +119,13 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
     if count is None:
         return IngestShare(_share(params))
     if params.has("ingest-percentage"):
-        params.problem("ingest-doc-count", "cannot be used beside ingest-percentage")
+        params.problem("ingest-doc-count", "cannot be used together with ingest-percentage")
     available = sum(file.documents for file in files)
     text = ""
     if count % size:
         text = f"must be a multiple of bulk-size, which is {size:,}"
     elif count % (size * clients):
-        text = f"must be a multiple of bulk-size for each of {clients} clients: of {size * clients:,}"
+        text = f"must be a multiple of {size * clients:,}, which is bulk-size times {clients} clients"
     elif available and count > available:
         text = f"but there are only {available:,} documents"
     if text:
@@ -136,7 +134,7 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
 
 
 def _conflicts(params: FieldReader, selected: Sequence[CorpusFile]) -> ConflictSettings | None:
-    """Reads which document ids conflict; that needs action lines that the driver writes."""
+    """Reads the settings of id conflicts, which require that the driver writes the action lines."""
     if not params.data.get("conflicts"):
         return None
     order = params.choice("conflicts", [order.value for order in IdOrder], IdOrder.RANDOM.value)
@@ -167,7 +165,7 @@ def _read_up_to(params: FieldReader, key: str, maximum: float, default: float) -
 def _files(
     selected: Sequence[CorpusFile], has_conflicts: bool, context: CompileContext
 ) -> tuple[BulkFile, ...]:
-    """Returns the files with their corpora numbered from 0: clients start with different corpora."""
+    """Returns the files with their corpora numbered from 0, because clients start with different corpora."""
     numbers: dict[str, int] = {}
     files = []
     for file in selected:
@@ -182,7 +180,7 @@ def _action(documents: Documents) -> BulkAction:
     if documents.includes_action_and_meta_data:
         return ActionInFile()
     if documents.target_data_stream:
-        # A data stream accepts new documents only.
+        # A data stream only accepts new documents.
         return ActionLine(json_body({"create": {"_index": documents.target_data_stream}}))
     return ActionLine(json_body({"index": {"_index": documents.target_index}}))
 

@@ -1,6 +1,6 @@
-"""`composite`: runs operations within an operation: in sequence, and streams of them concurrently.
+"""`composite`: runs operations within an operation, in sequence or in concurrent streams.
 
-An operation waits for the streams before it. Every inner operation is also recorded under its own name.
+An operation waits for the streams before it. Each inner operation is also recorded under its own name.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
 
 
 def _captured_names(items: Any) -> Iterator[str]:
-    """The names of all values that inner operations capture, at any depth."""
+    """Yields the names of all values that inner operations capture, at any depth."""
     for item in items if isinstance(items, list | tuple) else ():
         if not isinstance(item, Mapping):
             continue

@@ -1,8 +1,7 @@
-"""`composite-agg`: a search with one composite aggregation, anywhere in its body, whose pages are fetched
-after the key of the last bucket.
+"""`composite-agg`: a search with one composite aggregation, whose pages are fetched by the last bucket's key.
 
-Only a page without buckets is the last: a page that is not full may be followed by others, because pipeline
-aggregations filter buckets.
+The aggregation may be nested at any depth. The last page is one without buckets: a page that is not full may
+be followed by others, because pipeline aggregations filter buckets.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     size = params.integer("results-per-page", 1)
     if size is not None and paths[0]:
         body = _with_size(body, paths[0], size)
-    # The size is that of the aggregation, not of the hits.
+    # The page size is that of the aggregation, not of the hits.
     shaped = FieldReader(
         {**params.data, "body": body, "results-per-page": None}, params.path, params.problems
     )
@@ -51,7 +50,7 @@ def _aggregations(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _paths(body: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of names to every composite aggregation."""
+    """Yields the path of names to each composite aggregation."""
     for name, inner in _aggregations(body)[1].items():
         if not isinstance(inner, dict):
             continue

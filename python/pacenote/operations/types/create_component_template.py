@@ -1,6 +1,4 @@
-"""`create-component-template`: creates component templates; `settings` are merged at
-every depth.
-"""
+"""`create-component-template`: creates component templates; `settings` are merged recursively."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`create-composable-template`: creates composable index templates; `settings` are merged at every depth."""
+"""`create-composable-template`: creates composable index templates; `settings` are merged recursively."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`create-data-stream`: creates the data streams of the track, or those named."""
+"""`create-data-stream`: creates the named data streams, or all those of the track."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`create-index`: creates the indices of the track, or one written out in the operation."""
+"""`create-index`: creates the indices of the track, or one that the operation defines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 
 
 def _bodies(params: FieldReader, context: CompileContext) -> dict[str, Any]:
-    """What to create: the body by the name of each index."""
+    """Returns the bodies of the indices to create, by name."""
     declared = {index.name: index.body for index in context.track.indices}
     settings = params.mapping("settings")
     names = params.names("index") or tuple(declared)

@@ -1,6 +1,6 @@
-"""`delete-data-stream`: deletes the data streams of the track, or those named.
+"""`delete-data-stream`: deletes the named data streams, or all those of the track.
 
-A missing one is neither a failure nor work.
+A missing data stream is neither a failure nor work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`enrich-policy`: creates enrich policies and executes them, so that their indices exist.
 
 With `delete` (the default), policies of the same names are deleted first. All indices are refreshed before
-the policies are executed, since a policy reads only what searches see.
+the policies are executed, because a policy only reads documents that searches find.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     policies = params.mapping("policies")
     if not policies:
-        params.problem("policies", "is missing, must be an object of bodies by name")
+        params.problem("policies", "is missing, must be an object that maps names to bodies")
     paths = {name: build_path("_enrich", "policy", name) for name in policies}
     requests = []
     if params.flag("delete", True):
         requests += [if_exists(common.request("DELETE", path)) for path in paths.values()]
     requests += [common.request("PUT", paths[name], body=json_body(body)) for name, body in policies.items()]
     requests.append(common.request("POST", "/_all/_refresh"))
-    # Executing a policy is the work; the requests before it count nothing.
+    # Only the execution of a policy counts as work, not the requests before it.
     before = (replace(request, weight=0) for request in requests)
     wait = {"wait_for_completion": True}
     execute = (common.request("PUT", f"{path}/_execute", query=wait) for path in paths.values())

@@ -12,7 +12,7 @@ from pacenote.operations.request import json_body, read_common
 
 
 def query_calls(params: FieldReader, **more: Any) -> CallSequence:
-    """Returns the request of a query: `body` with `query`, `filter` and `more` in it."""
+    """Returns the request of a query: `body` with `query`, `filter` and `more` added to it."""
     body = {**params.mapping("body"), **more, "query": params.required_text("query")}
     if params.has("filter"):
         body["filter"] = params.mapping("filter")

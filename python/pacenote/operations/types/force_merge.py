@@ -31,7 +31,7 @@ from pacenote.operations.search_requests import CAPTURE_MARKER
 _POLL_PERIOD_S = 10.0
 
 _TASKS_SINCE = (8, 1)
-"""Elasticsearch before this version cannot merge in the background."""
+"""The first version of Elasticsearch that can merge in the background."""
 
 _MERGE_TIMEOUT_MS = 86_400_000
 
@@ -40,7 +40,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     names = params.names("index") or params.names("data-stream") or context.track.targets()
     path = build_path(join_names(names), "_forcemerge")
-    # -1 means no limit for the engines.
+    # For the engines, -1 means no limit.
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1) or None}
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
@@ -65,7 +65,7 @@ def _wait_for_task(common: CommonParams, period_s: float) -> Request:
         path=f"/_tasks/{CAPTURE_MARKER}",
         headers=common.headers,
         check=CheckCondition("completed", "true"),
-        # The request that starts the merge counts as its work.
+        # The request that starts the merge already counts as its work.
         weight=0,
         poll=PollPolicy(every_s=period_s),
         placeholder=Placeholder("task", CAPTURE_MARKER),

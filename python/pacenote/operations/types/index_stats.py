@@ -1,4 +1,4 @@
-"""`index-stats`: reads index statistics; with a `condition`, fails while a value is not the expected one."""
+"""`index-stats`: reads index statistics; with a `condition`, fails until a value is as expected."""
 
 from __future__ import annotations
 

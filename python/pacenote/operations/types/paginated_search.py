@@ -1,7 +1,7 @@
 """`paginated-search`: a search whose pages are fetched after the sort values of the last hit.
 
-Within a composite operation, it can search a point in time. A page that is not full is the last one; the
-total number of hits is not used, since it is only a lower bound.
+Within a composite operation, it can search a point in time. A page that is not full is the last one. The
+total number of hits is not used, because it is only a lower bound.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     first = search_request(params, context)
     has_body = params.has("body")
     body = read_object_body(params) if has_body else {}
-    # In a point in time, the engine itself sorts hits by their position.
+    # In a point in time, the engine sorts hits by their position.
     if has_body and not body.get("sort") and first.placeholder is None and pages != 1:
-        params.problem("body", "has no sort, which the next page is found by")
+        params.problem("body", "has no sort, which determines the next page")
     return compile_pages(
         PagedRequest(first, NextBySearchAfter(), pages=pages, page_size=page_size(params, body))
     )

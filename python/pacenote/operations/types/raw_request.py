@@ -1,4 +1,4 @@
-"""`raw-request`: any request, as the track writes it."""
+"""`raw-request`: any request, as the track specifies it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         params.problem("method", f"is {preview(method)}, must be one of {', '.join(METHODS)}")
     is_ndjson = any(name == "content-type" and "ndjson" in value for name, value in common.headers)
     request = common.request(method, encode_path(path), body=_body(params.data.get("body"), is_ndjson))
-    # The track expects a response with an ignored status, so that it counts as work.
+    # A response with an ignored status is expected by the track, so it counts as work.
     ignore = (*request.ignore, *read_statuses(params, "ignore"))
     return CompiledOperation(CallSequence((replace(request, ignore=ignore, ignored_weight=1),)))
 

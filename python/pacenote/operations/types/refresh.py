@@ -1,4 +1,4 @@
-"""`refresh`: makes everything indexed so far visible to searches."""
+"""`refresh`: makes all indexed documents visible to searches."""
 
 from __future__ import annotations
 

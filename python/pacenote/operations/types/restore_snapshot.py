@@ -13,7 +13,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     query = {"wait_for_completion": params.flag("wait-for-completion", False)}
     body = read_body(params, required=False) or "{}"
     path = build_path("_snapshot", *names, "_restore")
-    # Never retried: what is restored already cannot be restored again.
+    # Never retried: an index that was restored cannot be restored again.
     return CompiledOperation(
         CallSequence((read_common(params).request("POST", path, query=query, body=body),))
     )

@@ -1,7 +1,7 @@
 """`run-until`: repeats a request until a value in its response meets a criterion.
 
-Between two requests it pauses for `retry-wait-interval` seconds. A missing value meets `not_exists` and no
-other operator; 0 and false are values like any other.
+It pauses for `retry-wait-interval` seconds between two requests. A missing value only meets `not_exists`; 0
+and false are not missing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _is_met(value: Any, params: Mapping[str, Any]) -> bool:
 
 
 def _value(reply: Any, keys: list[str]) -> Any:
-    """Returns the first value at a dotted path, None without one; `item` matches any entry of a list."""
+    """Returns the first value at a dotted path, None if there is none; `item` matches any list entry."""
     for position, key in enumerate(keys):
         if isinstance(reply, list):
             inner = keys[position + 1 :] if key == "item" else keys[position:]

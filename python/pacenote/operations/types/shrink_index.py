@@ -1,7 +1,7 @@
 """`shrink-index`: shrinks an index, or all that match a pattern, to fewer shards.
 
-Each index is moved to one node first: `shrink-node`, else the data nodes in turn. The operation waits for
-relocations before and after.
+Each index is first moved to one node: `shrink-node`, else the data nodes in turn. The operation waits for
+relocations before and after it shrinks an index.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pacenote.operations.request import CommonParams, build_path, common_params,
 from pacenote.operations.runner import DriverClient, OperationFailed, RunResult
 
 SETTLE_S = 3.0
-"""Pause before relocations are checked: the engine starts them some time after a change."""
+"""Seconds before relocations are checked, because the engine does not start them immediately."""
 
 _POLL_S = 0.5
 
@@ -70,7 +70,7 @@ async def _data_nodes(client: DriverClient, common: CommonParams) -> list[str]:
         node["name"] for node in reply.get("nodes", {}).values() if "data" in node.get("roles", ())
     )
     if not nodes:
-        raise OperationFailed("there is no data node to shrink on; name one as shrink-node")
+        raise OperationFailed("there is no data node to shrink on; set shrink-node")
     return nodes
 
 
@@ -82,7 +82,7 @@ async def _move(client: DriverClient, common: CommonParams, index: str, node: st
 
 
 async def _wait_for_relocations(client: DriverClient, common: CommonParams, index: str) -> None:
-    """Waits until no shard of the index relocates."""
+    """Waits until no shard of the index is relocating."""
     await asyncio.sleep(SETTLE_S)
     query = {"wait_for_no_relocating_shards": True}
     health = common.request("GET", build_path("_cluster", "health", index), query=query)

@@ -1,4 +1,4 @@
-"""`sql`: one SQL query, and the pages that follow its first by cursor.
+"""`sql`: one SQL query; further pages are fetched by cursor.
 
 A result with fewer than `pages` pages is a failure.
 """

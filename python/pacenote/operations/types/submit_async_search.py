@@ -11,7 +11,7 @@ from pacenote.operations.request import build_path, join_names, read_body, read_
 from pacenote.operations.search_requests import require_composite
 
 _NO_WAIT = {"wait_for_completion_timeout": "0"}
-"""Without it, a quick search would return its result and no id."""
+"""Returns an id even for a search that is complete immediately."""
 
 _KEPT = {"wait_for_completion_timeout": "1ms", "keep_on_completion": "true"}
 """OpenSearch waits at least 1 ms, and by default discards a search that ends within that time."""

@@ -1,7 +1,6 @@
-"""`transform-stats`: reads statistics of a transform; with a `condition`, fails while a value is not the
-expected one.
+"""`transform-stats`: reads statistics of a transform; with a `condition`, fails until a value is as expected.
 
-A name may stand for several transforms; the condition is about the first.
+A name may match several transforms; the condition applies to the first.
 """
 
 from __future__ import annotations

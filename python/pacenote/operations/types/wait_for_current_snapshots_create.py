@@ -14,7 +14,7 @@ from pacenote.operations.runner import DriverClient, RunResult
 
 _POLL_S = 1.0
 
-# Returns names only, however many indices the snapshots contain.
+# Limits the response to names, because snapshots may contain many indices.
 _NAMES_ONLY = {"verbose": False, "filter_path": "snapshots.snapshot"}
 
 

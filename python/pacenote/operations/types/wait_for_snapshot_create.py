@@ -1,6 +1,6 @@
 """`wait-for-snapshot-create`: waits until a snapshot is complete; the work is its size in bytes.
 
-A snapshot that fails, is partial or does not exist fails the operation.
+The operation fails if the snapshot fails, is partial or does not exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _POLL_S = 1.0
 _FAILED = ("FAILED", "PARTIAL", "ABORTED", "MISSING")
 
 _MAX_MISSING = 3
-"""How often a snapshot may be missing: the engine lists it some time after the response to its creation."""
+"""How often a snapshot may be missing, because the engine lists it only some time after it was requested."""
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
@@ -37,7 +37,7 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
     common, folder = common_params(params), build_path("_snapshot", params["repository"])
     name = params["snapshot"]
     running = common.request("GET", f"{folder}/_current", query={"verbose": False})
-    # Statistics of a running snapshot are expensive, so they are requested only when it has ended.
+    # Statistics of a running snapshot are expensive, so they are only requested when it has ended.
     query = {"ignore_unavailable": True}
     status = common.request("GET", folder + build_path(name, "_status"), query=query)
     checks_left = _MAX_MISSING

@@ -1,7 +1,8 @@
-"""`wait-for-transform`: stops a transform, by default at its next checkpoint, and waits for it; the work is
-its documents.
+"""`wait-for-transform`: stops a transform and waits for its end; the work is its documents.
 
-A long transform reports progress: each time it has processed more than 5,000 documents in more than half a
+By default, the transform stops at its next checkpoint.
+
+A long transform reports progress: whenever it has processed more than 5,000 documents in more than half a
 second of work, one execution ends and the next begins. Each document counts once.
 """
 
