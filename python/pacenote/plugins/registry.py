@@ -18,7 +18,7 @@ RALLY_VERSION = "2.13.0"
 class PluginRegistry:
     """The argument of a plug-in's `register(registry)`.
 
-    Refuses invalid arguments with `TrackError` in the call, so that the message names the line of the
+    Rejects invalid arguments with `TrackError` when it is called, so that the message names the line of the
     plug-in.
     """
 
@@ -31,7 +31,7 @@ class PluginRegistry:
 
     @property
     def meta_data(self) -> Mapping[str, Any]:
-        """Metadata by which plug-ins choose between their variants."""
+        """Metadata with which plug-ins choose between their variants."""
         return {"rally_version": RALLY_VERSION, "async_runner": True}
 
     def register_param_source(self, name: str, param_source: Any) -> None:
@@ -53,7 +53,7 @@ class PluginRegistry:
         """Registers a class or a function that decides when the next operation is due."""
         name = _name("scheduler", name)
         if name in BUILT_IN_SCHEDULES or name in self.schedulers:
-            raise _refused("scheduler", name, "is registered under a name that is taken", scheduler)
+            raise _refused("scheduler", name, "is registered under a name that is already in use", scheduler)
         if not callable(scheduler):
             raise _refused("scheduler", name, "is neither a class nor a function", scheduler)
         self.schedulers[name] = scheduler
@@ -75,7 +75,7 @@ class PluginRegistry:
             known.append(validator)
 
     def names(self) -> PluginNames:
-        """The registered names, for the planner."""
+        """Returns the registered names, for the planner."""
         ending = frozenset(name for name, runner in self.runners.items() if reports_completion(runner))
         return PluginNames(
             runners=frozenset(self.runners),
@@ -92,7 +92,7 @@ def reports_completion(runner: Any) -> bool:
 
 
 def innermost(runner: Any) -> Any:
-    """The runner inside all wrappers."""
+    """Returns the runner inside all wrappers."""
     while (inner := getattr(runner, "delegate", None)) is not None:
         runner = inner
     return runner
@@ -123,7 +123,7 @@ _current: list[PluginRegistry] = [PluginRegistry()]
 
 
 def current_registry() -> PluginRegistry:
-    """What the plug-ins of the current track registered."""
+    """Returns what the plug-ins of the current track registered."""
     return _current[-1]
 
 

@@ -10,7 +10,7 @@ from pacenote.plugins.rally_api.errors import DataError
 
 
 def _unavailable(*_arguments: object) -> None:
-    raise DataError("files can only be fetched while a race is prepared")
+    raise DataError("files can only be downloaded while a race is being prepared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class DataTools:
     """Functions that the race provides."""
 
     download: Callable[[str, str, int | None], object] = _unavailable
-    """Downloads a URL to a path; the third argument is the size in bytes, None if it is not known."""
+    """Downloads a URL to a path; the third argument is the size in bytes, None if unknown."""
 
     unpack: Callable[[Path, Path], object] = _unavailable
     """Unpacks an archive to the path of its data file, in the same folder."""
@@ -31,7 +31,7 @@ _current: list[DataTools] = [DataTools()]
 
 
 def current_tools() -> DataTools:
-    """The functions of the race that is being prepared."""
+    """Returns the functions of the race that is being prepared."""
     return _current[-1]
 
 

@@ -33,7 +33,7 @@ _BULK_SOURCE = "BulkIndexParamSource"
 class TrackPlugins:
     """The plug-ins of one track, loaded.
 
-    `track` is the track as plug-ins see and change it; it exists once `after_load` has been called.
+    `track` is the mutable track of the plug-ins; it is available once `after_load` has been called.
     """
 
     def __init__(self, plugins: LoadedPlugins) -> None:
@@ -57,14 +57,14 @@ class TrackPlugins:
 
     @property
     def track(self) -> rally.Track:
-        """The track as plug-ins see it."""
+        """The mutable track of the plug-ins."""
         assert self._track is not None, "`after_load` has not been called"
         return self._track
 
     def after_load(self, track: model.Track, challenge: str) -> model.Track:
-        """The track after the track processors have changed it; `challenge` is the one that runs.
+        """Returns the track as changed by the track processors; `challenge` is the one that runs.
 
-        Raises `TrackError` with file and line of the processor that raises.
+        Raises `TrackError` with file and line if a processor raises an error.
         """
         self._track = to_rally(track, challenge)
         for processor in self.registry.track_processors:
@@ -76,7 +76,7 @@ class TrackPlugins:
     def validate(self, challenge: str, params: Mapping[str, Any]) -> None:
         """Calls the validators of a challenge with the track parameters.
 
-        Raises `TrackError` with the message of the validator that rejects them.
+        Raises `TrackError` with the message of a validator that rejects them.
         """
         for validator in self.registry.validators.get(challenge, ()):
             try:
@@ -91,9 +91,10 @@ class TrackPlugins:
                 raise self._failed("validator", validator, error) from error
 
     def prepare(self, data_root: Path, tools: DataTools, progress: ProgressCallback) -> None:
-        """Has the track processors prepare data below a folder.
+        """Calls the track processors to prepare data in a folder.
 
-        Raises `TrackError` with file and line of the processor, or of the function it returned, that raises.
+        Raises `TrackError` with file and line if a processor, or a function that it returned, raises an
+        error.
         """
         set_current_tools(tools)
         for processor in self.registry.track_processors:
@@ -109,12 +110,12 @@ class TrackPlugins:
                 continue
             progress(f"preparing data: {_name(processor)}", 0, 0)
             calls: list[ParallelCall] = []
-            # It may be a generator, so that iterating over it runs its code.
+            # The result may be a generator, whose code runs during the iteration.
             self._call("track processor", processor, partial(_collect, method, self.track, data_root, calls))
             run_in_parallel(_name(processor), calls, self.root, progress)
 
     def needed(self, task: model.Task, track: model.Track) -> Sequence[model.CorpusFile]:
-        """The data files that the parameter source of a task reads."""
+        """Returns the data files that the parameter source of a task reads."""
         source = self.registry.param_sources.get(str(task.operation.params.get("param-source")))
         names = _names_in_constructor(source)
         if _BULK_SOURCE not in names and "corpora" not in names:
@@ -122,12 +123,10 @@ class TrackPlugins:
         return select_files(FieldReader(task.operation.params, task.operation.key_path, Problems()), track)
 
     def set_data_files(
-        self, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]
+        self, folders: Sequence[Path], data_files: Mapping[tuple[str, str], tuple[Path, int]]
     ) -> None:
-        """Tells parameter sources where the data files are: `found` by corpus and source file with their
-        numbers of documents, others below `folders`.
-        """
-        set_data_files(self.track, folders, found)
+        """Sets the paths of the data files for parameter sources; see `convert.set_data_files`."""
+        set_data_files(self.track, folders, data_files)
 
     def _call(self, what: str, thing: object, call: Callable[[], object]) -> None:
         try:
@@ -146,9 +145,9 @@ class TrackPlugins:
 def open_plugins(
     track: model.Track, libraries: Sequence[Path] = ()
 ) -> Generator[TrackPlugins | None, None, None]:
-    """The plug-ins of a track, in use until left; None if it has none. `libraries` are its dependencies.
+    """Loads the plug-ins of a track for the block; yields None if it has none. `libraries` are its packages.
 
-    Raises `TrackError` with file and line of what cannot be loaded.
+    Raises `TrackError` with file and line if a plug-in cannot be loaded.
     """
     if track.plugin is None:
         yield None
@@ -168,7 +167,10 @@ def _name(thing: object) -> str:
 
 
 def _names_in_constructor(source: object) -> set[str]:
-    """Names of the base classes, and names used in their constructors: they show whether it reads corpora."""
+    """Returns the names of a source's base classes and those used in their constructors.
+
+    They show whether the source reads corpora.
+    """
     if not inspect.isclass(source):
         return set()
     names: set[str] = {base.__name__ for base in source.__mro__}

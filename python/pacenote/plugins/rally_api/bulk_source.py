@@ -1,6 +1,6 @@
 """Rally's bulk parameter source, for plug-ins that extend it.
 
-The driver reads the data of plain bulk tasks itself; this is for plug-ins that change what is sent.
+The driver reads the data of plain bulk tasks; this source is for plug-ins that change what is sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RECENCY_SLOPE = 30
 
 
 class IndexIdConflict(enum.Enum):
-    """Which ids are used again."""
+    """Which ids are reused."""
 
     NoConflicts = 0
     SequentialConflicts = 1
@@ -46,7 +46,7 @@ class ParamSource:
         self.kwargs = kwargs
 
     def partition(self, partition_index: int, total_partitions: int) -> Any:  # noqa: ARG002
-        """The source for one of so many clients; here all share one."""
+        """Returns the source for one client; by default, all clients share one source."""
         return self
 
     @property
@@ -55,11 +55,11 @@ class ParamSource:
         return self.size() is None
 
     def size(self) -> int | None:
-        """Number of operations, None if endless. Used only by the default `infinite`."""
+        """Returns the number of operations, None if endless. Only the default `infinite` uses it."""
         return None
 
     def params(self) -> Params:
-        """The parameters of the next operation; raises `StopIteration` at the end."""
+        """Returns the parameters of the next operation; raises `StopIteration` at the end."""
         return self._params
 
     def _client_params(self) -> Params:
@@ -78,7 +78,7 @@ class Slice:
         self.bulk_size: int = 0
 
     def open(self, file_name: str, mode: str, bulk_size: int) -> Slice:
-        """Opens the file and goes to the first line."""
+        """Opens the file and moves to the first line of the slice."""
         self.bulk_size = bulk_size
         self.source = self.source_class(file_name, mode).open()
         skip_lines(file_name, self.source, self.offset)
@@ -127,7 +127,7 @@ class BulkIndexParamSource(ParamSource):
         self.corpora = self.used_corpora(track, params)
 
     def used_corpora(self, track: Track, params: Params) -> list[DocumentCorpus]:
-        """The corpora that the operation selects, with only the files that it selects."""
+        """Returns the corpora that the operation selects, with only the selected files."""
         names = params.get("corpora") or [corpus.name for corpus in track.corpora]
         chosen = [
             corpus.filter(Documents.SOURCE_FORMAT_BULK, params.get("indices"), params.get("data-streams"))
@@ -140,11 +140,11 @@ class BulkIndexParamSource(ParamSource):
         return found
 
     def partition(self, partition_index: int, total_partitions: int) -> Any:
-        """The bulk requests of one client."""
+        """Returns the bulk requests of one client."""
         return PartitionBulkIndexParamSource(self, partition_index, total_partitions)
 
     def params(self) -> Params:
-        """Raises `RallyError`: only partitions have parameters."""
+        """Raises `RallyError`, because only partitions have parameters."""
         raise RallyError("Do not use a BulkIndexParamSource without partitioning")
 
 
@@ -174,7 +174,7 @@ class PartitionBulkIndexParamSource:
         self.total_bulks = max(1, self._count())
 
     def partition(self, partition_index: int, total_partitions: int) -> PartitionBulkIndexParamSource:
-        """The partition of another client."""
+        """Returns the partition of another client."""
         return PartitionBulkIndexParamSource(self._whole, partition_index, total_partitions)
 
     @property
@@ -183,7 +183,7 @@ class PartitionBulkIndexParamSource:
         return self.current_bulk / self.total_bulks
 
     def params(self) -> Params:
-        """The next bulk request; starts over at the end if the source is looped."""
+        """Returns the next bulk request; starts again at the end if the source is looped."""
         if self.current_bulk >= self.total_bulks:
             if not self._whole.looped:
                 raise StopIteration
@@ -203,7 +203,7 @@ class PartitionBulkIndexParamSource:
         return math.ceil(bulks * whole.ingest_percentage / 100)
 
     def _share(self, documents: Documents) -> tuple[int, int]:
-        """Index of the client's first document in a file, and the number of its documents."""
+        """Returns the index of the client's first document in a file, and the number of its documents."""
         each = documents.number_of_documents / self._total
         first = round(each * self._index)
         return first, round(each * (self._index + 1)) - first
@@ -215,7 +215,7 @@ class PartitionBulkIndexParamSource:
                 yield from self._file(documents, first, count)
 
     def _in_order(self) -> Iterator[Documents]:
-        """The files of all corpora in turn; clients start with different corpora."""
+        """Yields the files of all corpora in turn; clients start with different corpora."""
         corpora = self._whole.corpora
         start = self._index % len(corpora)
         queues = [list(corpus.documents) for corpus in corpora[start:] + corpora[:start]]
@@ -256,7 +256,7 @@ def _with_actions(lines: list[bytes], actions: Iterator[tuple[bytes, bool]]) -> 
 def _actions(
     whole: BulkIndexParamSource, documents: Documents, first: int, count: int
 ) -> Iterator[tuple[bytes, bool]]:
-    """The action line of each document, and whether the document is an update."""
+    """Yields the action line of each document, and whether the document is an update."""
     target = documents.target_index or documents.target_data_stream
     if whole.id_conflicts is IndexIdConflict.NoConflicts:
         verb = "index" if documents.target_index else "create"
@@ -278,7 +278,7 @@ def _actions(
 
 
 def _earlier(used: int, recency: float) -> int:
-    """The position of one of the ids used before."""
+    """Returns the position of one of the ids that were used before."""
     if recency == 0:
         return random.randint(0, used - 1)
     return round((used - 1) * (1 - min(random.expovariate(_RECENCY_SLOPE * recency), 1)))

@@ -41,7 +41,8 @@ def to_rally(track: model.Track, selected: str | None) -> rally.Track:
 
 
 def to_model(track: rally.Track, before: model.Track) -> model.Track:
-    """Converts a track back after plug-ins changed it; what plug-ins do not see is taken from `before`.
+    """Converts a track back after plug-ins changed it; parts without a Rally equivalent are taken from
+    `before`.
 
     Raises `TrackError` if the changes made the track invalid.
     """
@@ -74,7 +75,7 @@ def to_model(track: rally.Track, before: model.Track) -> model.Track:
 
 
 def _mutable(value: Any) -> Any:
-    """A mutable copy of a JSON value."""
+    """Returns a mutable copy of a JSON value."""
     if isinstance(value, Mapping):
         return {key: _mutable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -114,7 +115,7 @@ def _documents(corpus: model.Corpus, documents: model.Documents) -> rally.Docume
 
 
 class _Operations:
-    """Converts operations; those that tasks share stay one object."""
+    """Converts operations; an operation that tasks share remains one object."""
 
     def __init__(self) -> None:
         self._made: dict[int, rally.Operation] = {}
@@ -186,7 +187,7 @@ def _task(task: model.Task, operations: _Operations) -> rally.Task:
 
 
 def _with_rate(params: dict[str, Any], task: model.Task) -> dict[str, Any]:
-    """The keys of a task, with the target rate of the model, which test mode may have changed."""
+    """Returns the keys of a task with the target rate of the model, which test mode may have changed."""
     if task.target_throughput is not None and "target-throughput" not in params:
         params["target-throughput"] = task.target_throughput.value
     return params
@@ -216,7 +217,7 @@ def _frozen_documents(documents: rally.Documents) -> model.Documents:
 
 
 class _Freezer:
-    """Converts challenges back; operations that tasks share stay one object."""
+    """Converts challenges back; an operation that tasks share remains one object."""
 
     def __init__(self) -> None:
         self._operations: dict[int, model.Operation] = {}
@@ -292,7 +293,7 @@ def _is_declared(key: str, origin: model.Operation | None) -> bool:
 
 
 def _type_name(name: object) -> str:
-    """The name of a type, which plug-ins may also give as a member of `OperationType`."""
+    """Returns the name of a type, for which plug-ins may also use a member of `OperationType`."""
     return name if isinstance(name, str) else str(getattr(name, "value", name))
 
 
@@ -306,7 +307,7 @@ def _completed_by(tasks: Iterable[rally.Task]) -> str | None:
 
 
 def _pace(task: rally.Task, origin: model.Task) -> tuple[Rate | None, float | None]:
-    """The target rate or interval of a task: that of the model, unless a plug-in changed it."""
+    """Returns the target rate or interval of a task: that of the model, unless a plug-in changed it."""
     keys = ("target-throughput", "target-interval")
     written = _with_rate(dict(origin.params), origin)
     if task.origin is not None and all(task.params.get(key) == written.get(key) for key in keys):
@@ -318,17 +319,17 @@ def _pace(task: rally.Task, origin: model.Task) -> tuple[Rate | None, float | No
 
 
 def set_data_files(
-    track: rally.Track, folders: Sequence[Path], found: Mapping[tuple[str, str], tuple[Path, int]]
+    track: rally.Track, folders: Sequence[Path], data_files: Mapping[tuple[str, str], tuple[Path, int]]
 ) -> None:
     """Sets the absolute path of every data file of the track, as parameter sources expect it.
 
-    `found` are prepared files with their numbers of documents, by corpus and source file; others are searched
-    below `folders`, which hold a folder for each corpus, or the files themselves.
+    `data_files` maps corpus and source file to a prepared file and its number of documents. Other files are
+    searched in `folders`, which contain a folder for each corpus, or the files directly.
     """
     for corpus in track.corpora:
         for documents in corpus.documents:
             name = documents.document_archive or documents.document_file or ""
-            prepared = found.get((corpus.name, name))
+            prepared = data_files.get((corpus.name, name))
             if prepared is not None:
                 documents.document_file, documents.number_of_documents = str(prepared[0]), prepared[1]
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RallyError(Exception):
-    """Base class of all errors. `message` describes the error, `cause` is the error behind it."""
+    """Base class of all errors. `message` describes the error, `cause` is the error that caused it."""
 
     def __init__(self, message: str, cause: object = None) -> None:
         super().__init__(message)
@@ -13,7 +13,7 @@ class RallyError(Exception):
 
     @property
     def full_message(self) -> str:
-        """The message with the texts of its causes."""
+        """Returns the message with those of its causes."""
         text, nested = str(self.message), self.cause
         while nested is not None:
             text += f"\n\t{getattr(nested, 'message', nested)}"
@@ -36,11 +36,11 @@ class SystemSetupError(RallyError):
 
 
 class RallyAssertionError(RallyError):
-    """A condition does not hold."""
+    """An assertion failed."""
 
 
 class RallyTaskAssertionError(RallyAssertionError):
-    """A reply does not fulfil an assertion of the track."""
+    """A reply violates an assertion of the track."""
 
 
 class ConfigError(RallyError):
@@ -52,7 +52,7 @@ class DataError(RallyError):
 
 
 class SupplyError(RallyError):
-    """Something could not be fetched."""
+    """Something could not be downloaded."""
 
 
 class BuildError(RallyError):
@@ -64,15 +64,15 @@ class InvalidSyntax(RallyError):
 
 
 class InvalidName(RallyError):
-    """Nothing has that name."""
+    """A name is unknown."""
 
 
 class TrackConfigError(RallyError):
-    """The parameters given to a track are wrong."""
+    """The parameters of a track are invalid."""
 
 
 class NotFound(RallyError):
-    """Something is not there."""
+    """Something does not exist."""
 
 
 class UserInterrupted(RallyError):

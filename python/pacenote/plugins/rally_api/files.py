@@ -1,4 +1,4 @@
-"""Data files as parameter sources read them."""
+"""Data files for parameter sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO, Any, Self
 
 
 class MmapSource:
-    """A file in memory, read line by line as bytes."""
+    """A memory-mapped file, read line by line as bytes."""
 
     def __init__(self, file_name: str, mode: str, encoding: str = "utf-8") -> None:
         self.file_name = file_name
@@ -34,15 +34,15 @@ class MmapSource:
         self.mm.seek(offset)
 
     def read(self) -> bytes:
-        """The rest of the file."""
+        """Returns the rest of the file."""
         return bytes(self.mm.read())
 
     def readline(self) -> bytes:
-        """The next line, empty at the end."""
+        """Returns the next line, empty at the end."""
         return bytes(self.mm.readline())
 
     def readlines(self, num_lines: int) -> list[bytes]:
-        """The next `num_lines` lines, fewer at the end of the file."""
+        """Returns the next `num_lines` lines, fewer at the end of the file."""
         lines = []
         readline = self.mm.readline
         for _ in range(num_lines):
@@ -81,11 +81,11 @@ class FileSource(MmapSource):
         return self
 
     def read(self) -> Any:
-        """The rest of the file."""
+        """Returns the rest of the file."""
         return self.mm.read()
 
     def readline(self) -> Any:
-        """The next line, empty at the end."""
+        """Returns the next line, empty at the end."""
         return self.mm.readline()
 
 
@@ -99,21 +99,21 @@ def skip_lines(data_file_path: str, data_file: Any, number_of_lines_to_skip: int
         data_file.readline()
 
 
-def _nearest(table: str, wanted: int) -> tuple[int, int]:
+def _nearest(table: str, target: int) -> tuple[int, int]:
     best = (0, 0)
     if not os.path.exists(table):  # noqa: PTH110
         return best
     with open(table, encoding="utf-8") as offsets:  # noqa: PTH123
         for text in offsets:
             line, byte = (int(part) for part in text.split(";"))
-            if line > wanted:
+            if line > target:
                 break
             best = (line, byte)
     return best
 
 
 def normalize_path(path: str, cwd: str = ".") -> str:
-    """The absolute path, with `~` for the home folder."""
+    """Returns the absolute path; `~` is the home folder."""
     expanded = os.path.expanduser(path)  # noqa: PTH111
     return os.path.normpath(os.path.join(cwd, expanded)) if not os.path.isabs(expanded) else expanded  # noqa: PTH117, PTH118
 

@@ -16,18 +16,18 @@ from contextlib import contextmanager
 from types import ModuleType
 
 _SERVED_AS = {"esrally": "pacenote.plugins.rally_api.esrally"}
-"""Packages that plug-ins import, and the packages that are served instead."""
+"""Package that plug-ins import → package that is served instead."""
 
 
 class _Loader(importlib.abc.Loader):
     """Loads an existing module under a second name."""
 
-    def __init__(self, ours: str) -> None:
-        self._ours = ours
+    def __init__(self, served: str) -> None:
+        self._served = served
         self._own: importlib.machinery.ModuleSpec | None = None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:  # noqa: ARG002  # of the protocol
-        module = importlib.import_module(self._ours)
+        module = importlib.import_module(self._served)
         self._own = module.__spec__
         return module
 
@@ -47,15 +47,15 @@ class _Finder(importlib.abc.MetaPathFinder):
         top, _, rest = fullname.partition(".")
         if top not in _SERVED_AS:
             return None
-        ours = f"{_SERVED_AS[top]}.{rest}" if rest else _SERVED_AS[top]
+        served = f"{_SERVED_AS[top]}.{rest}" if rest else _SERVED_AS[top]
         try:
-            found = importlib.util.find_spec(ours)
+            found = importlib.util.find_spec(served)
         except ModuleNotFoundError:
             found = None
         if found is None:
-            raise ModuleNotFoundError(f"Pacenote offers no module {fullname} to tracks", name=fullname)
+            raise ModuleNotFoundError(f"Pacenote does not provide the module {fullname}", name=fullname)
         is_package = found.submodule_search_locations is not None
-        return importlib.machinery.ModuleSpec(fullname, _Loader(ours), is_package=is_package)
+        return importlib.machinery.ModuleSpec(fullname, _Loader(served), is_package=is_package)
 
 
 @contextmanager

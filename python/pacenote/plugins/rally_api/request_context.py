@@ -1,4 +1,4 @@
-"""Rally's request context: marks that plug-ins set at the beginning and the end of their requests."""
+"""Rally's request context: times that plug-ins mark at the beginning and the end of their requests."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class RequestContext:
     """Whether replies are returned to the plug-in as bytes."""
 
     request_start: float | None = None
-    """When the first request began, None before."""
+    """When the first request began, None before that."""
 
     request_end: float | None = None
-    """When the last request ended, None before."""
+    """When the last request ended, None before that."""
 
 
 CURRENT_CONTEXT: ContextVar[RequestContext | None] = ContextVar("pacenote_request_context", default=None)
@@ -28,7 +28,7 @@ CURRENT_CONTEXT: ContextVar[RequestContext | None] = ContextVar("pacenote_reques
 
 
 class RequestContextManager:
-    """A span of requests within an operation, nested in the one around it."""
+    """A span of requests within an operation; spans can be nested."""
 
     def __init__(self, holder: object) -> None:
         self.ctx_holder = holder
@@ -64,15 +64,15 @@ class RequestContextManager:
 
 
 class RequestContextHolder:
-    """The methods of Rally's client for plug-ins that mark the beginning and the end of requests themselves.
+    """The methods of Rally's client for plug-ins that mark the beginning and the end of their requests.
 
-    Marks are for the plug-in only; times in results are those that the driver measures.
+    Marks are only for the plug-in; times in results are those that the driver measures.
     """
 
     request_context: ClassVar[ContextVar[RequestContext | None]] = CURRENT_CONTEXT
 
     def new_request_context(self) -> RequestContextManager:
-        """A span of requests, to be entered with `with`."""
+        """Returns a span of requests, to be used in a `with` statement."""
         return RequestContextManager(self)
 
     @classmethod
@@ -91,7 +91,7 @@ class RequestContextHolder:
 
     @classmethod
     def return_raw_response(cls) -> None:
-        """Returns the replies of this operation as bytes that are not parsed."""
+        """Makes the client return the replies of this operation as bytes, without parsing them."""
         context = CURRENT_CONTEXT.get()
         if context is not None:
             context.raw = True

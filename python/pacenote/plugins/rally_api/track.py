@@ -1,4 +1,4 @@
-"""A track as plug-ins see it: mutable objects with the names and the behaviour of Rally's.
+"""The track for plug-ins: mutable objects with the names and the behaviour of Rally's.
 
 [`convert`] converts them from the frozen model and back.
 """
@@ -18,15 +18,15 @@ from pacenote.plugins.rally_api.errors import InvalidName, InvalidSyntax
 Params = dict[str, Any]
 
 
-class _Shown:
-    """Objects with the `repr` of Rally's, because some tracks hash it."""
+class _RallyRepr:
+    """Base class with Rally's `repr`, because some tracks hash it."""
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} = [{value!r}]" for name, value in vars(self).items() if name != "origin")
 
 
-class _Named(_Shown):
-    """Objects that are equal if their names are."""
+class _Named(_RallyRepr):
+    """Base class of objects that are equal if their names are equal."""
 
     name: str
 
@@ -44,7 +44,7 @@ class _Target(_Named):
     """An index or a data stream."""
 
     def matches(self, pattern: str | None) -> bool:
-        """Whether a pattern matches: its own name, or one that means all."""
+        """Whether a pattern matches: the name itself, or a pattern for all names."""
         return pattern in (None, "_all", "*", self.name)
 
 
@@ -76,23 +76,23 @@ class IndexTemplate(_Named):
 
 
 class ComponentTemplate(_Named):
-    """A building block of composable templates."""
+    """A component template, which composable templates include."""
 
     def __init__(self, name: str, content: Params) -> None:
         self.name = name
         self.content = content
 
 
-class Documents(_Shown):
+class Documents(_RallyRepr):
     """One data file of a corpus.
 
-    Counts and sizes are properties, because tracks override them with what they find out later.
+    Counts and sizes are properties, because tracks override them with values that they determine later.
     """
 
     SOURCE_FORMAT_BULK = "bulk"
 
     origin: Any = None
-    """The frozen object that it was converted from, None for one that a plug-in made."""
+    """The frozen object from which it was converted, None for one that a plug-in created."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Documents(_Shown):
 
     @property
     def number_of_documents(self) -> int:
-        """Documents in the file, not lines."""
+        """Number of documents in the file, which may differ from that of lines."""
         return self._number_of_documents
 
     @number_of_documents.setter
@@ -127,7 +127,7 @@ class Documents(_Shown):
 
     @property
     def compressed_size_in_bytes(self) -> int | None:
-        """Size of the archive, None if it is not known."""
+        """Size of the archive in bytes, None if unknown."""
         return self._compressed_size_in_bytes
 
     @compressed_size_in_bytes.setter
@@ -136,7 +136,7 @@ class Documents(_Shown):
 
     @property
     def uncompressed_size_in_bytes(self) -> int | None:
-        """Size of the data file, None if it is not known."""
+        """Size of the data file in bytes, None if unknown."""
         return self._uncompressed_size_in_bytes
 
     @uncompressed_size_in_bytes.setter
@@ -145,12 +145,12 @@ class Documents(_Shown):
 
     @property
     def number_of_lines(self) -> int:
-        """Lines of the data file."""
+        """Number of lines of the data file."""
         return self.number_of_documents * (2 if self.includes_action_and_meta_data else 1)
 
     @property
     def is_bulk(self) -> bool:
-        """Whether the file is one for bulk requests."""
+        """Whether the file has the format of bulk requests."""
         return self.source_format == self.SOURCE_FORMAT_BULK
 
     def has_compressed_corpus(self) -> bool:
@@ -165,7 +165,7 @@ class Documents(_Shown):
         return f"{self.source_format} documents from {self.document_file}"
 
 
-class DocumentCorpus(_Shown):
+class DocumentCorpus(_RallyRepr):
     """A named group of data files."""
 
     origin: Any = None
@@ -178,15 +178,15 @@ class DocumentCorpus(_Shown):
         self.meta_data = meta_data or {}
 
     def number_of_documents(self, source_format: str) -> int:
-        """Documents of all files of a format."""
+        """Returns the number of documents of all files of a format."""
         return sum(one.number_of_documents for one in self.documents if one.source_format == source_format)
 
     def compressed_size_in_bytes(self, source_format: str) -> int | None:
-        """Size of all archives, None as soon as one is not known."""
+        """Returns the size of all archives in bytes, None if one is unknown."""
         return self._sum(source_format, [one.compressed_size_in_bytes for one in self.documents])
 
     def uncompressed_size_in_bytes(self, source_format: str) -> int | None:
-        """Size of all data files, None as soon as one is not known."""
+        """Returns the size of all data files in bytes, None if one is unknown."""
         return self._sum(source_format, [one.uncompressed_size_in_bytes for one in self.documents])
 
     def filter(
@@ -195,7 +195,7 @@ class DocumentCorpus(_Shown):
         target_indices: Sequence[str] | None = None,
         target_data_streams: Sequence[str] | None = None,
     ) -> DocumentCorpus:
-        """A copy of the corpus with only the files that match."""
+        """Returns a copy of the corpus with only the files that match."""
         chosen = [
             one
             for one in self.documents
@@ -228,15 +228,15 @@ class Throughput(NamedTuple):
 
 
 class _TypeOfOperation(enum.Enum):
-    """The behaviour of `OperationType`, whose members are the built-in types."""
+    """Base class of `OperationType`, whose members are the built-in types."""
 
     def to_hyphenated_string(self) -> str:
-        """The name a track uses: `ForceMerge` is `force-merge`."""
+        """Returns the name that tracks use: `force-merge` for `ForceMerge`."""
         return str(self.value)
 
     @classmethod
     def from_hyphenated_string(cls, name: str) -> Any:
-        """The member for the name a track uses. Raises `KeyError` for a type that is not built in."""
+        """Returns the member for the name that tracks use. Raises `KeyError` unless the type is built in."""
         try:
             return cls(name)
         except ValueError:
@@ -252,7 +252,7 @@ OperationType = _make_types(
 
 @dataclass(eq=False, repr=False)
 class Operation(_Named):
-    """What a task does. `params` holds every key the track writes, name and type too."""
+    """What a task does. `params` has all keys of the track, including name and type."""
 
     name: str
     operation_type: dataclasses.InitVar[str]
@@ -273,7 +273,7 @@ class Operation(_Named):
 
     @property
     def run_on_serverless(self) -> bool | None:
-        """What the track says about serverless, None if nothing."""
+        """The operation's `run-on-serverless`, None if it is missing."""
         return (self.params or {}).get("run-on-serverless")
 
 
@@ -281,8 +281,8 @@ _RATE = re.compile(r"(?P<value>(\d*\.)?\d+)\s(?P<unit>\w+/s)")
 
 
 @dataclass(eq=False, repr=False)
-class Task(_Shown):
-    """An operation on the schedule. `params` is the whole task as the track writes it."""
+class Task(_RallyRepr):
+    """An operation in the schedule. `params` is the whole task, unchanged from the track."""
 
     name: str
     operation: Operation
@@ -330,7 +330,7 @@ class Task(_Shown):
 
     @property
     def ignore_response_error_level(self) -> str | None:
-        """`non-fatal` if the task goes on after errors in any case."""
+        """`non-fatal` if the task always continues after errors, else None."""
         return self.params.get("ignore-response-error-level")
 
     def _identity(self) -> tuple[object, ...]:
@@ -353,7 +353,7 @@ class Task(_Shown):
         return self.name
 
 
-class Parallel(_Shown):
+class Parallel(_RallyRepr):
     """Tasks that run in parallel."""
 
     nested = True
@@ -365,7 +365,7 @@ class Parallel(_Shown):
 
     @property
     def clients(self) -> int:
-        """How many clients the element occupies."""
+        """Number of clients that the element uses."""
         return self.wanted if self.wanted is not None else sum(task.clients for task in self.tasks)
 
     def remove_task(self, task: Task) -> None:
@@ -410,7 +410,7 @@ class Challenge(_Named):
 
 @dataclass(eq=False, repr=False)
 class Track(_Named):
-    """The track; lists may be appended to."""
+    """The track; plug-ins may append to its lists."""
 
     name: str
     description: str | None = None
@@ -433,12 +433,12 @@ class Track(_Named):
 
     @property
     def default_challenge(self) -> Challenge | None:
-        """The challenge that runs when none is named."""
+        """The challenge that runs if the user does not select one."""
         return next((challenge for challenge in self.challenges if challenge.default), None)
 
     @property
     def selected_challenge(self) -> Challenge | None:
-        """The challenge that the user chose, None if none was chosen."""
+        """The challenge that the user selected, None if the default runs."""
         return next((challenge for challenge in self.challenges if challenge.selected), None)
 
     @property
@@ -447,11 +447,11 @@ class Track(_Named):
         return self.selected_challenge or self.default_challenge
 
     def find_challenge_or_default(self, name: str | None) -> Challenge | None:
-        """The challenge of that name, the default one for no name. Raises `InvalidName`."""
+        """Returns the challenge with a name, the default one for None. Raises `InvalidName`."""
         return self.find_challenge(name) if name else self.default_challenge
 
     def find_challenge(self, name: str) -> Challenge:
-        """The challenge of that name. Raises `InvalidName`."""
+        """Returns the challenge with a name. Raises `InvalidName`."""
         found = next((challenge for challenge in self.challenges if challenge.name == name), None)
         if found is None:
             raise InvalidName(f"Unknown challenge [{name}] for track [{self.name}]")
@@ -459,15 +459,15 @@ class Track(_Named):
 
     @property
     def number_of_documents(self) -> int:
-        """Documents of all corpora."""
+        """Number of documents of all corpora."""
         return sum(corpus.number_of_documents(Documents.SOURCE_FORMAT_BULK) for corpus in self.corpora)
 
     def index_names(self) -> list[str]:
-        """Names of the indices."""
+        """Returns the names of the indices."""
         return [index.name for index in self.indices]
 
     def data_stream_names(self) -> list[str]:
-        """Names of the data streams."""
+        """Returns the names of the data streams."""
         return [stream.name for stream in self.data_streams]
 
 

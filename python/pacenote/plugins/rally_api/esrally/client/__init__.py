@@ -1,4 +1,4 @@
-"""The request context of Rally's client, for plug-ins that measure by hand."""
+"""The request context of Rally's client, for plug-ins that take their own measurements."""
 
 from pacenote.plugins.rally_api.esrally.client import context
 from pacenote.plugins.rally_api.esrally.client.context import RequestContextHolder, RequestContextManager

@@ -1,6 +1,6 @@
-"""Runners as plug-ins build on them: the base class, wrappers, and the built-in types as objects.
+"""Runners that plug-ins extend: the base class, wrappers, and the built-in types as objects.
 
-A built-in type that a plug-in calls is carried out by the driver, as it is in a task of its own.
+A built-in type that a plug-in calls is executed by the driver, as in a separate task.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Params = dict[str, Any]
 
 
 class Runner:
-    """The base of runners that are classes."""
+    """Base class of runners."""
 
     def __init__(self, *args: Any, config: object = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -33,8 +33,8 @@ class Runner:
         return self
 
     async def __call__(self, es: Any, params: Any) -> Any:
-        """Carries out one operation."""
-        raise NotImplementedError(f"{type(self).__name__} carries out no operation")
+        """Executes one operation."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement an operation")
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -42,14 +42,14 @@ class Runner:
         return False
 
     def _default_kw_params(self, params: Params) -> Params:
-        """Arguments for the client's methods from parameters that every operation may have."""
+        """Returns arguments for the client's methods from the parameters that all operations accept."""
         keys = {"opaque_id": "opaque-id", "params": "request-params", "request_timeout": "request-timeout"}
         keys |= {key: key for key in ("body", "headers", "index")}
         return {argument: params[key] for argument, key in keys.items() if params.get(key) is not None}
 
     @staticmethod
     def _transport_request_params(params: Params) -> tuple[Params, Params, Params, Params]:
-        """Parameters of the operation, of the query, of the transport, and headers."""
+        """Returns the parameters of the operation, of the query and of the transport, and the headers."""
         rest, query = dict(params), dict(params.get("request-params") or {})
         transport: Params = {}
         if timeout := rest.pop("request-timeout", None):
@@ -63,15 +63,15 @@ class Runner:
 
 
 class Delegator:
-    """Something around a runner."""
+    """Base class of wrappers around a runner."""
 
     def __init__(self, delegate: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.delegate = delegate
 
 
-class _Around(Runner, Delegator):
-    """A runner around a runner: what it enters and leaves is the inner one."""
+class _Wrapper(Runner, Delegator):
+    """A runner that wraps another and enters and exits its context."""
 
     async def __aenter__(self) -> Self:
         if hasattr(self.delegate, "__aenter__"):
@@ -86,15 +86,15 @@ class _Around(Runner, Delegator):
         return False
 
 
-class Retry(_Around):
-    """A runner that tries again, as the parameters of the operation say; all within one sample."""
+class Retry(_Wrapper):
+    """A runner that retries as specified by the operation's parameters; all attempts are one sample."""
 
     def __init__(self, delegate: Any, retry_until_success: bool = False) -> None:
         super().__init__(delegate=delegate)
         self.retry_until_success = retry_until_success
 
     async def __call__(self, es: Any, params: Params) -> Any:
-        """Carries out the operation until it succeeds or may not be tried again."""
+        """Executes the operation until it succeeds or no retry is allowed."""
         until_success = params.get("retry-until-success", self.retry_until_success)
         attempts = sys.maxsize if until_success else int(params.get("retries", 0)) + 1
         on_error = until_success or params.get("retry-on-error", False)
@@ -103,7 +103,7 @@ class Retry(_Around):
             try:
                 result = await self.delegate(es, params)
             except Exception as error:
-                if attempt == attempts or not on_timeout or not _may_pass(error):
+                if attempt == attempts or not on_timeout or not _is_transient(error):
                     raise
             else:
                 failed = isinstance(result, dict) and not result.get("success", True)
@@ -116,8 +116,8 @@ class Retry(_Around):
         return f"retryable {self.delegate!r}"
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether a failure is one of the connection, or a timeout, and not the engine's answer."""
+def _is_transient(error: Exception) -> bool:
+    """Whether the cause is the connection or a timeout, not a response of the engine."""
     import elasticsearch
 
     if isinstance(error, elasticsearch.ApiError):
@@ -126,12 +126,12 @@ def _may_pass(error: Exception) -> bool:
 
 
 def unwrap(runner: Any) -> Any:
-    """The runner in all its wrappers."""
+    """Returns the runner inside all its wrappers."""
     return innermost(runner)
 
 
 def runner_for(operation_type: Any) -> Any:
-    """The runner of a type: a plug-in's, else the built-in one. Raises `RallyError`."""
+    """Returns the runner of a type: that of a plug-in, else the built-in one. Raises `RallyError`."""
     name = str(getattr(operation_type, "value", operation_type))
     registered = current_registry().runners.get(name)
     if registered is not None:
@@ -141,8 +141,8 @@ def runner_for(operation_type: Any) -> Any:
     return _Registered(_built_in(name)())
 
 
-class _Registered(_Around):
-    """A runner as Rally keeps it: called with all clients, it picks those that the inner one wants."""
+class _Registered(_Wrapper):
+    """A runner in Rally's registry: it is called with all clients and passes on those its runner expects."""
 
     async def __call__(self, es: Any, params: Params) -> Any:
         wants_all = getattr(innermost(self.delegate), "multi_cluster", False)
@@ -150,12 +150,12 @@ class _Registered(_Around):
 
 
 class BuiltIn(Runner):
-    """An operation of a built-in type, carried out by the driver."""
+    """An operation of a built-in type, executed by the driver."""
 
     operation_type = ""
 
     async def __call__(self, es: Any, params: Params) -> Any:
-        """Carries the operation out; returns what Rally's runner of the type returns."""
+        """Executes the operation; returns what Rally's runner of the type returns."""
         return await es.pacenote_execute(self.operation_type, params)
 
     def __repr__(self) -> str:
@@ -182,7 +182,7 @@ class Query(BuiltIn):
 
 _CLASSES: dict[str, type[BuiltIn]] = {"bulk": BulkIndex, "put-settings": PutSettings, "search": Query}
 _UNLIKE = {"IndicesStats": "index-stats", "IndicesRecovery": "wait-for-recovery"}
-"""Classes of Rally whose names are not those of their types."""
+"""Classes of Rally whose names differ from those of their types."""
 
 
 def _built_in(name: str) -> type[BuiltIn]:
@@ -193,7 +193,7 @@ def _built_in(name: str) -> type[BuiltIn]:
 
 
 def __getattr__(name: str) -> type[BuiltIn]:
-    """Classes of the other built-in types, by Rally's names."""
+    """Returns the class of another built-in type by Rally's name."""
     for kind in known_types():
         if name == "".join(map(str.capitalize, kind.split("-"))) or _UNLIKE.get(name) == kind:
             return _built_in(kind)
@@ -201,7 +201,7 @@ def __getattr__(name: str) -> type[BuiltIn]:
 
 
 def mandatory(params: Any, key: str, op: object) -> Any:
-    """The value of a parameter that must be there. Raises `DataError`."""
+    """Returns the value of a mandatory parameter. Raises `DataError` if it is missing."""
     try:
         return params[key]
     except KeyError:
@@ -212,17 +212,17 @@ def mandatory(params: Any, key: str, op: object) -> Any:
 
 
 def escape(value: Any) -> str | None:
-    """A value as it stands in a query string, None for None."""
+    """Returns a value in the form of a query string, None for None."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def parse(text: Any, props: list[str], lists: list[str] | None = None, **_others: Any) -> dict[str, Any]:
-    """Values at dotted paths of a reply that was asked for as bytes; of lists, whether they are empty."""
+    """Returns values at dotted paths of a raw reply, and for each list whether it is empty."""
     document = json.loads(text.getvalue() if hasattr(text, "getvalue") else text)
-    found = {path: value for path in props if (value := _at(document, path)) is not None}
-    return found | {path: not value for path in lists or () if (value := _at(document, path)) is not None}
+    values = {path: value for path in props if (value := _at(document, path)) is not None}
+    return values | {path: not value for path in lists or () if (value := _at(document, path)) is not None}
 
 
 def _at(document: Any, path: str) -> Any:

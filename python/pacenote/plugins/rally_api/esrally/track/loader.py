@@ -20,15 +20,15 @@ class TrackProcessor:
 
     def on_prepare_track(
         self,
-        track: Track,  # noqa: ARG002  # for those that override it
+        track: Track,  # noqa: ARG002  # used by subclasses
         data_root_dir: str,  # noqa: ARG002
     ) -> Iterable[tuple[Callable[..., Any], dict[str, Any]]]:
-        """Functions with their arguments, to be called in parallel."""
+        """Returns functions with their arguments, which are called in parallel."""
         return ()
 
 
 class DefaultTrackPreparator(TrackProcessor):
-    """Asks for the data that tasks index. That is prepared anyway, so there is nothing left to do."""
+    """Prepares the data that tasks index. Does nothing, because Pacenote prepares this data."""
 
     def __init__(self) -> None:
         self.cfg: Any = None
@@ -38,14 +38,14 @@ class DefaultTrackPreparator(TrackProcessor):
 
 
 class Downloader:
-    """Fetches data files."""
+    """Downloads data files."""
 
     def __init__(self, offline: bool = False, test_mode: bool = False) -> None:
         self.offline = offline
         self.test_mode = test_mode
 
     def download(self, base_url: str | None, target_path: str, size_in_bytes: int | None = None) -> None:
-        """Fetches the file of the target's name from below an address."""
+        """Downloads the file with the target's name from a base URL."""
         if not base_url:
             raise DataError(f"Cannot download {target_path} because no base URL is provided.")
         url = f"{base_url.rstrip('/')}/{os.path.basename(target_path)}"  # noqa: PTH119
@@ -57,17 +57,17 @@ class Decompressor:
     """Unpacks archives."""
 
     def decompress(self, archive_path: str, documents_path: str, uncompressed_size: int | None) -> None:
-        """Unpacks an archive beside it; what comes out must be there and have the declared size."""
+        """Unpacks an archive into its folder; the data file must then exist and have the declared size."""
         current_tools().unpack(Path(archive_path), Path(documents_path))
         if not os.path.isfile(documents_path):  # noqa: PTH113
-            raise DataError(f"{archive_path} does not hold {documents_path}")
+            raise DataError(f"{archive_path} does not contain {documents_path}")
         size = os.path.getsize(documents_path)  # noqa: PTH202
         if uncompressed_size and size != uncompressed_size:
             raise DataError(f"{documents_path} has {size} bytes, the track declares {uncompressed_size}")
 
 
 class DocumentSetPreparator:
-    """Makes the data file of a corpus be there, from an archive or from afar."""
+    """Provides the data file of a corpus: an existing one, or one from an archive or a download."""
 
     def __init__(self, track_name: str, downloader: Any, decompressor: Any) -> None:
         self.track_name = track_name
@@ -75,7 +75,7 @@ class DocumentSetPreparator:
         self.decompressor = decompressor
 
     def prepare_document_set(self, document_set: Documents, data_root: str) -> None:
-        """Finds, unpacks or fetches a data file below a folder, and writes its offset table."""
+        """Finds, unpacks or downloads a data file in a folder, and writes its offset table."""
         name, archive = document_set.document_file, document_set.document_archive
         data = os.path.join(data_root, name or "")  # noqa: PTH118
         packed = os.path.join(data_root, archive) if archive else None  # noqa: PTH118
@@ -89,7 +89,9 @@ class DocumentSetPreparator:
         self._count(data, document_set)
 
     def prepare_bundled_document_set(self, document_set: Documents, data_root: str) -> bool:
-        """The same for a folder that holds the file or its archive; False if it holds neither."""
+        """Prepares a data file if the folder contains it or its archive; returns False if it contains
+        neither.
+        """
         names = [document_set.document_file, document_set.document_archive]
         if not any(name and os.path.isfile(os.path.join(data_root, name)) for name in names):  # noqa: PTH113, PTH118
             return False

@@ -1,4 +1,4 @@
-"""Parameter sources as plug-ins build on them."""
+"""Parameter sources that plug-ins extend."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SearchParamSource(ParamSource):
         self.query_params.update(self._client_params())
 
     def params(self) -> Params:
-        """The same search each time, in an object of its own."""
+        """Returns the same search each time, in a new dictionary."""
         return dict(self.query_params)
 
 
@@ -57,7 +57,7 @@ def _sole_target(track: Track) -> str | None:
 
 
 class _CreateTemplateParamSource(ParamSource):
-    """Templates of the track, or the one that the operation holds, with the operation's settings."""
+    """Templates of the track, or the one in the operation, with the operation's settings."""
 
     def __init__(self, track: Track, params: Params, templates: list[Any], **kwargs: Any) -> None:
         super().__init__(track, params, **kwargs)
@@ -80,7 +80,7 @@ class _CreateTemplateParamSource(ParamSource):
             self.template_definitions.append((template.name, content))
 
     def params(self) -> Params:
-        """All templates, to be created by one operation."""
+        """Returns all templates, which are created by one operation."""
         return {"templates": self.template_definitions, "request-params": self.request_params}
 
 

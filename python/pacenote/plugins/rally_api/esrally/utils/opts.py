@@ -1,4 +1,4 @@
-"""Values of the command line."""
+"""Parsing of command-line values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def to_dict(text: Any) -> dict[str, Any]:
-    """Reads `key:value,key2:value2`; None is an empty dictionary. Values stay text."""
+    """Reads `key:value,key2:value2`; None is an empty dictionary. Values are strings."""
     if isinstance(text, dict):
         return dict(text)
     pairs = [pair.split(":", 1) for pair in str(text or "").split(",") if pair.strip()]
