@@ -6,19 +6,20 @@ use tokio::sync::Notify;
 use crate::race_state::{RaceState, StopLevel};
 use crate::step::StepRun;
 
-/// Tells a client loop and the operations it executes whether to go on, and wakes them when that changes.
+/// Cancels a client loop and the operations that it executes: they check it before they continue, and are woken when it
+/// changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancellation<'a> {
-    /// The step, which another of its tasks may complete.
+    /// The step, which one of its other tasks may complete.
     pub step: &'a StepRun,
     /// The race, which the caller may stop and a failure may abort.
     pub race: &'a RaceState,
-    /// Notified when something other than time may end a wait.
+    /// Notified when something other than the clock may end a wait.
     pub waker: &'a Notify,
 }
 
 impl Cancellation<'_> {
-    /// Why no new operation may begin; `None` while the step goes on.
+    /// Why no new operation may begin; `None` while the step continues.
     pub fn stop_reason(&self) -> Option<EndedBy> {
         if self.race.stop_level() != StopLevel::Run {
             let aborted = self.race.aborted().is_some();

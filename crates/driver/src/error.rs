@@ -1,7 +1,7 @@
-//! Why a plan could not be run to its end. Requests that fail are not errors of this kind: they are counted and
+//! Errors that prevent a plan from running to its end. Failed requests are not among them: they are counted and
 //! recorded.
 
-/// Why a plan could not be run to its end.
+/// An error that prevents a plan from running to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -21,7 +21,7 @@ pub enum DriveError {
     Request {
         /// Name of the task.
         task: String,
-        /// Why.
+        /// What is wrong with the request.
         source: crate::transport::http::RequestHeadError,
     },
     /// Python has supplied something that is not an operation.
@@ -40,7 +40,7 @@ pub enum DriveError {
     InvalidOperation {
         /// Name of the task.
         task: String,
-        /// Why.
+        /// What is wrong with the operation.
         problem: String,
     },
     /// The data of a bulk cannot be read.

@@ -1,14 +1,15 @@
 //! Runs a plan: sends its requests on time, checks the responses and records them.
 //!
-//! [`Race::start`] takes a [`pacenote_plan::Plan`] and a folder and runs in threads of its own. The caller waits for
-//! [`RaceEvent`]s, reads the [`RaceProgress`] and may stop the race. Nothing of the caller runs between two requests.
+//! [`Race::start`] takes a [`pacenote_plan::Plan`] and a folder and runs the race in its own threads. The caller waits
+//! for [`RaceEvent`]s, reads the [`RaceProgress`] and may stop the race. No code of the caller runs between two
+//! requests.
 //!
 //! # Threads
 //!
 //! | thread | does |
 //! | --- | --- |
-//! | workers, one per core | each runs its clients on a runtime of its own; a client keeps its connection for the whole race |
-//! | coordinator | moves the workers from step to step; a step begins when all clients are ready and ends with the last of them |
+//! | workers, one per core | each runs its clients on its own runtime; a client keeps its connection for the whole race |
+//! | coordinator | moves the workers from step to step; a step begins when all clients are ready and ends when the last of them has ended |
 //! | bridge, only if the plan needs Python | sends the requests of runners in Python |
 //! | collector | merges what the workers record, writes the race folder, publishes results and progress |
 //!
@@ -30,8 +31,8 @@
 //! | `cancel.rs` | when a client stops |
 //! | `client_id.rs`, `units.rs`, `error.rs` | [`ClientId`], nanoseconds, [`DriveError`] |
 //!
-//! Dependencies run from `race` over `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
-//! `response` and `transport`, never back. What threads share stands below all of them.
+//! Dependencies run from `race` through `coordinator` and `worker` to `schedule` and `python`, then `operation`, then
+//! `response` and `transport`, never back. State that threads share is below all of them.
 
 mod cancel;
 mod client_id;

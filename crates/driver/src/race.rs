@@ -31,7 +31,7 @@ pub struct Race {
     coordinator: Option<JoinHandle<()>>,
 }
 
-/// How far a race has come.
+/// Progress of a race.
 #[derive(Debug, Clone, Serialize)]
 pub struct RaceProgress {
     /// The current step, from 1.
@@ -40,7 +40,7 @@ pub struct RaceProgress {
     pub steps: usize,
     /// Seconds since the first step began.
     pub elapsed_s: f64,
-    /// Running tasks.
+    /// Progress of the running tasks.
     pub tasks: Vec<TaskProgress>,
 }
 
@@ -91,7 +91,7 @@ impl Race {
         self.state.wait_for_events(timeout)
     }
 
-    /// How far the race has come.
+    /// Returns the progress of the race.
     #[must_use]
     pub fn progress(&self) -> RaceProgress {
         let elapsed_s = self.state.elapsed_ns(Instant::now()) as f64 / 1e9;
@@ -100,7 +100,7 @@ impl Race {
         RaceProgress { step, steps: progress.steps, elapsed_s, tasks: progress.tasks.clone() }
     }
 
-    /// Ends the race: no new operation begins. Operations under way run to their end, or are dropped if `abandon` is
+    /// Ends the race: no new operation begins. Operations in progress run to their end, or are dropped if `abandon` is
     /// `true`.
     pub fn stop(&self, abandon: bool) {
         self.state.stop(if abandon { StopLevel::Abandon } else { StopLevel::Finish });
@@ -117,18 +117,18 @@ impl Drop for Race {
 }
 
 /// The plan with an `accept-encoding` header for every cluster whose replies are to be compressed. A request that names
-/// an encoding of its own keeps it.
+/// its own encoding keeps it.
 fn with_accept_encoding(mut plan: Plan) -> Plan {
     let others = plan.others.iter_mut().map(|other| &mut other.target);
     for target in std::iter::once(&mut plan.target).chain(others).filter(|target| target.compress) {
-        // Of two headers with one name the later counts.
+        // If two headers have the same name, the later one is sent.
         target.headers.insert(0, ("accept-encoding".into(), "gzip".into()));
     }
     plan
 }
 
-/// The endpoints of every cluster, the cluster under test first. They are resolved here, because look-ups and reading
-/// files block.
+/// The endpoints of every cluster, the cluster under test first. They are prepared before any worker starts, because
+/// look-ups and reading files block.
 fn endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
     let mut system = SystemRoots::default();
     let targets = std::iter::once(&plan.target).chain(plan.others.iter().map(|other| &other.target));
@@ -136,7 +136,7 @@ fn endpoints(plan: &Plan) -> Result<Vec<Endpoints>, DriveError> {
 }
 
 /// Raises the soft limit of open files to the hard limit: a client needs a socket and perhaps a timer, and the usual
-/// soft limit is 1,024. A refusal is not an error; opening the socket that exceeds the limit is.
+/// soft limit is 1,024. A refusal is not an error; opening a socket beyond the limit is.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
@@ -175,7 +175,7 @@ mod tests {
         let values = |target: &pacenote_plan::Target| {
             target.headers.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>()
         };
-        // Of two headers with one name the later counts: what was there before still does.
+        // If two headers have the same name, the later one is sent: the cluster's own header keeps its effect.
         assert_eq!(values(&plan.target), ["gzip", "identity"]);
         assert_eq!(values(&plan.others[0].target), ["identity"]);
         assert_eq!(values(&plan.others[1].target), ["gzip", "identity"]);

@@ -13,18 +13,18 @@ use crate::units::nanos_since;
 
 /// How urgently the race is to end.
 ///
-/// | level | new operations | operations under way |
+/// | level | new operations | operations in progress |
 /// | --- | --- | --- |
 /// | run | begin | run to their end |
 /// | finish | do not begin | run to their end; a runner in Python gets the time-out of a request |
 /// | abandon | do not begin | are dropped and counted as unanswered |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
-    /// The race goes on.
+    /// The race continues.
     Run = 0,
-    /// Operations under way may end.
+    /// No new operations begin; those in progress may end.
     Finish = 1,
-    /// Everything ends now.
+    /// Operations in progress are dropped.
     Abandon = 2,
 }
 
@@ -103,19 +103,19 @@ impl RaceState {
         lock(&self.aborted).clone()
     }
 
-    /// Wakes all clients that wait, so that they check whether to go on.
+    /// Wakes all clients that wait, so that they check whether to continue.
     pub fn wake_all(&self) {
         for waker in &self.wakers {
             waker.notify_waiters();
         }
     }
 
-    /// What wakes the operations that the driver executes for Python.
+    /// The waker of the operations that the driver executes for Python.
     pub fn bridge_waker(&self) -> Arc<Notify> {
         Arc::clone(&self.wakers[self.wakers.len() - 1])
     }
 
-    /// What wakes the clients of a worker.
+    /// The waker of the clients of a worker.
     pub fn waker(&self, worker: usize) -> Arc<Notify> {
         Arc::clone(&self.wakers[worker])
     }
@@ -139,7 +139,7 @@ impl RaceState {
         lock(&self.progress)
     }
 
-    /// Starts the race's clock, unless it runs already.
+    /// Starts the race's clock unless it is already running.
     pub fn start_clock(&self, now: Instant) {
         lock(&self.started).get_or_insert(now);
     }
@@ -151,7 +151,7 @@ impl RaceState {
     }
 }
 
-/// Locks a mutex. Data of a thread that panicked is consistent, since every change is a single step.
+/// Locks a mutex. Data that a panicking thread had locked is consistent, since every change is a single step.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

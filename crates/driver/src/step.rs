@@ -14,7 +14,7 @@ pub struct StepRun {
     plan: Arc<Plan>,
     index: usize,
     tasks: Vec<TaskRun>,
-    /// A task that completes the step has ended: no new operations begin.
+    /// Whether a task that completes the step has ended: then no new operations begin.
     completed: AtomicBool,
     race: Arc<RaceState>,
 }
@@ -35,22 +35,22 @@ pub struct TaskRun {
 /// Position of a worker among the workers of a race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerIndex {
-    /// Which worker, from 0.
+    /// Number of the worker, from 0.
     pub index: usize,
     /// Number of workers.
     pub workers: usize,
 }
 
 impl WorkerIndex {
-    /// Whether the worker runs a client, given by its row in the allocation matrix. Rows are dealt out in turn, so that
-    /// few clients use as many cores as they can.
+    /// Whether the worker runs a client, given by its row in the allocation matrix. Rows are assigned to workers
+    /// round-robin, so that few clients use as many cores as possible.
     pub fn runs(self, client: u32) -> bool {
         client as usize % self.workers == self.index
     }
 }
 
 impl TaskRun {
-    /// When the task began; the first call sets that to `now`.
+    /// When the task began; the first call sets it to `now`.
     pub fn origin(&self, now: Instant) -> Instant {
         *self.origin.get_or_init(|| now)
     }

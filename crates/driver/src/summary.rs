@@ -11,7 +11,7 @@ use crate::health::host::HostUsage;
 /// How a race ended and what it used.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RaceSummary {
-    /// One per worker, one for the bridge to Python if the plan needs it, then `collect` and `control`.
+    /// The threads: one per worker, one for the bridge to Python if the plan needs it, then `collect` and `control`.
     pub threads: Vec<ThreadSummary>,
     /// CPU time of the whole process while the race ran, Python included, seconds.
     pub process_cpu_s: f64,
@@ -21,19 +21,19 @@ pub struct RaceSummary {
     pub clock: ClockHealth,
     /// Counts of the driver that do not add up, one sentence each; every one is a defect of the driver.
     pub contradictions: Vec<String>,
-    /// Samples on disk.
+    /// Number of samples on disk.
     pub samples: u64,
     /// From the beginning of the first step to the end of the race, seconds.
     pub wall_s: f64,
-    /// The caller stopped the race.
+    /// Whether the caller stopped the race.
     pub stopped: bool,
     /// The failure that ended the race.
     pub aborted: Option<String>,
-    /// Why the driver itself could not go on.
+    /// The error of the driver itself that ended the race.
     pub error: Option<String>,
 }
 
-/// What a thread used.
+/// CPU time and waits of a thread.
 #[derive(Debug, Clone, Serialize)]
 pub struct ThreadSummary {
     /// Name of the thread, without the prefix of the program.
@@ -46,12 +46,12 @@ pub struct ThreadSummary {
     pub wall_s: f64,
     /// The step in which it was busiest; `null` if no step lasted a second.
     pub busiest: Option<BusiestStep>,
-    /// The task in which waiting for a core mattered most; `null` if there is nothing to judge by.
+    /// The task that was affected most by waiting for a core; `null` if there is too little data.
     pub delayed: Option<DelayedTask>,
 }
 
 impl ThreadSummary {
-    /// What the calling thread has used since `started`; called when it is about to end.
+    /// The summary of the calling thread, which was started at `started` and is about to end.
     #[must_use]
     pub fn of_current_thread(name: &str, started: Instant, peak_load: PeakLoad) -> Self {
         Self {

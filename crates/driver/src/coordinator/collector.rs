@@ -19,10 +19,10 @@ use crate::units::seconds_to_nanos;
 /// How often progress is updated and the clocks are read.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What the collector knows at the end of a race.
+/// Summary of the collector at the end of a race.
 #[derive(Debug, Default)]
 pub struct CollectorSummary {
-    /// Samples on disk.
+    /// Number of samples on disk.
     pub samples: u64,
     /// Counts of the driver that do not add up, one sentence each.
     pub contradictions: Vec<String>,
@@ -35,7 +35,7 @@ pub struct CollectorSummary {
 }
 
 /// Collects until all recorders are dropped. If the race folder cannot be written, the race is aborted, and later
-/// deliveries are summed up but not written.
+/// deliveries are counted but not written.
 pub fn collect(
     mut collector: Collector,
     deliveries: &Receiver<Delivery>,
@@ -49,7 +49,7 @@ pub fn collect(
         match deliveries.recv_timeout(UPDATE_INTERVAL) {
             Ok(delivery) => {
                 let ended = collector.receive(delivery, buffers).unwrap_or_else(|error| {
-                    // The race cannot go on, but the results of its tasks are still complete.
+                    // The race cannot continue, but the results of its tasks are still complete.
                     race.abort(error.to_string());
                     collector.disable_writing();
                     failure.get_or_insert(error);
@@ -100,7 +100,7 @@ pub fn sample_policy(samples: SampleRetention) -> SamplePolicy {
     }
 }
 
-/// What the collector needs to know about the tasks of a plan.
+/// The tasks of a plan as the collector needs them.
 pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
     let info = |task: &pacenote_plan::PlannedTask| {
         let clients = u64::from(task.clients);

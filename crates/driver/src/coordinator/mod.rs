@@ -1,7 +1,7 @@
-//! The coordinator: the thread that moves the workers from step to step and, in the end, sums up the race.
+//! The coordinator: the thread that moves the workers from step to step and finally summarizes the race.
 //!
-//! It starts and joins the worker pool and the collector, which have files of their own here. Nothing here sends a
-//! request or runs while an operation is measured. Only `race.rs` may use it.
+//! It starts and joins the worker pool and the collector, each of which has its own file. No code of this module sends
+//! a request or runs while an operation is measured. Only `race.rs` may use it.
 //!
 //! | state | until | then |
 //! | --- | --- | --- |
@@ -30,17 +30,18 @@ use crate::step::StepRun;
 use crate::summary::{RaceSummary, ThreadSummary};
 use crate::worker::thread::{WorkerCommand, WorkerContext};
 
-/// Runs a race: see the module documentation.
+/// Runs the steps of a race; the module documentation has its states.
 #[derive(Debug)]
 pub struct Coordinator {
-    /// The threads that it moves from step to step.
+    /// The workers, and the thread of the bridge.
     pub pool: WorkerPool,
-    /// What it shares with the workers.
+    /// State that it shares with the workers.
     pub context: WorkerContext,
 }
 
 impl Coordinator {
-    /// Runs all steps of the plan, then ends all threads and sums up. `deliveries` of the recorders go to `collector`.
+    /// Runs all steps of the plan, then ends all threads and returns the summary. `deliveries` of the recorders go to
+    /// `collector`.
     pub fn run(self, collector: Collector, deliveries: Receiver<Delivery>) -> RaceSummary {
         let (started, cpu_before_ns) = (Instant::now(), process_cpu_ns());
         let (race, buffers) = (Arc::clone(&self.context.race), self.context.record_sender.buffers().clone());
@@ -58,7 +59,7 @@ impl Coordinator {
         }
         let (mut threads, died) = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
-            // The panic of a thread explains why it did not reply.
+            // If a thread panicked, that is why it did not reply, so its panic is reported instead.
             error = died.or(error);
         }
         let mut collected = CollectorSummary::default();
@@ -85,7 +86,8 @@ impl Coordinator {
         }
     }
 
-    /// Ends all threads but the collector, which ends when the last sender of recordings is dropped: here.
+    /// Ends all threads except the collector, which ends when the last sender of recordings is dropped: at the end of
+    /// this function.
     fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
         if let Some(bridge) = &self.context.bridge {
             bridge.shutdown();
@@ -157,7 +159,7 @@ mod tests {
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 
-    /// A client that sleeps for a moment, and then until the end of the race wakes it.
+    /// A client that sleeps briefly in the first step, and in the second until the end of the race wakes it.
     fn plan(port: u16) -> Arc<Plan> {
         let task = |name: &str, seconds: f64| {
             json!({"name": name, "operation": name, "operation_type": "sleep", "clients": 1,

@@ -25,7 +25,7 @@ pub struct WorkerPool {
     pub commands: Vec<UnboundedSender<WorkerCommand>>,
     /// The workers' replies.
     pub replies: Receiver<WorkerReply>,
-    /// The threads of the workers, and that of the bridge to Python. None ends before the race does.
+    /// The threads of the workers, and that of the bridge to Python. No thread ends before the race does.
     pub threads: Vec<DriverThread>,
 }
 
@@ -67,7 +67,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// How many workers run clients of a task, given by its position in the plan.
+    /// Number of workers that run clients of a task, given by its position in the plan.
     pub fn workers_of(&self, step: &StepRun, task: u32) -> u32 {
         let workers = self.commands.len();
         let runs_task = |index: &usize| {
@@ -94,7 +94,7 @@ impl WorkerPool {
     ///
     /// # Errors
     ///
-    /// The first error of a reply, after all replies have come; or when a thread has ended before.
+    /// The first error of a reply, once all replies have been received; or when a thread has ended before it replied.
     pub fn wait_all(&self) -> Result<(), DriveError> {
         let mut result = Ok(());
         let mut missing = self.commands.len();
@@ -114,10 +114,10 @@ impl WorkerPool {
         result
     }
 
-    /// Ends all threads. Returns what those that ended in order used, and why the first of the others died.
+    /// Ends all threads. Returns the summaries of those that ended normally, and the error of the first that did not.
     pub fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
         for worker in &self.commands {
-            // A worker that died is found when its thread is joined.
+            // A worker that has died is detected when its thread is joined.
             let _ = worker.send(WorkerCommand::Quit);
         }
         let (mut summaries, mut died) = (Vec::new(), None);

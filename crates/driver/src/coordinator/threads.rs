@@ -14,7 +14,7 @@ use crate::summary::ThreadSummary;
 /// Prefix of the names of all threads.
 const NAME_PREFIX: &str = "pacenote-";
 
-/// A thread that ends with what it used.
+/// A thread that returns its summary.
 pub type DriverThread = JoinHandle<Result<ThreadSummary, DriveError>>;
 
 /// Starts a thread; its name gets the prefix of the program.

@@ -1,4 +1,4 @@
-//! Whether the clocks can be trusted, from readings of three of them a few times a second.
+//! Whether the clocks can be trusted, judged by readings of three clocks a few times a second.
 //!
 //! The race is timed with the monotonic clock, which cannot be set. A step of the wall clock changes the difference
 //! between the two (slewing by NTP affects both), and a suspended machine changes the difference between the monotonic
@@ -10,19 +10,19 @@ use std::time::Instant;
 use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde::Serialize;
 
-/// Smaller differences are not steps, because a thread may be interrupted while it reads the clocks.
+/// Smallest difference that is a step, in nanoseconds: a thread may be interrupted while it reads the clocks.
 const MIN_STEP_NS: i64 = 100_000_000;
 
-/// Limit of recorded steps, since a broken clock may step every second.
+/// Maximum number of recorded steps, since a defective clock may step every second.
 const MAX_STEPS: usize = 32;
 
-/// How often an interrupted reading is repeated.
+/// How many times an interrupted reading is repeated.
 const MAX_RETRIES: u32 = 10;
 
-/// Readings over which the cost of one is averaged.
+/// Number of readings over which the cost of one is averaged.
 const COST_READINGS: u32 = 1000;
 
-/// Where the kernel names its clock source.
+/// File in which the kernel names its clock source.
 const SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// The three clocks at one instant, nanoseconds.
@@ -30,7 +30,7 @@ const SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_
 pub struct ClockReading {
     /// Since an arbitrary instant; stands still while the machine is suspended.
     pub monotonic: i64,
-    /// Since 1970.
+    /// Since the beginning of 1970 (UTC).
     pub realtime: i64,
     /// Like `monotonic`, but includes suspension.
     pub boottime: i64,
@@ -39,13 +39,13 @@ pub struct ClockReading {
 /// A step of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClockStep {
-    /// When it was noticed, seconds since the driver started.
+    /// When it was detected, seconds since the driver started.
     pub at_s: f64,
-    /// By how much, seconds; negative if backward.
+    /// Size of the step, seconds; negative if backward.
     pub by_s: f64,
 }
 
-/// What is known about the clocks at the end of a race.
+/// Properties and irregularities of the clocks during a race.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ClockHealth {
     /// The kernel's clock source at the beginning and, if it has changed, at the end; empty if unknown.
@@ -54,9 +54,9 @@ pub struct ClockHealth {
     pub resolution_ns: u64,
     /// Cost of one reading, nanoseconds: the mean of a thousand before the race.
     pub read_ns: f64,
-    /// How many of those readings were earlier than their predecessor.
+    /// Number of these readings that were earlier than their predecessor.
     pub backward: u32,
-    /// Steps of the wall clock of 0.1 s and more; the first 32.
+    /// The first 32 steps of the wall clock of 0.1 s or more.
     pub steps: Vec<ClockStep>,
     /// How long the machine was suspended, seconds.
     pub suspended_s: f64,
@@ -95,7 +95,7 @@ impl ClockReading {
 }
 
 impl ClockMonitor {
-    /// Starts with what is known about the clocks before the race.
+    /// Starts monitoring, and records the properties of the clocks before the race.
     pub fn start() -> Self {
         let sources = source().into_iter().collect();
         let (read_ns, backward) = reading_cost();
@@ -112,7 +112,7 @@ impl ClockMonitor {
     pub fn record(&mut self, now: ClockReading) {
         let passed = now.monotonic - self.reference.monotonic;
         let suspended = now.boottime - self.reference.boottime - passed;
-        // The wall clock goes on while the machine is suspended; that is not a step.
+        // The wall clock continues while the machine is suspended; that is not a step.
         let stepped = now.realtime - self.reference.realtime - passed - suspended.max(0);
         if suspended >= MIN_STEP_NS {
             self.health.suspended_s += seconds(suspended);
@@ -121,7 +121,7 @@ impl ClockMonitor {
             let at_s = seconds(now.monotonic - self.first.monotonic);
             self.health.steps.push(ClockStep { at_s, by_s: seconds(stepped) });
         }
-        // The reference stays after smaller differences, so that they add up to a step.
+        // Smaller differences do not move the reference, so that they add up to a step.
         if suspended >= MIN_STEP_NS || stepped.abs() >= MIN_STEP_NS {
             self.reference = now;
         }
@@ -145,7 +145,7 @@ fn source() -> Option<String> {
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The cost of a reading in nanoseconds, and how many readings were earlier than their predecessor.
+/// The cost of a reading in nanoseconds, and the number of readings that were earlier than their predecessor.
 fn reading_cost() -> (f64, u32) {
     let started = Instant::now();
     let (mut last, mut backward) = (clock_gettime(ClockId::Monotonic), 0);

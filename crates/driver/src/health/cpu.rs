@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use crate::units::nanos;
 
-/// A shorter step says little about a thread.
+/// Shortest step that is evaluated; shorter ones say little about a thread.
 const MIN_STEP: Duration = Duration::from_secs(1);
 
-/// Fewer operations say little about a task.
+/// Smallest number of operations for which a task is evaluated.
 const MIN_OPERATIONS: u64 = 100;
 
 /// The step in which a thread was busiest. A mean over all steps would hide a saturated one behind idle ones.
@@ -51,7 +51,7 @@ pub struct PeakLoad {
     /// The step in which it was busiest; `None` if no step lasted a second.
     pub busiest: Option<BusiestStep>,
     /// The task in which it was delayed most; `None` if no task of such a step had a hundred successes on this thread,
-    /// or where the system does not count the wait.
+    /// or if the system does not count the wait.
     pub delayed: Option<DelayedTask>,
 }
 
@@ -60,11 +60,11 @@ pub struct PeakLoad {
 pub struct RunQueueStats {
     /// Time in which it was ready to run but had no core, nanoseconds.
     pub wait_ns: u64,
-    /// How often it ran.
+    /// Number of times that it ran.
     pub runs: u64,
 }
 
-/// Measures what the calling thread uses from now on.
+/// Measures the CPU time and the waits of the calling thread from now on.
 #[derive(Debug)]
 pub struct CpuMeter {
     started: Instant,
@@ -72,12 +72,12 @@ pub struct CpuMeter {
     queue: Option<RunQueueStats>,
 }
 
-/// What a thread used in an interval.
+/// CPU time and waits of a thread in an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuUsage {
     /// Length of the interval.
     pub wall: Duration,
-    /// CPU time, nanoseconds, without what a spin wait used while the thread was idle.
+    /// CPU time, nanoseconds, without that of spin waits while the thread was idle.
     pub cpu_ns: u64,
     /// The wait for a core; `None` where the system does not count it.
     pub queue: Option<RunQueueStats>,
@@ -111,8 +111,8 @@ impl CpuMeter {
         Self { started: Instant::now(), cpu_ns: thread_cpu_ns(), queue }
     }
 
-    /// What was used since the start. `idle_spin_ns` of CPU time went into spin waits of an idle thread and is left
-    /// out, because it would have been available for work.
+    /// The usage since the start. `idle_spin_ns`, the CPU time of spin waits while the thread was idle, is left out,
+    /// because it would have been available for work.
     pub fn read(&self, idle_spin_ns: u64) -> CpuUsage {
         CpuUsage {
             wall: self.started.elapsed(),
@@ -123,8 +123,8 @@ impl CpuMeter {
 }
 
 impl PeakLoad {
-    /// Adds a step: what it used and the successes of its tasks. `task_name` returns the name of a task by its position
-    /// in the plan.
+    /// Adds a step: its usage and the successes of its tasks. `task_name` returns the name of a task by its position in
+    /// the plan.
     pub fn add(
         &mut self,
         step: &str,
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((delayed.step.as_str(), delayed.task.as_str()), ("both", "t1"));
         assert!((delayed.wait_ms - 0.1).abs() < 1e-9 && (delayed.service_ms - 1.0).abs() < 1e-9);
         assert!((delayed.share - 0.1).abs() < 1e-9 && (delayed.share_of_step - 0.02).abs() < 1e-9);
-        // A step in which it mattered less changes nothing, though the thread waited longer.
+        // A step with a smaller share changes nothing, although the thread waited longer.
         peak.add("slow", usage(10, 2000 * MS, 2000), &[totals(2, 100, 100 * MS)], name);
         assert_eq!(peak.delayed.as_ref(), Some(&delayed));
         assert!((peak.busiest.unwrap().share - 0.05).abs() < 1e-9);

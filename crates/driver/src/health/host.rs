@@ -1,10 +1,10 @@
-//! How busy the host was while the race ran.
+//! Load of the host while the race ran.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// How the cores of the host spent their time during the race.
+/// How the cores of the host were used during the race.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct HostUsage {
     /// Share of time in which the cores were not idle: the driver, an engine on the same host, other processes. 0 to 1.

@@ -125,7 +125,7 @@ impl Paginator {
         if !whole.result.is_success() {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
-            let reason = format!("{fetched} of {wanted} pages: there were no more");
+            let reason = format!("{fetched} of {wanted} pages were fetched: there are no more");
             let failure = ReplyOutcome::failure(ErrorClass::Condition, whole.status, "", reason);
             whole.result = ReplyOutcome { took_ms: whole.result.took_ms, ..failure };
         }

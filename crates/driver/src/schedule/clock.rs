@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Tells the time and sleeps for one client. The real clock is [`crate::schedule::timer::Timer`]; tests of the measured
+/// Reads the time and sleeps for one client. The real clock is [`crate::schedule::timer::Timer`]; tests of the measured
 /// loop use one that only advances when all clients sleep.
 pub trait Clock {
     /// The current time.
@@ -16,9 +16,9 @@ pub trait Clock {
     /// When the system refuses a timer.
     async fn sleep_until(&mut self, instant: Instant) -> io::Result<()>;
 
-    /// Sleeps for `duration`, give or take a millisecond.
+    /// Sleeps for `duration`, to within about a millisecond.
     async fn pause(&self, duration: Duration);
 
-    /// Notes that the client has begun or ended an operation, so that its thread is not idle.
+    /// Records that the client has begun or ended an operation, so that its thread is not idle.
     fn mark_active(&self);
 }

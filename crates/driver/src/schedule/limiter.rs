@@ -1,4 +1,4 @@
-//! When a task ends, for one of its clients or for those that share a schedule, and which operations are warm-up.
+//! The end of a task, for one of its clients or for those that share a schedule, and the end of its warm-up.
 
 use pacenote_plan::TaskBound;
 use pacenote_record::{EndedBy, MeasuredWindow, SampleType};
@@ -30,7 +30,7 @@ impl Limiter {
         }
     }
 
-    /// Why no operation may begin at `now_ns` or later, whenever it is due; `None` while the task goes on.
+    /// Why no operation may begin at `now_ns` or later, regardless of its due time; `None` while the task continues.
     pub fn ended(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
@@ -41,7 +41,7 @@ impl Limiter {
         }
     }
 
-    /// Admits, at `now_ns`, an operation that is due at `due_ns`; without a schedule both are the same. Both are
+    /// Admits, at `now_ns`, an operation that is due at `due_ns`; without a schedule both are equal. Both are
     /// nanoseconds since the task began.
     ///
     /// A task ends when its time has passed, even if operations that were due have not been sent.
@@ -66,13 +66,13 @@ impl Limiter {
         self.admitted
     }
 
-    /// Takes back the last admission, because the operation cannot begin.
+    /// Undoes the last admission, because the operation cannot begin.
     pub fn undo(&mut self) {
         self.admitted = self.admitted.saturating_sub(1);
     }
 }
 
-/// The work of a task that counts for its throughput.
+/// The window in which the work of a task counts for its throughput.
 pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     match bound {
         TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {

@@ -1,7 +1,7 @@
 //! When operations are due, when a task ends, and waking up at a given instant.
 //!
-//! `pacer`, `open_loop` and `limiter` are pure: they neither read a clock nor wait. `timer` is the real `clock`. What
-//! is sent, and what becomes of it, does not belong here. Only `worker` may use this module.
+//! `pacer`, `open_loop` and `limiter` are pure: they neither read a clock nor wait. `timer` is the real `clock`.
+//! Sending operations does not belong here. Only `worker` may use this module.
 
 pub mod clock;
 pub mod limiter;

@@ -3,7 +3,7 @@
 //! A free client takes the operation that is due next, prepares it and sleeps until it is due. Operations are therefore
 //! assigned in the order of their due times, to clients in the order in which they become free: each begins at its due
 //! time or when a client is free, whichever is later, as in a queue with several servers. A slow client does not delay
-//! the others, and each sleeping client waits for an operation of its own, so that no client is woken in vain.
+//! the others, and each sleeping client waits for its own operation, so that no client is woken without need.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use pacenote_record::{EndedBy, SampleType};
 use crate::schedule::limiter::Limiter;
 use crate::schedule::pacer::Pacer;
 
-/// The schedule that the clients of an open-loop task share. It stays on one thread, so that borrowing it is cheap.
+/// The schedule that the clients of an open-loop task share. It stays on one thread, so that access to it is cheap.
 #[derive(Debug)]
 pub struct OpenLoop {
     state: RefCell<OpenLoopState>,
@@ -44,7 +44,7 @@ pub struct Exhausted {
     pub unsent: u64,
 }
 
-/// Stands for the schedule of an operation that was put back.
+/// Position in place of a schedule, for an operation that was put back.
 const NO_PACER: usize = usize::MAX;
 
 impl OpenLoop {
@@ -55,7 +55,7 @@ impl OpenLoop {
         Self { state: RefCell::new(OpenLoopState { pacers, limiter, admitted: 0, due, started: false }) }
     }
 
-    /// A client enters the task, which starts the schedule. If the first client enters late, at `late_ns`, operations
+    /// Starts the schedule when a client enters the task. If the first client enters late, at `late_ns`, operations
     /// that were due before are skipped.
     pub fn start(&self, late_ns: Option<u64>) {
         let state = &mut *self.state.borrow_mut();
@@ -70,7 +70,7 @@ impl OpenLoop {
         }
     }
 
-    /// Operations that all clients together have taken since the last call.
+    /// Number of operations that all clients have taken since the last call.
     pub fn take_admitted(&self) -> u64 {
         std::mem::take(&mut self.state.borrow_mut().admitted)
     }
@@ -85,7 +85,7 @@ impl OpenLoop {
         self.state.borrow().due.peek().map(|Reverse((due_ns, _))| *due_ns)
     }
 
-    /// Why no operation can be taken at `now_ns` or later; `None` while the task goes on.
+    /// Why no operation can be taken at `now_ns` or later; `None` while the task continues.
     pub fn exhausted(&self, now_ns: u64) -> Option<Exhausted> {
         let mut state = self.state.borrow_mut();
         state.limiter.ended(now_ns).map(|by| state.end(by))
@@ -99,7 +99,7 @@ impl OpenLoop {
     pub fn take(&self, now_ns: u64) -> Result<(u64, SampleType), Exhausted> {
         let state = &mut *self.state.borrow_mut();
         let Some(mut next) = state.due.peek_mut() else {
-            // Another client has found the end before this one.
+            // Another client has already reached the end.
             return Err(Exhausted { by: state.limiter.ended(u64::MAX).unwrap_or(EndedBy::Time), unsent: 0 });
         };
         let Reverse((due_ns, position)) = *next;

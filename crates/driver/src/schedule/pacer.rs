@@ -7,8 +7,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// The schedule of one client of a task, in nanoseconds since the task began.
 ///
 /// The clients of a task share its arrival rate: client i of n is shifted by i intervals and sends every n intervals,
-/// so that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from a seed
-/// of its own. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
+/// so that their union is evenly spaced and no two send at the same time. Each client draws random arrivals from its
+/// own seed. During ramp-up the schedule of a client starts when the client does, so that it never catches up.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     start_ns: f64,
@@ -59,7 +59,7 @@ impl Pacer {
         to_nanos(ramp_ns(task, client))
     }
 
-    /// Due time of the next operation; `None`: as soon as the previous one has ended.
+    /// Due time of the next operation, nanoseconds since the task began; `None`: as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
         match &mut self.arrivals {
             Arrivals::Unpaced => None,
@@ -181,7 +181,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_client_that_enters_late_skips_what_was_due_before() {
+    fn a_client_that_enters_late_skips_operations_that_were_due_before() {
         let task = task(TaskPacing::Deterministic { interval_s: 0.05 }, 2, 0.0);
         let mut pacer = Pacer::new(&task, 1, 1);
         pacer.skip_to(2_000_000_000);

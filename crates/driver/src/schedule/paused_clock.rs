@@ -1,5 +1,5 @@
 //! A clock for tests of the measured loop: it stands still while any client has something to do, and then advances to
-//! the next instant for which a client sleeps. Tests run in no time, and every time that they see is exact.
+//! the next instant for which a client sleeps. Tests take almost no real time, and every time that they read is exact.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -62,12 +62,12 @@ impl PausedClock {
         self.state.start + Duration::from_nanos(ns)
     }
 
-    /// What the clock shows, nanoseconds.
+    /// Time on the clock, in nanoseconds.
     pub fn elapsed_ns(&self) -> u64 {
         nanos_since(self.state.start, self.state.now.get())
     }
 
-    /// Makes the clock refuse timers from now on, as a system without descriptors does.
+    /// Makes the clock refuse timers from now on, like a system that has run out of descriptors.
     pub fn refuse_timers(&self) {
         self.state.refuses.set(true);
     }
@@ -86,7 +86,8 @@ impl PausedClock {
         self.run_until(u64::MAX, futures);
     }
 
-    /// Runs all futures until they have ended or the clock shows `end_ns`; those that have not ended are dropped then.
+    /// Runs all futures until they have ended or the clock shows `end_ns`; futures that have not ended are then
+    /// dropped.
     pub fn run_until(&self, end_ns: u64, futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>>) {
         let mut futures: Vec<_> = futures.into_iter().map(Some).collect();
         let woken = Arc::new(WokenFlag::default());

@@ -13,14 +13,14 @@ use crate::schedule::pacer::Pacer;
 /// The schedule of a client in one task.
 #[derive(Debug)]
 pub enum Schedule {
-    /// Closed loop: the client has a schedule of its own.
+    /// Closed loop: the client has its own schedule.
     ClosedLoop(Pacer, Limiter),
     /// Open loop: all clients of the task on this worker share a schedule.
     OpenLoop(Rc<OpenLoop>),
 }
 
 impl Schedule {
-    /// Operations that the schedule has admitted since the last call.
+    /// Number of operations that the schedule has admitted since the last call.
     pub fn take_planned(&self) -> u64 {
         match self {
             Self::ClosedLoop(_, limiter) => limiter.admitted(),
@@ -29,7 +29,7 @@ impl Schedule {
     }
 }
 
-/// Makes the schedules of a worker's clients in a step.
+/// Creates the schedules of a worker's clients in a step.
 #[derive(Debug)]
 pub struct StepSchedules<'a> {
     plan: &'a Plan,

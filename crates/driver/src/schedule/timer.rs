@@ -1,8 +1,8 @@
-//! Waking up at a given instant.
+//! Sleeping until a given instant.
 //!
-//! Tokio's timers have a resolution of a millisecond and are late by as much at the median. A `timerfd`, with the timer
-//! slack of the thread at 1 ns, wakes about 30 µs after the instant. For less than that, [`SpinWait`] takes over
-//! shortly before the instant and reads the clock in a loop.
+//! Tokio's timers have a resolution of a millisecond and a median lateness of about a millisecond. A `timerfd`, with
+//! the timer slack of the thread at 1 ns, wakes about 30 µs after the instant. For higher precision, [`SpinWait`] takes
+//! over shortly before the instant and reads the clock in a loop.
 
 use std::cell::Cell;
 use std::io;
@@ -27,7 +27,7 @@ pub struct SpinWait {
     activity: Cell<u64>,
     /// CPU time in which the thread was spinning and had nothing else to do, nanoseconds.
     idle_ns: Cell<u64>,
-    /// CPU time of the thread up to which that is counted, so that it is not counted once per spinning client.
+    /// CPU time of the thread up to which `idle_ns` is counted, so that it is not counted once per spinning client.
     counted_ns: Cell<u64>,
 }
 
@@ -93,8 +93,8 @@ impl Timer {
             self.descriptor = Some(Self::create()?);
         }
         let Some(timer) = &self.descriptor else { return Ok(()) };
-        // Setting the timer discards earlier expirations, so they need not be read; each one raises an event of its
-        // own.
+        // Setting the timer discards earlier expirations, so they need not be read; each expiration raises its own
+        // event.
         timerfd_settime(timer.get_ref(), TimerfdTimerFlags::empty(), &once(left))?;
         while Instant::now() < instant {
             timer.readable().await?.clear_ready();

@@ -22,14 +22,14 @@ use crate::step::TaskRun;
 use crate::units::{nanos, nanos_since};
 use crate::worker::operations::Operations;
 
-/// Pause after a request without a connection in a task without a schedule, which would otherwise fail millions of
+/// Pause after a request that found no connection, in a task without a schedule; it would otherwise fail millions of
 /// times.
 const PAUSE_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
 /// One client of a running task.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskClient<'a> {
-    /// Which client of which task.
+    /// The id of the client.
     pub id: ClientId,
     /// The task in the plan.
     pub task: &'a PlannedTask,
@@ -37,7 +37,7 @@ pub struct TaskClient<'a> {
     pub run: &'a TaskRun,
     /// When the task began; all its times count from here.
     pub origin: Instant,
-    /// The handle through which the client talks to Python, if Python takes part in the task.
+    /// The client's handle to Python, if Python takes part in the task.
     pub handle: Option<&'a ClientHandle>,
 }
 
@@ -46,7 +46,7 @@ pub struct TaskClient<'a> {
 pub struct Entry {
     /// Nanoseconds after the beginning of the task; later than 0 only during ramp-up.
     pub start_ns: u64,
-    /// The client comes from another task of the step.
+    /// Whether the client comes from another task of the step.
     pub is_late: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Entry {
 /// the clock and the operations at no cost for the real ones.
 #[derive(Debug)]
 pub struct ClientLoop<'a, C, O> {
-    /// Tells the time and sleeps until operations are due.
+    /// Reads the time and sleeps until operations are due.
     pub clock: &'a mut C,
     /// Prepares and executes operations.
     pub operations: &'a mut O,
@@ -62,7 +62,7 @@ pub struct ClientLoop<'a, C, O> {
     pub client: TaskClient<'a>,
     /// Records samples and counts; shared by the clients of the worker.
     pub recorder: &'a RefCell<Recorder>,
-    /// Whether to go on.
+    /// Ends the loop early.
     pub cancellation: Cancellation<'a>,
 }
 
@@ -121,7 +121,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Prepares the next operation of a client with a schedule of its own.
+    /// Prepares the next operation of a client with its own schedule.
     async fn next_of_closed_loop(
         &mut self,
         pacer: &mut Pacer,
@@ -163,7 +163,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Prepares the operation that is due next in an open loop, before it is known which one that is: a client whose
+    /// Prepares the operation that is due next in an open loop, before it is taken from the schedule: a client whose
     /// source is exhausted must not take an operation from the others.
     async fn next_of_open_loop(&mut self, open_loop: &OpenLoop) -> Result<NextOperation, EndedBy> {
         let ready = self.clock.now();
@@ -192,8 +192,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         exhausted.by
     }
 
-    /// Requests the next due time from a scheduler in Python; `None` if there is none. No more are requested than the
-    /// task has operations.
+    /// Requests the next due time from a scheduler in Python; `None` if there is none. Requests no more due times than
+    /// the task has operations.
     async fn request_due_time(
         &self,
         handle: &ClientHandle,
@@ -229,7 +229,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         waited.ok_or_else(|| self.stop_reason())
     }
 
-    /// Records how long an operation that was needed at `needed` has waited for its source. A wait for nothing but the
+    /// Records how long an operation that was needed at `needed` has waited for its source. A wait that ends with the
     /// end of the source does not count.
     fn record_underrun(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
@@ -238,7 +238,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         }
     }
 
-    /// Why the client stops, where it is known that it does.
+    /// The reason for the end of a client that has been stopped.
     fn stop_reason(&self) -> EndedBy {
         self.cancellation.stop_reason().unwrap_or(EndedBy::Stopped)
     }
@@ -314,7 +314,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         self.recorder.borrow_mut().record(sample, outcome.result.failures);
     }
 
-    /// Records a sub-operation. The sample of the whole operation holds its weight and its lateness.
+    /// Records a sub-operation. Its weight and its lateness are in the sample of the whole operation.
     fn record_sub_operation(&self, sample_type: SampleType, sub_operation: SubOperation) {
         let SubOperation { label, outcome } = sub_operation;
         let (sent_ns, done_ns) = (self.elapsed_ns(outcome.sent), self.elapsed_ns(outcome.done));
@@ -353,7 +353,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         Sample { task, sub_operation: 0, client, sample_type, times, result, traffic: *traffic }
     }
 
-    /// Aborts the race after a failure, where the plan asks for it.
+    /// Aborts the race after a failure if the plan requires it.
     fn apply_failure_policy(&self, result: &ReplyOutcome) {
         let TaskClient { task, .. } = self.client;
         let (class, race) = (result.class, self.cancellation.race);

@@ -1,4 +1,4 @@
-//! What one client does in a step: its tasks, one after another.
+//! The tasks of one client in a step, one after another.
 
 use std::cell::RefCell;
 
@@ -12,22 +12,23 @@ use crate::schedule::step_schedules::Schedule;
 use crate::worker::client_loop::{ClientLoop, Entry, TaskClient};
 use crate::worker::operations::Operations;
 
-/// What a client does in one task of a step.
+/// One task of a client in a step.
 #[derive(Debug)]
 pub struct ClientTask<O> {
-    /// Which client of which task.
+    /// The id of the client.
     pub id: ClientId,
     /// When the client starts, nanoseconds after the beginning of the task; later than 0 only during ramp-up.
     pub start_ns: u64,
     /// When operations are due, and when the client ends.
     pub schedule: Schedule,
-    /// What it executes.
+    /// The operations that the client executes.
     pub operations: O,
-    /// The handle through which the client talks to Python, if Python takes part in the task.
+    /// The client's handle to Python, if Python takes part in the task.
     pub handle: Option<ClientHandle>,
 }
 
-/// Runs the tasks of a client, one after another. Once it was stopped, the remaining tasks end immediately.
+/// Runs the tasks of a client, one after another. Once the client has been stopped, its remaining tasks end
+/// immediately.
 pub async fn run_tasks<C: Clock, O: Operations>(
     clock: &mut C,
     tasks: &mut [ClientTask<O>],

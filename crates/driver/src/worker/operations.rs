@@ -1,4 +1,4 @@
-//! What the measured loop needs to send: the seam between the loop and everything that takes time to execute.
+//! Interface between the measured loop and the operations, which take time to execute.
 
 use std::rc::Rc;
 use std::time::Instant;
@@ -28,19 +28,19 @@ pub trait Operations {
     /// When the last operation ended as a whole; `None` if that is when [`Operations::execute`] returned.
     fn ended(&self) -> Option<Instant>;
 
-    /// Whether the next operation has not been delivered, but may come.
+    /// Whether the next operation has not been delivered but may still be.
     fn is_starved(&self) -> bool;
 
     /// Waits until the operations are not starved.
     fn delivery(&self) -> impl Future<Output = ()>;
 
-    /// Whether no operation is left or will come.
+    /// Whether no operation is left and none will be delivered.
     fn has_ended(&self) -> bool;
 
-    /// Takes the unit of the last success, where a runner in Python names it.
+    /// Takes the unit of the last success, if a runner in Python named it.
     fn take_unit(&mut self) -> Option<String>;
 
-    /// Whether a runner in Python has declared the last operation to be the last of all.
+    /// Whether a runner in Python has declared that the last operation was the client's final one.
     fn was_last(&self) -> bool;
 
     /// Host and port of the server, for messages.
@@ -50,7 +50,7 @@ pub trait Operations {
 /// The operations of a source, sent over the connections of a client.
 #[derive(Debug)]
 pub struct PooledOperations {
-    /// Makes the operations.
+    /// Creates the operations.
     pub source: OperationSource,
     /// The connections of the client.
     pub pool: Rc<ConnectionPool>,

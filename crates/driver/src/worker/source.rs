@@ -1,4 +1,4 @@
-//! What a client sends: a source prepares the next operation off the clock and executes it when it is due.
+//! Sources of operations: a source prepares the next operation off the clock and executes it when it is due.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::transport::pool::ConnectionPool;
 pub enum OperationSource {
     /// Posts the documents of a corpus.
     Bulk(Box<BulkSource>),
-    /// Makes prepared calls.
+    /// Executes prepared calls.
     Calls(Box<Operation>),
     /// Waits for this duration without sending a request.
     Sleep(Duration),
@@ -31,7 +31,7 @@ pub enum OperationSource {
     Runner(Box<RunnerSource>),
 }
 
-/// Where a source is used.
+/// The context in which a source is used.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceContext<'a> {
     /// Position of the client's host among the hosts of the target.
@@ -43,7 +43,7 @@ pub struct SourceContext<'a> {
 }
 
 impl OperationSource {
-    /// Creates the source of one client of a task, with everything prepared that can be before the clock starts.
+    /// Creates the source of one client of a task, and prepares as much as possible before the clock starts.
     ///
     /// # Errors
     ///

@@ -53,7 +53,7 @@ pub enum WorkerReply {
     Done,
 }
 
-/// What all workers of a race share.
+/// State that all workers of a race share.
 #[derive(Debug, Clone)]
 pub struct WorkerContext {
     /// The plan.
@@ -71,9 +71,9 @@ pub struct WorkerContext {
 /// A thread that runs client loops.
 #[derive(Debug)]
 pub struct Worker {
-    /// Which worker this is.
+    /// Position of the worker.
     pub index: WorkerIndex,
-    /// What it shares with the other workers.
+    /// State that it shares with the other workers.
     pub context: WorkerContext,
     /// Commands of the coordinator.
     pub commands: UnboundedReceiver<WorkerCommand>,
@@ -81,7 +81,7 @@ pub struct Worker {
     pub replies: Sender<WorkerReply>,
 }
 
-/// What the clients of a step are built with.
+/// Resources with which the clients of a step are created.
 struct StepResources<'a> {
     files: &'a DataFiles,
     recorder: &'a RefCell<Recorder>,
@@ -96,7 +96,7 @@ struct ClientState {
     row: u32,
     pool: Rc<ConnectionPool>,
     timer: Timer,
-    /// What it does in the step, one after another.
+    /// Its tasks in the step, one after another.
     tasks: Vec<ClientTask<PooledOperations>>,
 }
 
@@ -156,7 +156,7 @@ impl Worker {
         self.connect(clients).await
     }
 
-    /// What a client does in a step.
+    /// The tasks of a client in a step.
     fn client_tasks(
         &self,
         row: &ClientAllocation,
@@ -255,7 +255,7 @@ impl Worker {
                 break;
             }
         }
-        // Clients that still run are dropped with their requests, which stay unanswered.
+        // Clients that are still running are dropped with their requests, which remain unanswered.
         drop(running);
         let ended_by = if race.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
         let started_ns = |task| step.task(task).map_or(0, |(run, _)| started_ns(run, race));
@@ -263,8 +263,8 @@ impl Worker {
         recorder.borrow().service_times().to_vec()
     }
 
-    /// Reopens idle connections that the server has closed, as the next request would; no request is sent for that. An
-    /// engine that dies while no request is under way closes its connections and refuses new ones: that aborts the
+    /// Reopens idle connections that the server has closed, as the next request would, but without sending a request.
+    /// An engine that dies while no request is in flight closes its connections and refuses new ones: that aborts the
     /// race.
     fn reconnect_idle(
         &self,
@@ -283,7 +283,8 @@ impl Worker {
             reconnecting.spawn_local(async move {
                 let Err(error) = pool.reconnect(deadline).await else { return };
                 if matches!(&error, ConnectError::Io(io) if io.kind() == std::io::ErrorKind::TimedOut) {
-                    // The host did not refuse. A request would wait as long and report the time-out.
+                    // The host did not refuse the connection. A request would also wait until its time-out and report
+                    // that.
                     return;
                 }
                 let (host, name) = (pool.authority(), &step.step().name);
@@ -293,7 +294,7 @@ impl Worker {
     }
 }
 
-/// Tells the recorder of one more client of a task.
+/// Announces one more client of a task to the recorder.
 ///
 /// # Errors
 ///

@@ -25,7 +25,7 @@ fn a_completed_step_lets_operations_end_and_begins_none() {
         (ended.by, ended.planned, ended.begun, ended.unanswered)
     };
     assert_eq!(ended(0), (EndedBy::Iterations, Some(3), 3, 0));
-    // The operation that is due at 100 ms is not planned any more.
+    // The operation that would be due at 100 ms is no longer planned.
     assert_eq!(ended(1), (EndedBy::CompletedBy, Some(5), 5, 0));
     assert_eq!(ended(2), (EndedBy::CompletedBy, Some(3), 3, 0));
     assert_eq!(recorded.times(2).last(), Some(&(80 * MS, 80 * MS, 120 * MS)));

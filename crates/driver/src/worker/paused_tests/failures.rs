@@ -31,7 +31,7 @@ fn an_unpaced_client_without_a_server_pauses_between_its_operations() {
     .run();
     let sent: Vec<u64> = recorded.of(0).map(|one| one.times.sent_ns / MS).collect();
     assert_eq!((sent, recorded.end_ns), (vec![0, 101, 202], 203 * MS));
-    // The pause is not the driver's lateness.
+    // The pause does not count as lateness of the driver.
     assert!(recorded.of(0).all(|sample| sample.times.latency_ns() == MS));
 }
 

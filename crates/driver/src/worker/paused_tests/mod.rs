@@ -1,5 +1,5 @@
-//! The measured loop on a clock that stands still while a client works: scripted operations in place of sockets, so
-//! that every due, sent and done time is known to the nanosecond beforehand.
+//! The measured loop on a clock that stands still while a client works, with scripted operations in place of sockets:
+//! every due, sent and done time is known to the nanosecond in advance.
 //!
 //! | file | contains |
 //! | --- | --- |

@@ -20,7 +20,7 @@ fn a_slow_client_delays_no_other_operation() {
     })
     .run();
     assert!(recorded.of(0).all(|one| one.times.sent_ns == one.times.due_ns), "{:?}", recorded.times(0));
-    // The second client takes all that is due while the first one waits; then the first is free again.
+    // The second client takes all operations that are due while the first one waits; then the first is free again.
     let sent_by = |client| recorded.of_client(0, client).map(|one| one.times.due_ns / MS).collect::<Vec<_>>();
     assert_eq!((sent_by(0), sent_by(1)), (vec![0], (1..10).map(|number| number * 10).collect()));
     let ended = recorded.ended[&0];
@@ -28,7 +28,7 @@ fn a_slow_client_delays_no_other_operation() {
 }
 
 #[test]
-fn a_saturated_engine_makes_a_queue_that_all_clients_serve_in_order() {
+fn operations_for_a_saturated_engine_queue_and_all_clients_serve_the_queue_in_order() {
     let saturated = timed(open(2, 10 * MS, 1), 0, 500 * MS);
     let recorded = Simulation::new(&plan(&[saturated]), |_| Response::success(50 * MS)).run();
     // Two clients of 50 ms: a pair of operations every 50 ms, the second 10 ms after the first.
@@ -71,7 +71,7 @@ fn a_task_that_all_clients_enter_late_does_not_catch_up() {
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]},
     ]);
     let recorded = Simulation::new(&plan, |_| Response::success(25 * MS)).run();
-    // The task begins when its first client does: nothing was due before.
+    // The task begins when its first client does: no operation was due before.
     assert_eq!(recorded.times(1)[0], (0, 0, 25 * MS));
     let ended = recorded.ended[&1];
     assert_eq!((ended.by, ended.planned), (EndedBy::Iterations, Some(3)));

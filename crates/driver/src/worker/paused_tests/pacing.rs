@@ -7,7 +7,7 @@ use super::simulation::{MS, Response, SECOND, Simulation, paced, plan, task, tim
 use crate::coordinator::collector::task_infos;
 
 #[test]
-fn without_a_schedule_each_operation_begins_when_the_one_before_has_ended() {
+fn without_a_schedule_each_operation_begins_when_the_previous_one_has_ended() {
     let mut unpaced = task("search", 1, 2);
     unpaced["bound"]["warmup"] = 1.into();
     let recorded = Simulation::new(&plan(&[unpaced]), |_| Response::success(30 * MS)).run();
@@ -39,7 +39,7 @@ fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
     for pace in ["deterministic", "uniform", "poisson"] {
         let mut random = paced("search", 3, 10 * MS, 300);
         random["pace"]["kind"] = pace.into();
-        // 70 % of capacity on average, so that some operations wait for the one before and some do not.
+        // 70 % of capacity on average, so that some operations wait for the previous one and some do not.
         let recorded = Simulation::new(&plan(&[random]), |_| Response::success(21 * MS)).run();
         let times = || recorded.of(0).map(|sample| sample.times);
         assert!(times().all(|times| times.sent_ns == times.due_ns.max(times.free_ns)), "{pace}");
@@ -51,7 +51,7 @@ fn every_operation_is_sent_at_its_due_time_or_when_its_client_is_free() {
 }
 
 #[test]
-fn a_slow_engine_delays_later_operations_and_those_that_time_runs_out_for_are_unsent() {
+fn a_slow_engine_delays_later_operations_and_those_beyond_the_time_of_the_task_are_unsent() {
     let slow = timed(paced("search", 1, 10 * MS, 1), 0, 500 * MS);
     let recorded = Simulation::new(&plan(&[slow]), |_| Response::success(50 * MS)).run();
     let expected: Vec<(u64, u64, u64)> =
@@ -86,7 +86,7 @@ fn warm_up_ends_with_the_first_operation_that_is_due_at_its_edge() {
     assert_eq!((fast.warmup(0), fast.times(0).len()), (10, 30));
     let last_warmup = fast.of(0).filter(|sample| sample.sample_type == SampleType::Warmup).last();
     assert_eq!(last_warmup.map(|sample| sample.times.due_ns), Some(90 * MS));
-    // What was due in warm-up is warm-up, even if it is sent after.
+    // An operation that was due in warm-up is warm-up, even if it is sent later.
     let slow =
         Simulation::new(&plan(&[bound(paced("search", 1, 10 * MS, 1))]), |_| Response::success(25 * MS));
     let slow = slow.run();
@@ -123,12 +123,12 @@ fn without_a_schedule_a_client_starts_at_its_turn_of_the_ramp_up() {
     let recorded = Simulation::new(&plan(&[ramped]), |_| Response::success(300 * MS / 2)).run();
     let sent = |client| recorded.of_client(0, client).map(|one| one.times.sent_ns / MS).collect::<Vec<_>>();
     assert_eq!((sent(0), sent(1)), (vec![0, 150], vec![500, 650]));
-    // A client is not late for what was due before it started.
+    // A client is not late for operations that were due before it started.
     assert_eq!(recorded.of_client(0, 1).next().map(|one| one.times.free_ns), Some(500 * MS));
 }
 
 #[test]
-fn a_client_that_comes_from_another_task_skips_what_was_due_before() {
+fn a_client_that_comes_from_another_task_skips_operations_that_were_due_before() {
     let tasks = [task("long", 1, 1), paced("paced", 2, 10 * MS, 20)];
     let mut plan = plan(&tasks);
     plan["steps"][0]["slots"] = json!([

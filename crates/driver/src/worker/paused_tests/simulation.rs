@@ -35,7 +35,7 @@ pub const MS: u64 = 1_000_000;
 /// A second in nanoseconds.
 pub const SECOND: u64 = 1_000 * MS;
 
-/// After this time a scripted operation times out.
+/// Time after which a scripted operation times out.
 pub const TIMEOUT: u64 = 200 * MS;
 
 /// One worker that runs all clients.
@@ -45,19 +45,19 @@ const ONLY_WORKER: WorkerIndex = WorkerIndex { index: 0, workers: 1 };
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     pub id: ClientId,
-    /// Which operation of the client in this task, from 0.
+    /// Number of the operation of the client in this task, from 0.
     pub number: u64,
 }
 
-/// What happens to an operation.
+/// Scripted result of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Response {
-    /// Time to open a connection before the request is sent.
+    /// Time to open a connection before the request is sent, in nanoseconds.
     pub connect: u64,
-    /// Service time.
+    /// Service time in nanoseconds.
     pub service: u64,
     pub class: ErrorClass,
-    /// The end of the race or the step ends the operation, as it ends a wait between two requests.
+    /// Whether the end of the race or the step ends the operation, as it ends a wait between two requests.
     pub is_wait: bool,
 }
 
@@ -156,7 +156,7 @@ pub fn task(name: &str, clients: u32, iterations: u64) -> Value {
     })
 }
 
-/// The same with one operation every `interval` nanoseconds over all clients.
+/// A closed-loop task with one operation every `interval` nanoseconds over all clients.
 pub fn paced(name: &str, clients: u32, interval: u64, iterations: u64) -> Value {
     let mut task = task(name, clients, iterations);
     task["pace"] = json!({"kind": "deterministic", "interval_s": interval as f64 / 1e9});
@@ -170,7 +170,7 @@ pub fn timed(mut task: Value, warmup: u64, measured: u64) -> Value {
     task
 }
 
-/// A step that runs all tasks in parallel, each client in a row of its own.
+/// A step that runs all tasks in parallel, each client in its own row.
 pub fn plan(tasks: &[Value]) -> Value {
     let mut rows = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
@@ -189,25 +189,25 @@ pub fn plan(tasks: &[Value]) -> Value {
     })
 }
 
-/// What the recorder has delivered.
+/// Everything that the recorder has delivered.
 pub struct Recorded {
     pub samples: Vec<Sample>,
     /// How tasks have ended, by their position.
     pub ended: BTreeMap<u32, TaskEnded>,
     pub aborted: Option<String>,
-    /// What the clock shows at the end, nanoseconds.
+    /// Time on the clock at the end, in nanoseconds.
     pub end_ns: u64,
 }
 
 impl Recorded {
-    /// Due, sent and done of a task's operations, in the order of their ends.
+    /// Due, sent and done of a task's operations, in the order in which they ended.
     pub fn times(&self, task: u32) -> Vec<(u64, u64, u64)> {
         self.of(task)
             .map(|sample| (sample.times.due_ns, sample.times.sent_ns, sample.times.done_ns))
             .collect()
     }
 
-    /// The samples of a task, in the order of their ends.
+    /// The samples of a task, in the order in which they ended.
     pub fn of(&self, task: u32) -> impl Iterator<Item = &Sample> {
         self.samples.iter().filter(move |sample| sample.task == task)
     }
