@@ -1,4 +1,4 @@
-//! Hosts that die and connections that break: the race goes on or ends in order, and reports what happened.
+//! Hosts that die and connections that break: the race continues or ends in an orderly way, and reports what happened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -14,7 +14,7 @@ use support::{
     Finished, Server, bulk_task, json_response, plan, request_task, run, run_with, success_response,
 };
 
-/// Far longer than any test takes, seconds: how long a race would wait if it did not notice.
+/// Far longer than any test takes, seconds: how long a race would wait if it did not detect a dead host.
 const LONG_S: f64 = 600.0;
 
 fn sleep_task(name: &str, seconds: f64) -> Value {
@@ -69,7 +69,7 @@ fn run_and_kill_host(task: &Value, change: impl Fn(&mut Value)) -> (Finished, Du
 }
 
 #[test]
-fn a_host_that_dies_while_no_request_is_under_way_is_noticed() {
+fn a_host_that_dies_while_no_request_is_in_flight_is_detected() {
     let mut seldom = request_task("seldom", 1, 2);
     seldom["pace"] = json!({"kind": "deterministic", "interval_s": LONG_S});
     seldom["ramp_up_s"] = LONG_S.into();
@@ -92,7 +92,7 @@ fn a_race_that_continues_on_network_errors_survives_the_death_of_its_host() {
 }
 
 #[test]
-fn each_reset_connection_is_one_failure_and_the_race_goes_on() {
+fn each_reset_connection_is_one_failure_and_the_race_continues() {
     let server = Server::start(|_, before| match before % 2 {
         0 => Answer::from(success_response()),
         _ => Answer::silence().then(End::Reset),
@@ -100,7 +100,7 @@ fn each_reset_connection_is_one_failure_and_the_race_goes_on() {
     let race = run(&plan(server.port, &[request_task("search", 4, 50)]));
     let result = race.task("search");
     assert_eq!((race.summary.aborted.clone(), race.summary.error.clone()), (None, None));
-    // No request is sent twice, and the next one has a connection.
+    // No request is sent twice, and the next request has a connection.
     assert_eq!((server.requests().len(), result.accounting.operations), (200, 200));
     assert_eq!((result.accounting.succeeded, result.accounting.failed), (100, 100));
     assert_eq!(result.failed_service_time.as_ref().unwrap().count, 100);

@@ -1,4 +1,4 @@
-//! What bulk tasks send: limits, the order of files, conflicting ids, rejected documents sent again.
+//! Requests of bulk tasks: limits, the order of files, conflicting ids, rejected documents sent again.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -116,7 +116,7 @@ fn ids_repeat_within_a_client_and_never_across_clients_or_files() {
     assert!(owners.keys().filter(|(index, _)| index == "c").all(|(_, id)| id.as_str() < "0000000200"));
 }
 
-/// A response with these statuses of documents.
+/// A response to a bulk whose documents have these statuses.
 fn bulk_response(statuses: &[u16]) -> Vec<u8> {
     let item = |status: &u16| match status {
         201 => json!({"index": {"status": 201}}),
@@ -144,7 +144,7 @@ fn numbers(seen: &LoggedRequest) -> Vec<u64> {
 }
 
 #[test]
-fn documents_rejected_with_status_429_are_sent_again_alone_within_one_operation() {
+fn documents_rejected_with_status_429_are_sent_again_without_the_others_within_one_operation() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_, before| {
         Some(match before {

@@ -55,15 +55,15 @@ fn waited(samples: &[Sample]) -> u64 {
 #[test]
 fn a_slow_client_delays_no_other() {
     let slow: Arc<Mutex<Option<usize>>> = Arc::default();
-    let theirs = Arc::clone(&slow);
+    let of_server = Arc::clone(&slow);
     let server = Server::start(move |seen, _| {
-        let is_slow = *theirs.lock().unwrap().get_or_insert(seen.connection) == seen.connection;
+        let is_slow = *of_server.lock().unwrap().get_or_insert(seen.connection) == seen.connection;
         Answer::from(success_response()).after(Duration::from_millis(if is_slow { 400 } else { 0 }))
     });
     let finished = run(&on_one_thread(&server, open("search", 4, 250.0, 50)));
     let slow = slow.lock().unwrap().unwrap();
     let by_slow = server.requests().iter().filter(|seen| seen.connection == slow).count();
-    // It has time for two in 0.8 s; with a schedule of its own it would send 50.
+    // It has time for two requests in 0.8 s; with its own schedule it would send 50.
     assert!((1..=10).contains(&by_slow), "{by_slow}");
     assert_eq!((server.requests().len(), finished.task("search").accounting.succeeded), (200, 200));
     let mut due: Vec<i64> = finished.samples.iter().map(|sample| sample.due).collect();
@@ -72,7 +72,7 @@ fn a_slow_client_delays_no_other() {
     assert!(finished.samples.iter().all(|sample| sample.sent >= sample.due), "early");
 }
 
-/// 100/s over two clients, and no response for 0.3 s: each client has one operation under way, the other 28 wait.
+/// 100/s over two clients, and no response for 0.3 s: each client has one operation in flight, the other 28 wait.
 fn stalled(open_loop: bool) -> Finished {
     let stall = Duration::ZERO..Duration::from_millis(300);
     let server = Server::stalling(&[stall], |_, _| success_response());
@@ -90,9 +90,12 @@ fn operations_that_wait_for_a_free_client_are_counted_and_are_not_late() {
         assert_eq!((accounting.succeeded, accounting.unsent), (40, 0));
         assert_eq!(accounting.waited, waited(&finished.samples), "{open_loop}");
         assert!((28..=40).contains(&accounting.waited), "{open_loop} {accounting:?}");
-        // Those that waited were due at 20, 30, … ms and are sent from 300 ms on.
+        // Operations that waited were due at 20, 30, … ms and are sent from 300 ms on.
         assert!(result.latency.as_ref().unwrap().max_ms >= 275.0);
-        assert!(result.lateness.as_ref().unwrap().percentiles[0].ms < 100.0, "the driver was blamed");
+        assert!(
+            result.lateness.as_ref().unwrap().percentiles[0].ms < 100.0,
+            "the stall counts as lateness of the driver"
+        );
     }
 }
 
@@ -206,7 +209,7 @@ fn clients_that_share_a_schedule_post_every_document_once() {
 }
 
 #[test]
-fn a_client_that_waits_for_its_source_takes_no_operation_from_the_others() {
+fn a_client_that_waits_for_its_source_takes_no_operation_from_other_clients() {
     let server = Server::start(|_, _| success_response());
     let mut task = queued_task("search", 32);
     task["clients"] = 2.into();
@@ -246,7 +249,7 @@ fn operations_of_runners_that_have_ended_are_executed_by_another_and_counted_onc
     let mut plan = plan(server.port, &[task]);
     plan["driver"]["threads"] = 1.into();
     let finished = race(&plan, |bridge, event| match event {
-        // Two runners have no operation after all.
+        // Two runners return without an operation.
         PythonEvent::RunOperation { client: CLIENT | SECOND, .. } => {
             bridge.finish(CLIENT, None).unwrap();
             bridge.finish(SECOND, None).unwrap();
@@ -265,7 +268,7 @@ fn a_worker_whose_clients_all_enter_a_task_late_does_not_catch_up() {
     first["work"] = json!({"kind": "sleep", "seconds": 0.3});
     let tasks = [first, open("second", 2, 100.0, 10)];
     let mut plan = plan(server.port, &tasks);
-    // Each client has a worker of its own: the schedule of the second starts when it enters the task.
+    // Each client has its own worker: the schedule of the second starts when it enters the task.
     plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);

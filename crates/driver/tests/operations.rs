@@ -82,7 +82,7 @@ fn a_search_continues_after_the_sort_values_of_its_last_hit_until_a_page_is_shor
             1 => vec![json!([3, "c"]), json!([4, null])],
             _ => vec![json!([5, "e"])],
         };
-        // The total promises more hits than there are: it must not be used.
+        // The total is higher than the number of hits: it must not be used.
         Some(search_response(&json!({"hits": hits(&page)})))
     });
     let first = with_body("POST", "/logs/_search", &json!({"size": 2, "sort": [{"n": "asc"}]}));
@@ -144,7 +144,7 @@ fn a_failed_page_fails_the_operation_and_ends_it() {
 fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
-            // Slower than all requests that are measured.
+            // Slower than all measured requests.
             "/_search/scroll" if seen.line.starts_with("DELETE") => {
                 thread::sleep(Duration::from_millis(80));
                 json_response(404, &json!({}))
@@ -184,7 +184,7 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     assert_eq!((result.work.done, result.accounting.requests, result.accounting.failed), (3, 4, 0));
     let (service, processing) =
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
-    assert!(processing.max_ms - service.max_ms >= 80.0, "clearing was measured: {service:?}");
+    assert!(processing.max_ms - service.max_ms >= 80.0, "clearing counts as service time: {service:?}");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_composite_aggregation_continues_after_its_key() {
 }
 
 #[test]
-fn an_sql_cursor_is_followed_and_closed_if_pages_are_left() {
+fn an_sql_cursor_is_followed_and_closed_if_pages_remain() {
     let server = Server::start(|seen, before| {
         Some(match path_of(seen) {
             "/_sql/close" => json_response(200, &json!({"succeeded": true})),
@@ -307,7 +307,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
         operation("pages", &[paged(filled(search, "open"), json!({"kind": "search_after"}), 2, Value::Null)]),
         operation("close", &[filled(plain(with_body("DELETE", "/_pit", &json!({"id": "@ID@"}))), "open")]),
         operation("submit", &[capturing(("POST", "/_async_search"), "submit")]),
-        // The search ended before it got an id: there is nothing to get.
+        // The search ended before it returned an id: there is nothing to get.
         operation("get", &[filled(plain(request("GET", "/_async_search/@ID@")), "submit")]),
     ];
     let race = run(&plan(server.port, &[calls_task("pit", 1, &[composite(&items, Value::Null)])]));
@@ -496,7 +496,7 @@ fn a_retry_of_pages_starts_with_the_first_page() {
 }
 
 #[test]
-fn a_broken_assertion_ends_the_race_even_if_errors_are_tolerated() {
+fn a_failed_assertion_ends_the_race_even_if_errors_are_tolerated() {
     let server = Server::start(|_, _| Some(search_response(&json!({"hits": hits(&[])}))));
     let mut asserted = request("GET", "/_search");
     let assertion = |condition: &str| {

@@ -1,4 +1,4 @@
-//! Races with parameter sources, runners and schedulers in Python: a thread of the test plays Python.
+//! Races with parameter sources, runners and schedulers in Python: a thread of the test takes the role of Python.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;
@@ -58,7 +58,7 @@ fn a_slow_source_is_counted_as_underruns_and_not_in_service_times() {
     let result = finished.task("search");
     assert_eq!((result.accounting.succeeded, result.underruns), (4, 3));
     assert!(result.underrun_s > 0.06, "{}", result.underrun_s);
-    // One client does one after another: what it waited is not counted twice.
+    // One client does one after another: its wait is not counted twice.
     let service_s = result.service_time.as_ref().unwrap().mean_ms * 4.0 / 1e3;
     assert!(service_s + result.underrun_s <= result.duration_s, "{service_s} {result:?}");
 }
@@ -137,7 +137,7 @@ fn a_scheduler_decides_when_operations_are_due_and_receives_their_outcomes() {
     let work: Vec<_> = received.iter().map(|ended| (ended.weight, ended.success)).collect();
     assert_eq!(work, [(1, true), (0, false), (1, true)]);
     assert!(received[1].error.starts_with("http-status: "), "{}", received[1].error);
-    // Never early; how late is lateness.
+    // Operations are never sent early; a delay is lateness.
     assert!(
         received.iter().zip([0.0, 0.04, 0.08]).all(|(ended, due)| ended.seconds_since_start >= due),
         "{received:?}"
@@ -194,12 +194,13 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
     let together = Arc::new((Mutex::new(0), Condvar::new()));
     let server = Server::start(move |_, _| {
         let (count, changed) = &*together;
-        let mut here = count.lock().unwrap();
-        *here += 1;
+        let mut arrived = count.lock().unwrap();
+        *arrived += 1;
         changed.notify_all();
-        // Answered only when three are here at once.
+        // Answered only when three requests have arrived.
         let timeout = Duration::from_secs(10);
-        let (_here, waited) = changed.wait_timeout_while(here, timeout, |here| *here < 3).unwrap();
+        let (_arrived, waited) =
+            changed.wait_timeout_while(arrived, timeout, |arrived| *arrived < 3).unwrap();
         (!waited.timed_out()).then(success_response)
     });
     let other = Server::start(|_, _| Some(json_response(404, &json!({}))));
@@ -266,7 +267,7 @@ fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
         PythonEvent::RunOperation { query_id, .. } => {
             assert!(bridge.complete(u64::MAX, success(1, false)).is_err());
             bridge.complete(*query_id, RunnerResult { last: false, ..failure("plugin") }).unwrap();
-            // Too late, so it is ignored.
+            // This answer is too late and therefore ignored.
             bridge.complete(*query_id, success(9, false)).unwrap();
         }
         other => prepared(bridge, other),
@@ -291,7 +292,7 @@ fn a_runner_without_operations_is_not_counted_as_having_begun_one() {
     let result = finished.task("own");
     assert_eq!((result.accounting.operations, result.accounting.unanswered), (1, 0));
     assert_eq!(result.ended_by, EndedBy::Source);
-    // Without a request the whole operation is the service.
+    // Without a request, the service time is that of the whole operation.
     assert_eq!(result.service_time.as_ref().unwrap().count, 1);
 }
 

@@ -1,4 +1,4 @@
-//! How races with Python code end, and what is recorded of its operations then.
+//! How races with Python code end, and which of its operations are recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod support;

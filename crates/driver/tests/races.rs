@@ -1,4 +1,4 @@
-//! Whole races over real sockets: what is sent, and what is recorded about it.
+//! Whole races over real sockets: what is sent, and what is recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -89,7 +89,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
     task["bound"] = json!({"kind": "time", "warmup_s": 0.2, "measured_s": 0.3});
     let race = run(&plan(server.port, &[task]));
     let result = race.task("search");
-    // On a busy machine the last of them may be unsent.
+    // On a busy machine the last operations may be unsent.
     let (warmup, normal, unsent) =
         (result.accounting.warmup, result.accounting.normal, result.accounting.unsent);
     assert_eq!((warmup, normal + unsent), (20, 30));
@@ -188,7 +188,7 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
     let race = run(&plan);
     assert_eq!(race.task("paced").accounting.normal, 40);
     let due = |client| race.samples.iter().filter(move |one| one.task == "paced" && one.client == client);
-    // Every 20 ms, from its entry on: at 10, 30, … if it had not been late.
+    // Every 20 ms, from its entry on: at 10, 30, … ms if it had entered on time.
     let late: Vec<i64> = due(1).map(|one| one.due / 1_000_000).collect();
     assert!(late[0] >= 490 && late[0] % 20 == 10, "the late client sent a backlog: {late:?}");
     assert!(late.windows(2).all(|pair| pair[1] == pair[0] + 20), "{late:?}");
@@ -233,7 +233,7 @@ fn a_sequence_ends_with_its_first_failure_and_an_ignored_status_is_not_a_failure
 }
 
 #[test]
-fn a_host_that_refuses_connections_ends_the_race_with_one_sentence() {
+fn a_host_that_refuses_connections_ends_the_race_with_a_one_line_message() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let race = run(&plan(port, &[request_task("search", 2, 5)]));
     let error = race.summary.error.unwrap();

@@ -32,7 +32,7 @@ impl Authority {
         Self::with(name, IsCa::Ca(BasicConstraints::Unconstrained))
     }
 
-    /// An issuer whose own certificate is not that of an authority.
+    /// An issuer whose own certificate has the given CA constraint.
     pub fn with_constraint(name: &str, is_ca: IsCa) -> Self {
         Self::with(name, is_ca)
     }
@@ -45,7 +45,7 @@ impl Authority {
         Self { issuer, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// Writes its own certificate to a file.
+    /// Writes the authority's own certificate to a file.
     pub fn file(&self) -> PathBuf {
         self.write("ca.pem", &self.issuer.pem())
     }
@@ -156,7 +156,7 @@ fn element(bytes: &[u8]) -> (u8, &[u8], &[u8]) {
     (bytes[0], &bytes[at..at + length], &bytes[at + length..])
 }
 
-/// A path as the plan holds it.
+/// A path as text, as the plan contains it.
 pub fn path_text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Shared by the tests of the driver: a scripted server, builders of plans, and the results of a race.
+//! Helpers that the tests of the driver share: a scripted server, builders of plans, and the results of a race.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(dead_code, unused_imports, reason = "each test uses its part")]
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub use samples::Sample;
 pub use server::{LoggedRequest, Server, json_response, success_response};
 
-/// A plan that runs each of `tasks` in a step of its own with all of its clients.
+/// A plan that runs each of `tasks` in its own step with all of its clients.
 pub fn plan(port: u16, tasks: &[Value]) -> Value {
     let steps: Vec<Value> = (0..tasks.len()).map(|index| step(tasks, &[index])).collect();
     json!({
@@ -86,7 +86,7 @@ pub struct Finished {
 
 impl Finished {
     pub fn task(&self, name: &str) -> &TaskResult {
-        self.tasks.iter().find(|task| task.task == name).expect("no such task")
+        self.tasks.iter().find(|task| task.task == name).expect("the race has no such task")
     }
 }
 

@@ -1,4 +1,4 @@
-//! A proxy that opens tunnels, itself reached over TCP or TLS.
+//! A proxy that opens tunnels and is reached over TCP or TLS.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::sync::{Arc, Mutex};
@@ -16,8 +16,8 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` of this machine, whatever host is
-    /// requested.
+    /// Answers CONNECT with `answer`. If that opens a tunnel, it leads to `port` of this machine, regardless of the
+    /// requested host.
     pub fn start(answer: &'static str, port: u16, tls: Option<ServerConfig>) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -44,7 +44,7 @@ type Log = Arc<Mutex<Vec<String>>>;
 #[derive(Clone, Copy)]
 struct Answer {
     head: &'static str,
-    /// Where tunnels lead.
+    /// Port of this machine to which tunnels lead.
     host_port: u16,
 }
 

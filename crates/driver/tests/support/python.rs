@@ -1,4 +1,4 @@
-//! A thread of the test that plays Python.
+//! A thread of the test in the role of Python.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub fn runner_task(name: &str) -> Value {
     python_task(name, 1, json!({"kind": "lane"}))
 }
 
-/// A `Supply` document of one search.
+/// A `SuppliedOperation` document of one search.
 pub fn search(path: &str) -> String {
     let task = request_task("t", 1, 1);
     json!({"kind": "calls", "calls": [request("GET", path)], "retry": task["work"]["retry"]}).to_string()
@@ -80,7 +80,7 @@ pub fn serve_events(bridge: &PythonBridge, mut handler: impl FnMut(&PythonBridge
     }
 }
 
-/// Runs a plan while `handler` gets every event until the race is over.
+/// Runs a plan and calls `handler` with every event until the race is over.
 pub fn race(plan: &Value, handler: impl FnMut(&PythonBridge, &PythonEvent) + Send + 'static) -> Finished {
     let mut player = None;
     let finished = run_with(plan, |race| {

@@ -82,12 +82,12 @@ pub fn read(folder: &Path) -> Vec<Sample> {
 /// A request arrives after it was sent and before its response is sent. The response is complete after its last byte
 /// was sent and before the next request on the connection arrives. Each sample whose request is known, by
 /// [`super::server::response_with_took`], bounds the start of the task from both sides; if recorded times are wrong, no
-/// start remains. On an idle machine the range is about 50 µs wide.
+/// start is possible. On an idle machine the range is about 50 µs wide.
 pub fn beginning(samples: &[Sample], seen: &[LoggedRequest]) -> RangeInclusive<i64> {
     let of = |sample: &Sample| usize::try_from(sample.took).ok();
     let known: BTreeMap<usize, &Sample> =
         samples.iter().filter_map(|sample| of(sample).map(|number| (number, sample))).collect();
-    assert!(known.len() > 1, "the requests of too few samples are known");
+    assert!(known.len() > 1, "too few samples have a known request");
     let (mut earliest, mut latest) = (i64::MIN, i64::MAX);
     let mut before: BTreeMap<usize, (i64, i64)> = BTreeMap::new();
     for (number, request) in seen.iter().enumerate() {

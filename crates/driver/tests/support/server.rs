@@ -1,6 +1,6 @@
-//! A scripted HTTP server on real sockets, with or without TLS. A script decides how it answers each request: with
-//! which bytes, when, in which pieces, and how the connection ends. The server logs all requests and their times, which
-//! tests compare with what the driver records.
+//! A scripted HTTP server on real sockets, with or without TLS. A script decides how it answers each request: its
+//! bytes, its time, its pieces, and how the connection ends. The server logs all requests and their times, which tests
+//! compare with what the driver records.
 //!
 //! Each connection has its own thread, which may block. Times are nanoseconds since the server was started, on the same
 //! clock that the driver reads.
@@ -42,20 +42,20 @@ pub struct LoggedRequest {
 pub enum End {
     /// The server waits for the next request.
     Keep,
-    /// The server closes it.
+    /// The server closes the connection.
     Close,
-    /// The server resets it: the client reads an error instead of the end.
+    /// The server resets the connection: the client reads an error instead of the end.
     Reset,
     /// The server closes its sending side and continues to read.
     HalfClose,
-    /// The server closes it and accepts no other before [`Server::open`]. Requires a backlog of 0.
+    /// The server closes the connection and accepts no other before [`Server::open`]. Requires a backlog of 0.
     Shut,
 }
 
 /// How the server answers a request.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// `None` writes nothing.
+    /// The bytes to write; `None` writes nothing.
     response: Option<Vec<u8>>,
     after: Duration,
     pieces: usize,
@@ -147,12 +147,12 @@ type Script = dyn Fn(&LoggedRequest, usize) -> Answer + Send + Sync;
 pub struct Options {
     /// Address to listen at.
     pub address: IpAddr,
-    /// Backlog of the listening socket. One connection more than that is established before the next has to wait until
-    /// the kernel of the client tries again, after a second.
+    /// Backlog of the listening socket. One more connection than this is established; the next one waits until the
+    /// kernel of the client tries again, after a second.
     pub backlog: i32,
     /// Periods since the first request in which no response is sent; responses are sent at their end.
     pub stalls: Vec<Range<Duration>>,
-    /// Serves TLS.
+    /// Configuration of TLS; `None` for plain TCP.
     pub tls: Option<ServerConfig>,
 }
 
@@ -165,7 +165,7 @@ impl Default for Options {
 /// A completed handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handshake {
-    /// The server name that the client asked for.
+    /// The server name that the client requested (SNI).
     pub server_name: Option<String>,
     /// Whether the client presented a certificate.
     pub has_client_certificate: bool,
@@ -189,7 +189,7 @@ pub struct Server {
 /// State that all connections share.
 struct State {
     script: Box<Script>,
-    /// See [`Options::stalls`].
+    /// As in [`Options::stalls`].
     stalls: Vec<Range<Duration>>,
     tls: Option<Arc<ServerConfig>>,
     started: Instant,
@@ -214,7 +214,7 @@ impl Server {
         Self::stalling(&[], script)
     }
 
-    /// A server that sends no response in some periods since the first request.
+    /// A server that sends no response in these periods since the first request.
     pub fn stalling<A: Into<Answer>>(
         stalls: &[Range<Duration>],
         script: impl Fn(&LoggedRequest, usize) -> A + Send + Sync + 'static,
@@ -224,7 +224,7 @@ impl Server {
         server
     }
 
-    /// A TLS server that answers each request with [`good`].
+    /// A TLS server that answers each request with [`success_response`].
     pub fn start_tls(config: ServerConfig) -> Self {
         let server =
             Self::bind(Options { tls: Some(config), ..Options::default() }, |_, _| success_response());
@@ -286,7 +286,7 @@ impl Server {
         self.state.handshakes.lock().unwrap().clone()
     }
 
-    /// Bytes that the requests and responses so far took on the wire, TLS included.
+    /// Bytes of all requests and responses so far on the wire, TLS included.
     pub fn wire_bytes(&self) -> WireBytes {
         if self.state.tls.is_some() {
             return *self.state.tls_bytes.lock().unwrap();
@@ -303,7 +303,7 @@ impl Server {
         self.state.log.lock().unwrap().clone()
     }
 
-    /// When every connection was accepted.
+    /// When each connection was accepted, nanoseconds since the server was started.
     pub fn accepted(&self) -> Vec<u64> {
         self.state.connections.lock().unwrap().iter().map(|(accepted, _)| *accepted).collect()
     }
@@ -371,7 +371,7 @@ impl State {
         }
     }
 
-    /// The connection's stream, after the handshake if it is one of TLS; `None` if the handshake fails.
+    /// The connection's stream, after the handshake if the server uses TLS; `None` if the handshake fails.
     fn handshake(&self, tcp: &Arc<TcpStream>) -> Option<Stream> {
         let Some(config) = &self.tls else { return Some(Stream::Plain(Arc::clone(tcp))) };
         let mut socket = RecordSocket::new(Arc::clone(tcp));
@@ -385,7 +385,7 @@ impl State {
         Some(Stream::Tls(Box::new(StreamOwned::new(tls, socket))))
     }
 
-    /// Fills the backlog: one connection is still accepted, one waits in the queue, and there is no room for others.
+    /// Fills the backlog: one connection is still accepted, one waits in the queue, and others find no room.
     fn shut(&self) {
         self.open.store(false, Ordering::Relaxed);
         let here = self.listener.local_addr().unwrap();
@@ -427,7 +427,8 @@ impl State {
         match stream {
             Stream::Plain(tcp) => (&**tcp).write_all(piece),
             Stream::Tls(tls) => {
-                // Locked until the bytes are counted: a client that has the response sees its bytes.
+                // Locked until the bytes are counted: a test that reads the counts after the response finds its bytes
+                // included.
                 let mut total = self.tls_bytes.lock().unwrap();
                 tls.write_all(piece)?;
                 tls.flush()?;
@@ -466,8 +467,8 @@ impl Read for Stream {
     }
 }
 
-/// A socket that counts its bytes and reads no further than to the end of a TLS record, so that bytes after the
-/// handshake are not counted as part of it.
+/// A socket that counts its bytes and does not read beyond the end of a TLS record, so that bytes after the handshake
+/// are not counted as part of it.
 struct RecordSocket {
     tcp: Arc<TcpStream>,
     header: Vec<u8>,
@@ -512,8 +513,7 @@ impl Write for RecordSocket {
     }
 }
 
-/// Accepts one connection and leaves it to `serve`: for servers that do not behave as HTTP servers do. Returns the
-/// port.
+/// Accepts one connection and passes it to `serve`, for servers that do not behave like HTTP servers. Returns the port.
 pub fn accept_one<T: Send + 'static>(
     serve: impl FnOnce(TcpStream) -> T + Send + 'static,
 ) -> (u16, thread::JoinHandle<T>) {

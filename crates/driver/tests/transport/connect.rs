@@ -113,7 +113,7 @@ fn clients_are_spread_over_the_addresses_of_a_host_and_skip_those_that_refuse() 
     };
     for client in 0..6 {
         connect(&addresses, client).unwrap();
-        // Blocks for ever if the client has connected to another address.
+        // Blocks forever if the client has connected to another address.
         listeners[client % 3].accept().unwrap();
     }
     let mut listeners = listeners;
@@ -127,7 +127,8 @@ fn clients_are_spread_over_the_addresses_of_a_host_and_skip_those_that_refuse() 
 
 #[test]
 fn a_closed_connection_is_opened_again_but_a_failed_request_is_not_repeated() {
-    // The server closes after each response, and requests are far apart: most closes are found before the next request.
+    // The server closes after each response, and requests are far apart: most closes are detected before the next
+    // request.
     let server =
         Server::start(|_, _| Answer::from(response_with(200, "", b"{\"took\": 1}")).then(End::Close));
     let mut task = request_task("search", 1, 20);

@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `http/` | responses as real servers send them, cut anywhere; comparison with hyper; early responses; gzip |
+//! | `http/` | responses as real servers send them, split anywhere; comparison with hyper; early responses; gzip |
 //! | `tls.rs` | which certificates are accepted, and how a failed handshake is reported |
 //! | `connect.rs` | addresses, proxies and reconnecting |
 //! | `traffic.rs` | bytes on the wire and compressed bodies |

@@ -15,7 +15,7 @@ use crate::certificates::{Authority, ClientAuth, path_text, self_signed, server_
 use crate::support::server::{Handshake, Options};
 use crate::support::{self, Finished, Server, request_task, run, success_response};
 
-/// A plan of three searches by one client of a TLS server, with these settings.
+/// A plan of three searches that one client sends to a TLS server, with these settings.
 fn plan(port: u16, tls: &Value) -> Value {
     let mut plan = support::plan(port, &[request_task("search", 1, 3)]);
     plan["target"]["hosts"][0]["scheme"] = "https".into();
@@ -33,7 +33,8 @@ fn assert_succeeds(plan: &Value) -> Finished {
     race
 }
 
-/// The reason for which the driver does not connect: the same before the race, and of each operation if it continues.
+/// The reason why the driver does not connect. It must be the same before the race and, if the race continues, for each
+/// operation.
 fn connect_error(plan: &Value) -> String {
     let mut plan = plan.clone();
     let error = run(&plan).summary.error.expect("the race started");
@@ -126,7 +127,7 @@ fn a_pinned_certificate_needs_no_authority_but_its_dates_and_name_are_verified()
 }
 
 #[test]
-fn a_pinned_certificate_of_a_host_issues_no_other() {
+fn a_pinned_host_certificate_is_not_accepted_as_an_issuer() {
     for is_ca in [IsCa::NoCa, IsCa::ExplicitNoCa] {
         let host = Authority::with_constraint("host.example", is_ca);
         let server = Server::start_tls(server_config(
@@ -266,9 +267,9 @@ fn unusable_files_are_named_before_the_race_and_their_content_is_not_shown() {
     let certificate = path_text(&authority.write("client.pem", &client.certificate.pem()));
     let key = client.key.serialize_pem();
     let secret = key.lines().nth(1).unwrap();
-    let file = |name: &str, text_of_it: &str| path_text(&authority.write(name, text_of_it));
+    let file = |name: &str, content: &str| path_text(&authority.write(name, content));
     let empty = file("empty.pem", "nothing\n");
-    let torn = file("torn.pem", &key.replace("-----END", "-----"));
+    let truncated = file("truncated.pem", &key.replace("-----END", "-----"));
     let odd = file("odd.pem", &key.replace(&secret[..4], "{%!}"));
     let locked = file("locked.pem", &key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY"));
     let other = file("other.pem", &KeyPair::generate().unwrap().serialize_pem());
@@ -279,7 +280,7 @@ fn unusable_files_are_named_before_the_race_and_their_content_is_not_shown() {
         (json!({"ca_file": ca, "client_cert": certificate}), &certificate, "there is no private key in it"),
         (with_key("/no/key.pem"), "/no/key.pem", "No such file"),
         (with_key(&empty), &empty, "there is no private key in it"),
-        (with_key(&torn), &torn, "the private key in it is not valid PEM"),
+        (with_key(&truncated), &truncated, "the private key in it is not valid PEM"),
         (with_key(&odd), &odd, "the private key in it is not valid PEM"),
         (with_key(&locked), &locked, "the private key is encrypted"),
         (with_key(&other), &other, "does not belong to the certificate"),

@@ -1,4 +1,4 @@
-//! What is counted on the wire: bytes with and without TLS, compressed bodies, requests that fail.
+//! Bytes that are counted on the wire: with and without TLS, of compressed bodies, and of failed requests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ fn content(seen: &LoggedRequest) -> Vec<u8> {
     body
 }
 
-/// A file of documents that compress as real ones do.
+/// A file of documents that compress about as well as real ones.
 fn documents(folder: &Path, count: u64) -> std::path::PathBuf {
     let path = folder.join("docs.json");
     let line =
@@ -75,7 +75,7 @@ fn recorded_bytes_are_those_on_the_wire_with_and_without_tls() {
         }
     }
     let [plain, plain_12, plain_13, packed, packed_12, packed_13] = out[..] else { panic!("{out:?}") };
-    // TLS adds a few per mille, and compression saves more than two thirds with TLS too.
+    // TLS adds a few per mille, and compression saves more than two thirds, also with TLS.
     assert!(plain < plain_12.min(plain_13) && plain_12.max(plain_13) < plain + plain / 50, "{out:?}");
     assert!(packed < packed_12.min(packed_13) && packed_12.max(packed_13) < plain / 3, "{out:?}");
 }

@@ -17,7 +17,7 @@ fn long() -> Duration {
     Duration::from_mins(1)
 }
 
-/// Every operation is a sample or unanswered, every sample a success or a failure.
+/// Asserts that every operation is a sample or unanswered, and every sample a success or a failure.
 fn check_accounting(race: &Finished, task: &str) {
     let accounting = race.task(task).accounting;
     assert_eq!(accounting.operations, accounting.succeeded + accounting.failed + accounting.unanswered);
@@ -43,7 +43,7 @@ fn planned_operations_are_sent_or_counted_as_unsent() {
     let accounting = race.task("search").accounting;
     assert_eq!(accounting.operations + accounting.unsent, 150, "{accounting:?}");
     assert_eq!(accounting.operations, server.requests().len() as u64);
-    // A client sends again after its response: at most 25 in half a second, and the one under way at the end.
+    // A client sends again after its response: at most 25 in half a second, and the one in flight at the end.
     assert!(accounting.operations <= 3 * 26, "{accounting:?}");
     check_accounting(&race, "search");
     beginning(&race.samples, &server.requests());
@@ -59,16 +59,16 @@ fn with_half_the_connections_reset_every_operation_is_accounted_for() {
     });
     let race = run(&plan(server.port, &[request_task("search", 4, 25)]));
     let (accounting, seen) = (race.task("search").accounting, server.requests());
-    let torn = seen.iter().filter(|seen| seen.connection % 2 == 1).count() as u64;
+    let reset = seen.iter().filter(|seen| seen.connection % 2 == 1).count() as u64;
     assert_eq!((seen.len(), accounting.operations, accounting.requests), (100, 100, 100));
-    assert!(torn >= 2, "half of the first four connections");
-    assert_eq!((accounting.failed, accounting.retried), (torn, 0));
+    assert!(reset >= 2, "half of the first four connections are reset");
+    assert_eq!((accounting.failed, accounting.retried), (reset, 0));
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
     check_accounting(&race, "search");
     beginning(&race.samples, &seen);
 }
 
-/// A third of the requests is answered by closing the connection, a third by half a response, a third correctly; each
+/// A third of the requests is answered by closing the connection, a third with half a response, a third correctly; each
 /// is one operation.
 #[test]
 fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
@@ -96,8 +96,8 @@ fn closed_and_half_closed_connections_lose_nothing_and_repeat_nothing() {
     assert_eq!(classes(&race), BTreeSet::from(["reset"]));
 }
 
-/// A server that closes after a complete response without announcing it. Either the client notices and reconnects, or
-/// its next request is lost: requests that arrived succeeded, the others are failures.
+/// A server that closes after a complete response without announcing it. Either the client detects it and reconnects,
+/// or its next request is lost: requests that arrived succeeded, the others are failures.
 #[test]
 fn a_connection_that_closes_without_notice_loses_at_most_the_requests_sent_on_it() {
     let server = Server::start(|_, before| Answer::from(response_with_took(before)).then(End::Close));
@@ -114,10 +114,10 @@ fn held(seen: &[LoggedRequest]) -> usize {
     seen.iter().filter(|seen| seen.responded.is_none()).count()
 }
 
-/// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: they are
-/// the unanswered operations, and the results before are kept.
+/// 100/s over 4 clients, and an engine that stalls for good after 0.2 s. When all 4 wait, the race is stopped: their
+/// operations are unanswered, and earlier results are kept.
 #[test]
-fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_under_way() {
+fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_in_flight() {
     let server =
         Server::stalling(&[Duration::from_millis(200)..long()], |_, before| response_with_took(before));
     let race = run_with(&plan(server.port, &[paced("search", 4, 100.0, (0.0, 60.0))]), |race| {
@@ -139,7 +139,7 @@ fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_under_way() {
 
 /// The race is stopped while 3 requests are held for 0.3 s: they are answered.
 #[test]
-fn a_race_that_may_finish_waits_for_operations_under_way() {
+fn a_race_that_may_finish_waits_for_operations_in_flight() {
     let server =
         Server::start(|_, before| Answer::from(response_with_took(before)).after(Duration::from_millis(300)));
     let race = run_with(&plan(server.port, &[request_task("search", 3, 1000)]), |race| {

@@ -1,4 +1,4 @@
-//! What is a failure, and what failures must not improve.
+//! What counts as a failure, and which figures failures must not improve.
 
 use std::fs;
 use std::time::Duration;
@@ -87,7 +87,7 @@ fn fast_failures_do_not_improve_percentiles() {
     }
 }
 
-/// [6, 22] Responses with status 200 that are failures nevertheless, each with its reason.
+/// [6, 22] Responses with status 200 that are nevertheless failures, each with its reason.
 #[test]
 fn a_response_with_status_200_can_be_a_failure() {
     let server = Server::start(|seen, _| {
@@ -109,18 +109,21 @@ fn a_response_with_status_200_can_be_a_failure() {
     let tasks =
         [task("shards", "search"), task("late", "search"), task("partial", "esql"), task("fine", "search")];
     let race = run(&plan(server.port, &tasks));
-    let said = |name: &str| {
+    let counts_and_failure = |name: &str| {
         let result = race.task(name);
         let error = result.errors.first().map(|error| (error.error_class.clone(), error.reason.clone()));
         (result.accounting.failed, result.work.done, error.unwrap_or_default())
     };
-    let words = |class: &str, reason: &str| (class.to_owned(), reason.to_owned());
-    assert_eq!(said("shards"), (5, 0, words("shard-failure", "oom: 2 shards failed: no heap")));
-    assert_eq!(said("partial"), (5, 0, words("partial", "the response is partial")));
-    let (failed, done, (class, reason)) = said("late");
+    let failure = |class: &str, reason: &str| (class.to_owned(), reason.to_owned());
+    assert_eq!(
+        counts_and_failure("shards"),
+        (5, 0, failure("shard-failure", "oom: 2 shards failed: no heap"))
+    );
+    assert_eq!(counts_and_failure("partial"), (5, 0, failure("partial", "the response is partial")));
+    let (failed, done, (class, reason)) = counts_and_failure("late");
     assert_eq!((failed, done, class.as_str()), (5, 0, "search-timeout"));
     assert!(reason.contains("timed out in the engine"), "{reason}");
-    assert_eq!(said("fine"), (0, 5, Default::default()));
+    assert_eq!(counts_and_failure("fine"), (0, 5, Default::default()));
     assert!(race.task("late").service_time.is_none() && race.task("late").failed_service_time.is_some());
 }
 
@@ -146,9 +149,9 @@ fn a_condition_is_polled_at_its_interval_and_zero_and_false_are_values() {
         1 => json!({"merges": {"current": 3}}),
         _ => json!({"merges": {"current": 0}}),
     };
-    let truth = |before: usize| json!({"merges": {"current": before < 2}});
+    let boolean = |before: usize| json!({"merges": {"current": before < 2}});
     for (race, server) in
-        [polled(until("merges.current", "0"), zero), polled(until("merges.current", "false"), truth)]
+        [polled(until("merges.current", "0"), zero), polled(until("merges.current", "false"), boolean)]
     {
         let (result, seen) = (race.task("until"), server.requests());
         assert_eq!((seen.len(), result.accounting.requests, result.accounting.failed), (3, 3, 0));

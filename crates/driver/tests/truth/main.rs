@@ -1,15 +1,15 @@
 //! Races against a scripted server whose correct results are known beforehand.
 //!
 //! Assertions are computed from the script or come from the log of the server: counts, a clock that both sides read,
-//! and bounds that hold because the server sends no response earlier. None depends on the speed of the machine. What
-//! the schedule does to the nanosecond is asserted on a paused clock, in `src/worker/paused_tests`; here the sockets
-//! are real. Numbers in brackets are those of the findings in `docs/migrating.md`.
+//! and bounds that hold because the server sends no response earlier. No assertion depends on the speed of the machine.
+//! The exact schedule, to the nanosecond, is asserted on a paused clock, in `src/worker/paused_tests`; these tests use
+//! real sockets. Numbers in brackets are those of the findings in `docs/migrating.md`.
 //!
 //! | file | contains |
 //! | --- | --- |
 //! | `stalls.rs` | an engine that stalls: latency, lateness, service time |
 //! | `rates.rs` | throughput and schedules |
-//! | `failures.rs` | what is a failure, and what failures must not improve |
+//! | `failures.rs` | what counts as a failure, and which figures failures must not improve |
 //! | `wire.rs` | every request is recorded, with its bytes |
 //! | `accounts.rs` | no operation is lost when connections break or races end |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
@@ -35,7 +35,7 @@ use support::request_task;
 /// A millisecond in nanoseconds.
 const MS: i64 = 1_000_000;
 
-/// A task of `rate` operations a second over `clients` clients; `seconds` are those of warm-up and measurement.
+/// A task of `rate` operations a second over `clients` clients; `seconds` are the durations of warm-up and measurement.
 fn paced(name: &str, clients: u32, rate: f64, seconds: (f64, f64)) -> Value {
     let mut task = request_task(name, clients, 1);
     task["pace"] = json!({"kind": "deterministic", "interval_s": 1.0 / rate});

@@ -29,7 +29,7 @@ fn carried(samples: &[Sample], second: i64) -> i64 {
 
 /// Asserts that no operation was sent before it was due, and that at no time had more arrived than were due, by the
 /// clock of the server.
-fn nothing_came_early(samples: &[Sample], seen: &[LoggedRequest]) {
+fn assert_no_request_was_early(samples: &[Sample], seen: &[LoggedRequest]) {
     assert!(samples.iter().all(|sample| sample.sent >= sample.due));
     let begin = *beginning(samples, seen).start();
     let mut due: Vec<i64> = samples.iter().map(|sample| sample.due).collect();
@@ -37,7 +37,7 @@ fn nothing_came_early(samples: &[Sample], seen: &[LoggedRequest]) {
     assert_eq!(due.len(), seen.len());
     for (number, (request, due)) in seen.iter().zip(due).enumerate() {
         let arrived = request.arrived.cast_signed() - begin;
-        assert!(arrived >= due, "request {number} came {} µs before it was due", (due - arrived) / 1000);
+        assert!(arrived >= due, "request {number} arrived {} µs before it was due", (due - arrived) / 1000);
     }
 }
 
@@ -55,9 +55,9 @@ fn a_steady_133_per_second_reads_133_after_any_warm_up() {
     // Every operation is counted where it ended: in the second in which it was due, or in a later one.
     assert_eq!((throughput.min, throughput.max), ends(&seconds));
     assert_eq!(seconds, [133 + pushed[0] - pushed[1], 133 + pushed[1] - pushed[2]]);
-    let hiccup = *pushed.iter().max().unwrap() as f64;
+    let delayed = *pushed.iter().max().unwrap() as f64;
     for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
-        assert!((value - 133.0).abs() <= 2.0 + hiccup, "{throughput:?}, {pushed:?} ended later");
+        assert!((value - 133.0).abs() <= 2.0 + delayed, "{throughput:?}, {pushed:?} ended later");
     }
     assert!((throughput.mean - (266 + pushed[0] - pushed[2]) as f64 / 2.0).abs() < 1e-9, "{throughput:?}");
 }
@@ -66,10 +66,10 @@ fn ends(seconds: &[i64]) -> (f64, f64) {
     (*seconds.iter().min().unwrap() as f64, *seconds.iter().max().unwrap() as f64)
 }
 
-/// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 of its first 0.4 s, the
-/// next one the 80 that were held and its own 133; together they are the 266 that were due.
+/// [1] The engine stalls from 0.4 to 1.4 s of a steady 133/s: the first second has only the 53 operations of its first
+/// 0.4 s, the next one the 80 that were delayed and its own 133; together they are the 266 that were due.
 #[test]
-fn a_stall_lowers_the_minimum_and_the_mean_stays_true() {
+fn a_stall_lowers_the_minimum_and_the_mean_stays_correct() {
     let server = Server::stalling(&[ms(400)..ms(1400)], |_, before| response_with_took(before));
     let race = run(&plan(server.port, &[paced("search", 4, 133.0, (0.0, 2.0))]));
     let (result, samples) = (race.task("search"), &race.samples);
@@ -105,7 +105,7 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
     let throughput = timed.throughput.unwrap();
     assert!((throughput.mean - inside as f64 / 1.25).abs() < 1e-9, "{throughput:?} {inside}");
     assert_eq!(timed.work.done as i64, of("timed").map(|one| one.weight).sum::<i64>());
-    assert!(of("timed").any(|one| one.warmup && one.done > 100 * MS), "something was under way");
+    assert!(of("timed").any(|one| one.warmup && one.done > 100 * MS), "an operation was in flight");
     // All measured work over the time from its first request to its last response.
     let measured: Vec<&Sample> = of("counted").filter(|one| !one.warmup).collect();
     let begin = measured.iter().map(|one| one.sent).min().unwrap();
@@ -124,11 +124,11 @@ fn a_task_that_fails_keeps_its_rate() {
     let race = run(&plan(server.port, &[counted("search", 2, 50.0, 10)]));
     let (result, seen) = (race.task("search"), server.requests());
     assert_eq!((seen.len(), result.accounting.failed, result.accounting.requests), (20, 18, 20));
-    nothing_came_early(&race.samples, &seen);
+    assert_no_request_was_early(&race.samples, &seen);
 }
 
 /// [8] 40/s over 2 clients that start 0.25 s after one another: the first sends 20/s from 0, the second 20/s from 0.25
-/// s and one interval. If it caught up, 5 of its requests would come together.
+/// s and one interval. If it caught up, 5 of its requests would arrive at the same time.
 #[test]
 fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
     let server = Server::start(|_, before| response_with_took(before));
@@ -142,7 +142,7 @@ fn a_client_that_ramps_up_late_never_exceeds_its_rate() {
         assert_eq!(due, expected);
     }
     let seen = server.requests();
-    nothing_came_early(&race.samples, &seen);
+    assert_no_request_was_early(&race.samples, &seen);
 }
 
 /// [9] 500/s over 5 clients: one request every 2 ms, never two at the same time, and none early.
@@ -158,10 +158,10 @@ fn clients_never_send_at_the_same_time() {
         assert_eq!(first, Some(client * 2 * MS));
     }
     let seen = server.requests();
-    nothing_came_early(&race.samples, &seen);
+    assert_no_request_was_early(&race.samples, &seen);
 }
 
-/// [18] 10 requests, all refused: no work in a measured time is a throughput of 0, not a missing one.
+/// [18] 10 requests, all refused: no work in a measured time is a throughput of 0, not a missing value.
 #[test]
 fn no_work_is_a_throughput_of_zero() {
     let server = Server::start(|_, _| Answer::from(json_response(500, &json!({}))).after(ms(1)));
@@ -187,7 +187,7 @@ fn two_clients_of_a_small_task_keep_two_threads_busy() {
     assert!(least > most / 10.0, "{busiest:?}");
 }
 
-/// [16] A server whose responses contain a lower bound of the total: paging goes on to the page that is not full.
+/// [16] A server whose responses contain a lower bound of the total: paging continues to the page that is not full.
 #[test]
 fn pages_end_with_the_page_that_is_not_full() {
     let page = |hits: u64| -> Value {

@@ -1,4 +1,4 @@
-//! An engine that stalls while the schedule goes on.
+//! An engine that stalls while the schedule continues.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ struct Stall {
 }
 
 impl Stall {
-    /// Runs the race and asserts what a stall must look like.
+    /// Runs the race and asserts the effects of the stall.
     ///
-    /// The schedule goes on during the stall, so that rate × length operations are due in it. Every connection has one
-    /// of them under way, or one that was sent just before; the others cannot be sent before the end of the stall. An
-    /// operation that is due at t has a latency of at least end - t, a straight line. The engine causes it, not the
-    /// driver, so that it is not lateness; and service time includes it only for the operations under way.
+    /// The schedule continues during the stall, so that rate × length operations are due in it. Every connection has
+    /// one of them in flight, or one that was sent just before; the others cannot be sent before the end of the stall.
+    /// An operation that is due at t has a latency of at least end - t, a straight line. The engine causes it, not the
+    /// driver, so it is not lateness; and service time includes it only for the operations in flight.
     fn prove(&self) {
         let Self { clients, rate, from, to, .. } = *self;
         let stall = Duration::from_millis(from.unsigned_abs())..Duration::from_millis(to.unsigned_abs());
@@ -46,17 +46,20 @@ impl Stall {
         let expected =
             rate * (to - from) / 1000 - rate * (latest - earliest) / (1_000_000_000) - i64::from(clients) - 1;
         assert!(late.len() as i64 >= expected, "{} of {expected} were sent late", late.len());
-        // No latency lies below the line. What lies above it is the time of the server, whose log bounds every `done`
+        // No latency lies below the line. The difference to it is the time of the server, whose log bounds every `done`
         // by the next request on the connection.
         assert!(late.iter().all(|sample| sample.latency() >= end - sample.due), "{late:?}");
         // No client was free to send them, and each is counted as waiting.
         assert!(result.accounting.waited >= late.len() as u64, "{:?}", result.accounting);
         assert!(in_stall.iter().all(|sample| sample.done >= end), "a response arrived during the stall");
-        // One operation per connection was under way.
+        // One operation per connection was in flight.
         let held = race.samples.iter().filter(|sample| sample.sent < end && sample.done >= end).count();
-        assert!(held <= clients as usize, "{held} requests were under way");
+        assert!(held <= clients as usize, "{held} requests were in flight");
         let lateness = result.lateness.as_ref().unwrap();
-        assert!(lateness.percentiles[0].ms < (to - from) as f64 / 4.0, "the driver was blamed: {lateness:?}");
+        assert!(
+            lateness.percentiles[0].ms < (to - from) as f64 / 4.0,
+            "the stall counts as lateness of the driver: {lateness:?}"
+        );
         let latency = result.latency.as_ref().unwrap();
         assert!(
             latency.max_ms >= (to - from) as f64 - 1e3 / rate as f64 - ((latest - earliest) / MS + 1) as f64
@@ -64,25 +67,25 @@ impl Stall {
     }
 }
 
-/// 100/s and a stall of 2 s: 200 are due in it, 4 are under way, 196 are sent late.
+/// 100/s and a stall of 2 s: 200 are due in it, 4 are in flight, 196 are sent late.
 #[test]
 fn a_stall_of_two_seconds_at_100_per_second_delays_200_requests_along_a_straight_line() {
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: false }.prove();
 }
 
-/// The same 200 in 0.4 s.
+/// 500/s and a stall of 0.4 s: 200 operations are due in it as well.
 #[test]
 fn a_stall_of_400_ms_at_500_per_second_delays_as_many() {
     Stall { clients: 10, rate: 500, each: 30, from: 100, to: 500, open_loop: false }.prove();
 }
 
-/// An open loop with as few connections queues in the same way.
+/// An open loop with few connections queues in the same way.
 #[test]
 fn in_an_open_loop_with_few_connections_a_stall_delays_requests_along_the_same_line() {
     Stall { clients: 4, rate: 100, each: 60, from: 200, to: 2200, open_loop: true }.prove();
 }
 
-/// 500/s, a stall of 0.2 s, and a connection for each of the 300 operations, so that 100 can be under way: no operation
+/// 500/s, a stall of 0.2 s, and a connection for each of the 300 operations, so that 100 can be in flight: no operation
 /// waits for a connection, all are sent when they are due, and their service time is the line.
 #[test]
 fn in_an_open_loop_with_enough_connections_no_operation_waits_for_one() {

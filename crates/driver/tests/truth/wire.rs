@@ -86,7 +86,7 @@ fn every_request_has_the_headers_and_the_time_out_of_its_operation() {
     assert_eq!(race.task("search").accounting.succeeded, 100);
 }
 
-/// Opens a server 300 ms after a race against it has begun; returns when.
+/// Opens a server 300 ms after a race against it has begun; returns the result and the time of opening.
 fn opened_late(server: &Server, task: &Value, shut: impl FnOnce()) -> (Finished, i64) {
     thread::scope(|scope| {
         let race = scope.spawn(|| run(&plan(server.port, std::slice::from_ref(task))));
@@ -115,12 +115,15 @@ fn opening_a_connection_is_not_part_of_a_sample() {
     drop(plug);
     let seen = server.requests();
     assert_eq!((seen.len(), race.task("search").accounting.succeeded), (5, 5));
-    assert!(*beginning(&race.samples, &seen).end() >= opened, "the task began before there was a connection");
+    assert!(
+        *beginning(&race.samples, &seen).end() >= opened,
+        "the task began before the connection was open"
+    );
 }
 
-/// [13] The same in the middle of a task: the connection is closed with the second reply, and there is no other for 300
-/// ms at least. The third operation was due and is late, which its latency shows; sent, from which service time counts,
-/// is when there was a connection.
+/// [13] Reconnecting in the middle of a task: the connection is closed with the second reply, and no other is accepted
+/// for at least 300 ms. The third operation was due and is late, which its latency shows; it counts as sent, the start
+/// of its service time, once the connection is open.
 #[test]
 fn reconnecting_is_part_of_latency_and_not_of_service_time() {
     let server = Server::bind(Options { backlog: 0, ..Options::default() }, |_, before| {
@@ -173,8 +176,8 @@ fn compressed_responses_are_counted_as_transferred() {
 }
 
 /// Replies in pieces: a body of 2 kB in chunks of 100 bytes with extensions and a trailer, a reply in 20 writes over
-/// 120 ms, and one whose last byte comes 150 ms after the rest. `done` is when the last byte has come, and every byte
-/// of the frame counts.
+/// 120 ms, and one whose last byte arrives 150 ms after the rest. `done` is when the last byte has arrived, and every
+/// byte of the framing counts.
 #[test]
 fn a_response_is_complete_with_its_last_byte() {
     let filler = "x".repeat(2000);

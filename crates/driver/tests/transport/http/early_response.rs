@@ -14,7 +14,7 @@ use crate::support::server::accept_one;
 /// Size of a body that exceeds the socket buffers of both sides.
 const LARGE: usize = 64 << 20;
 
-/// Sends a large body to a server that reads the start of the request and then behaves as `serve` says.
+/// Sends a large body to a server that reads the start of the request and then runs `serve`.
 fn send_large(serve: impl FnOnce(TcpStream) + Send + 'static) -> Result<Received, ExchangeError> {
     let (port, server) = accept_one(move |mut stream| {
         let mut first = [0; 512];

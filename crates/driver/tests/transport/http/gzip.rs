@@ -87,7 +87,7 @@ fn decompression_is_not_part_of_the_service_time() {
     assert_eq!(result.content_in, 4 << 20);
     let [service, processing] =
         [&result.service_time, &result.processing_time].map(|times| times.as_ref().unwrap().min_ms);
-    // Decompressing 4 MiB takes longer than this, and nothing else is done with them.
+    // Decompressing 4 MiB takes longer than this, and the body is not used otherwise.
     assert!(processing > service + 0.2, "{service} {processing}");
 }
 
@@ -98,20 +98,20 @@ fn a_runner_in_python_receives_the_decompressed_body() {
         Answer::from(response_with(200, GZIP, &gzipped(&failed_search())))
     });
     let mut running = 0;
-    let heard = Arc::new(Mutex::new(None));
-    let told = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(None));
+    let replies = Arc::clone(&received);
     race(&plan(server.port, &[runner_task("own")]), move |bridge, event| match event {
         PythonEvent::RunOperation { query_id, .. } => {
             running = *query_id;
-            let mut asked = get("/");
-            asked.headers.push(("accept-encoding".into(), "gzip".into()));
-            bridge.request(Some(CLIENT), "default", asked).unwrap();
+            let mut request = get("/");
+            request.headers.push(("accept-encoding".into(), "gzip".into()));
+            bridge.request(Some(CLIENT), "default", request).unwrap();
         }
         PythonEvent::ReplyReceived(RunnerReply { body, .. }) => {
-            *told.lock().unwrap() = Some(body.clone());
+            *replies.lock().unwrap() = Some(body.clone());
             bridge.complete(running, success(1, true)).unwrap();
         }
         other => prepared(bridge, other),
     });
-    assert_eq!(heard.lock().unwrap().take().unwrap(), failed_search());
+    assert_eq!(received.lock().unwrap().take().unwrap(), failed_search());
 }

@@ -1,4 +1,4 @@
-//! The HTTP client against responses as real servers send them, cut into pieces.
+//! The HTTP client against responses as real servers send them, split into pieces.
 
 mod early_response;
 mod edge_cases;
@@ -34,7 +34,7 @@ fn head(port: u16, method: &str, path: &str) -> RequestHead {
     RequestHead::new(&host, method, path, std::iter::empty()).unwrap()
 }
 
-/// What the client made of a response.
+/// Result of a response in the client.
 #[derive(Debug, PartialEq, Eq)]
 struct Received {
     status: u16,
@@ -54,7 +54,7 @@ fn exchange(method: &str, response: &'static [u8], size: usize) -> Result<Receiv
     exchange_then(method, response, size, End::Keep)
 }
 
-/// The same, with a server that ends the connection afterwards.
+/// Like [`exchange`], with a server that ends the connection with `end` afterwards.
 fn exchange_then(
     method: &str,
     response: &'static [u8],
@@ -76,10 +76,10 @@ const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nx-fill
     7\r\n{\"took\"\r\n4;x=y\r\n: 1}\r\n0\r\nx-trailer: 1\r\n\r\n";
 
 #[test]
-fn a_chunked_body_is_joined_however_it_is_cut() {
+fn a_chunked_body_is_joined_however_it_is_split() {
     for size in [1, 2, 3, 7, 19, 64, 4096] {
         let expected = Received::new(200, b"{\"took\": 1}", true);
-        assert_eq!(exchange("GET", CHUNKED, size).unwrap(), expected, "pieces of {size}");
+        assert_eq!(exchange("GET", CHUNKED, size).unwrap(), expected, "pieces of {size} bytes");
     }
 }
 
@@ -138,7 +138,7 @@ fn is_ready_after(data: &'static [u8], closes: bool) -> bool {
         if closes {
             socket.shutdown(Shutdown::Write).unwrap();
         }
-        // The runtime learns of received data when it is idle.
+        // The runtime detects received data when it is idle.
         tokio::time::sleep(Duration::from_millis(1)).await;
         connection.is_ready()
     })

@@ -1,5 +1,5 @@
-//! Compares this client with hyper over real sockets: on responses that both accept they agree, and every difference
-//! has its reason in a table.
+//! Compares this client with hyper over real sockets: on responses that both accept they agree, and a table has the
+//! reason for every difference.
 //!
 //! The server runs on the thread of the clients, so that pieces of a response arrive one at a time.
 
@@ -26,7 +26,7 @@ const STRICTER: [(&str, &str); 8] = [
         "RFC 9112 section 6.1: an encoding that was not requested; hyper leaves the body encoded",
     ),
     ("switches protocols", "RFC 9110 section 15.2.2: only after an Upgrade; hyper returns the connection"),
-    ("interim responses", "RFC 9110 section 15.2 sets no limit, so a server could send them for ever"),
+    ("interim responses", "RFC 9110 section 15.2 sets no limit, so a server could send them forever"),
     ("head is longer than", "RFC 9112 section 3 leaves the limit to the reader"),
     ("more than 64 trailers", "RFC 9112 section 7.1.2 leaves the limit to the reader; hyper's is 100"),
     (
@@ -49,7 +49,7 @@ fn not_kept(response: &[u8]) -> Option<&'static str> {
         .then_some("RFC 9112 section 6.3: a response with both may be an attempt at smuggling another")
 }
 
-/// What a client made of a response.
+/// Result of a response in a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
     Accepted { status: u16, body: Vec<u8>, kept: bool },
@@ -144,7 +144,8 @@ fn mutated(originals: &[Case], number: usize) -> Vec<Case> {
     cases
 }
 
-/// Serves one connection: the path of the request says which case, and whether the connection is kept afterwards.
+/// Serves one connection: the path of the request contains the index of the case and whether the connection is kept
+/// afterwards.
 async fn serve(mut stream: TcpStream, cases: Rc<Vec<Case>>) {
     stream.set_nodelay(true).unwrap();
     let Some(request) = read_request(&mut stream).await else { return };
@@ -154,7 +155,7 @@ async fn serve(mut stream: TcpStream, cases: Rc<Vec<Case>>) {
     let mut random = Random(index as u64);
     let mut rest = cases[index].response.as_slice();
     while !rest.is_empty() {
-        // Half of all pieces are the whole rest.
+        // Half of all pieces are the entire rest.
         let (piece, after) = rest.split_at((1 + random.below(2 * rest.len())).min(rest.len()));
         if stream.write_all(piece).await.is_err() {
             return;
@@ -205,8 +206,8 @@ async fn ours(port: u16, index: usize, case: &Case) -> Outcome {
     Outcome::Accepted { status, body, kept }
 }
 
-/// The outcome of hyper. Whether the connection can be used again is only tested if the response is `framed`: does not
-/// end with the connection.
+/// The outcome of hyper. Whether the connection can be used again is only tested if the response is `framed`, so that
+/// it does not end with the connection.
 async fn theirs(port: u16, index: usize, case: &Case, framed: bool) -> Outcome {
     let seen = hyper_exchange(port, &format!("/{index}/close"), case.method, false).await;
     match seen {
@@ -261,7 +262,7 @@ async fn hyper_exchange(
     Ok((status, body, kept))
 }
 
-/// Whether the response ends where the connection does.
+/// Whether the response ends with the close of the connection.
 fn ends_with_connection(case: &Case) -> bool {
     let mut reader = ResponseReader::default();
     reader.reset(case.method == "HEAD");
@@ -269,7 +270,7 @@ fn ends_with_connection(case: &Case) -> bool {
     matches!(reader.advance(), Ok(None)) && reader.finish().is_ok()
 }
 
-/// The reason for which two outcomes differ: `Some("")` if they agree, `None` if there is no reason.
+/// The reason why two outcomes differ: `Some("")` if they agree, `None` if there is no reason.
 fn reason(case: &Case, ours: &Outcome, theirs: &Outcome) -> Option<&'static str> {
     let row = |table: &[(&str, &'static str)], text: &str| {
         table.iter().find(|(part, _)| text.contains(part)).map(|(_, why)| *why)

@@ -1,5 +1,5 @@
 //! Responses of real engines, recorded with head and framing by `fuzz/record.py`: each gives the same result in one
-//! piece, byte by byte and cut anywhere.
+//! piece, byte by byte and split anywhere.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn recorded(engine: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn responses_of_real_engines_are_read_however_they_are_cut() {
+fn responses_of_real_engines_are_read_however_they_are_split() {
     for engine in ["opensearch", "elasticsearch"] {
         let mut responses = recorded(engine);
         let expected: Value = serde_json::from_slice(&responses.remove("expected.json").unwrap()).unwrap();
@@ -51,9 +51,9 @@ fn responses_of_real_engines_are_read_however_they_are_cut() {
             let seen = json!({"status": whole.status, "length": whole.body.len(), "crc32": crc.sum()});
             assert_eq!(seen, expected[name], "{engine}: {name}");
             assert_eq!(receive(bodiless, bytes.chunks(1)), whole, "{engine}: {name} byte by byte");
-            for cut in 1..bytes.len() {
-                let (first, last) = bytes.split_at(cut);
-                assert_eq!(receive(bodiless, [first, last]), whole, "{engine}: {name} cut at {cut}");
+            for position in 1..bytes.len() {
+                let (first, last) = bytes.split_at(position);
+                assert_eq!(receive(bodiless, [first, last]), whole, "{engine}: {name} split at {position}");
             }
         }
     }
