@@ -18,7 +18,7 @@ use crate::worker::thread::{Worker, WorkerCommand, WorkerContext, WorkerReply};
 /// How long to wait for a reply before checking whether all threads are alive.
 const LIVENESS_CHECK: Duration = Duration::from_millis(500);
 
-/// The workers of a race as the coordinator sees them.
+/// The coordinator's handles to the threads of the workers.
 #[derive(Debug)]
 pub struct WorkerPool {
     /// A channel to each worker.

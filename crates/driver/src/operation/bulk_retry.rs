@@ -56,7 +56,7 @@ pub fn without_retried(mut before: Outcome, retried: u64) -> Outcome {
     let result = &mut before.result;
     result.rejected = result.rejected.saturating_sub(retried);
     result.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
-    // The last failure also counts those beyond the limit, whatever their status.
+    // The last failure also counts those beyond the limit, regardless of their status.
     let counted: u64 = result.failures.iter().map(|failure| failure.count).sum();
     if let Some(last) = result.failures.last_mut() {
         last.count = (last.count + result.rejected).saturating_sub(counted);

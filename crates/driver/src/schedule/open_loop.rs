@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn ramp_up_adds_the_rate_of_one_client_after_another() {
-        // 100/s by 4 clients, of whom one starts every second.
+        // 100/s by 4 clients, one of which starts every second.
         let open = even(4, 4.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(6.0) });
         open.start(None);
         let all = taken(&open);

@@ -1,4 +1,4 @@
-//! The workers: threads that run client loops, each on a runtime of its own and with one recorder.
+//! The workers: threads that run client loops, each with its own runtime and one recorder.
 //!
 //! `thread` prepares a step, `client_task` runs the tasks of a client one after another, `client_loop` is the measured
 //! loop, and `source` creates the operations of a client, which the loop uses through `operations`. `schedule` decides

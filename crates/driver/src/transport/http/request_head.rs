@@ -61,7 +61,7 @@ impl RequestHead {
     ///
     /// # Errors
     ///
-    /// [`RequestHeadError`] when a part cannot be sent as it is.
+    /// [`RequestHeadError`] when a part of the head cannot be sent unchanged.
     pub fn new<'a>(
         host: &TargetHost,
         method: &str,

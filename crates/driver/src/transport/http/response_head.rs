@@ -153,7 +153,7 @@ fn read(
     }
     let is_http_1_0 = response.version == Some(0);
     let mut close = headers.close || is_http_1_0 && !headers.keep_alive;
-    // RFC 9112, section 6.3: these responses end with their head, whatever it says.
+    // RFC 9112, section 6.3: these responses end with their head, regardless of its headers.
     let framing = if no_body || status < 200 || status == 204 || status == 304 {
         BodyFraming::Length(0)
     } else {

@@ -263,7 +263,7 @@ impl ResponseReader {
     }
 
     fn response(&self, head: &ResponseHead, body: Range<usize>) -> Response {
-        // An empty body needs no decoding, whatever its encoding.
+        // An empty body needs no decoding, regardless of its encoding.
         let encoding = if body.is_empty() { ContentEncoding::Identity } else { head.encoding };
         Response {
             status: head.status,
