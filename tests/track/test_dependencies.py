@@ -45,7 +45,7 @@ def test_packages_that_cannot_be_installed_are_reported(
 
 
 def test_offline_installs_nothing(tmp_path: Path) -> None:
-    with pytest.raises(TrackError, match="--offline fetches nothing"):
+    with pytest.raises(TrackError, match="--offline forbids downloads"):
         install_dependencies(["numpy"], tmp_path, True)
     assert not (tmp_path / "libs").exists()
 

@@ -26,7 +26,10 @@ def test_a_plugin_is_named_and_its_dependencies_kept(tmp_path: Path) -> None:
 def test_a_plugin_for_another_tool_is_refused(tmp_path: Path) -> None:
     (tmp_path / "workload.py").write_text("def register(registry): pass")
     (told,) = problems(tmp_path)
-    assert told == "workload.py is a plug-in for OpenSearch Benchmark; only those of Rally are run (track.py)"
+    assert (
+        told
+        == "workload.py is a plug-in for OpenSearch Benchmark; Pacenote only runs those of Rally (track.py)"
+    )
 
 
 def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ ROOT_RULES: list[tuple[dict[str, Any], str]] = [
     ({"indices": [{"name": "a", "types": ["doc"]}]}, "indices[0].types is not supported"),
     ({"indices": [{"name": "a", "body": "no.json"}]}, 'indices[0].body names "no.json"'),
     ({"indices": [{"name": "a", "body": ""}]}, "indices[0].body is empty"),
-    ({"data_streams": [{"name": "s"}]}, "data-streams cannot be used beside indices"),
+    ({"data_streams": [{"name": "s"}]}, "data-streams cannot be used together with indices"),
     ({"templates": [{"name": "t"}]}, "templates[0].template is missing"),
     (
         {"composable_templates": [{"name": "t", "template": "x"}]},
@@ -52,7 +52,7 @@ ROOT_RULES: list[tuple[dict[str, Any], str]] = [
     ({"dependencies": [1]}, "dependencies is [1], must be a string or a list of strings"),
     ({"operations": [{"name": "x"}]}, "operations[0].operation-type is missing"),
     ({"operations": [{"operation-type": "search"}]}, "operations[0].name is missing"),
-    ({"operations": [OPERATION, OPERATION]}, 'operations[1].name is "read" for the second time'),
+    ({"operations": [OPERATION, OPERATION]}, 'operations[1].name is "read", which is not unique'),
     ({"operations": [{**OPERATION, "type": "doc"}]}, "operations[0].type is not supported"),
     (
         {"schedule": [{"operation": {**OPERATION, "type": "d"}}]},
@@ -66,7 +66,7 @@ CORPUS_RULES: list[tuple[dict[str, Any], str]] = [
     ({"corpora": [{"name": "l"}]}, "corpora[0].documents is missing"),
     ({"corpora": [corpus()]}, "corpora[0].documents is empty"),
     ({"corpora": [corpus({})]}, "corpora[0].documents[0].source-file is missing"),
-    ({"corpora": [corpus(FILE), corpus(FILE)]}, 'corpora[1].name is "library" for the second time'),
+    ({"corpora": [corpus(FILE), corpus(FILE)]}, 'corpora[1].name is "library", which is not unique'),
     ({"corpora": [corpus({**FILE, "document-count": 0})]}, "document-count is 0, must be at least 1"),
     ({"corpora": [corpus({**FILE, "document-count": "9"})]}, 'document-count is "9", must be a whole number'),
     ({"corpora": [corpus({**FILE, "target-type": "d"})]}, "documents[0].target-type is not supported"),
@@ -108,7 +108,7 @@ CHALLENGE_RULES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"challenges": [challenge("a", default=True), challenge("a")]},
-        'challenges[1].name is "a" for the second time',
+        'challenges[1].name is "a", which is not unique',
     ),
 ]
 
@@ -125,7 +125,7 @@ TASK_RULES: list[tuple[dict[str, Any], str]] = [
     ({"warmup-time-period": 1, "iterations": 1}, "schedule[0] mixes warmup-time-period with iterations"),
     (
         {"target-throughput": 1, "target-interval": 1},
-        "target-interval cannot be used beside target-throughput",
+        "target-interval cannot be used together with target-throughput",
     ),
     ({"target-throughput": "fast"}, 'target-throughput is "fast", must be a number'),
     ({"target-throughput": -1}, "target-throughput is -1, must be a number"),
@@ -229,7 +229,7 @@ def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path
 
 
 def test_a_track_must_be_an_object(tmp_path: Path) -> None:
-    with pytest.raises(TrackError, match=r"track\.json: a track is a JSON object, this is \[1\]"):
+    with pytest.raises(TrackError, match=r"track\.json: a track must be a JSON object, not \[1\]"):
         load_track(folder(tmp_path, {"track.json": "[1]"}), {}, NOW)
 
 
@@ -366,7 +366,7 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
     ("body", "expected"),
     [
         ("{", 'indices[0].body names "i.json", which rendered is not valid JSON'),
-        ("[]", 'indices[0].body names "i.json", which holds [], must hold an object'),
+        ("[]", 'indices[0].body names "i.json", which contains [], must contain an object'),
         (
             "{{ 1 / 0 }}",
             'indices[0].body names "i.json": i.json, line 1: cannot be rendered: ZeroDivisionError',
@@ -383,7 +383,9 @@ def test_bad_bodies(tmp_path: Path, body: str, expected: str) -> None:
 def test_a_template_path_that_leads_nowhere(tmp_path: Path) -> None:
     template = {"name": "t", "template": "t.json", "template-path": "a.b"}
     files = {"track.json": json.dumps(document(component_templates=[template])), "t.json": '{"a": 1}'}
-    with pytest.raises(TrackError, match=r'template-path is "a\.b", which the template file does not hold'):
+    with pytest.raises(
+        TrackError, match=r'template-path is "a\.b", which the template file does not contain'
+    ):
         load_track(folder(tmp_path, files), {}, NOW)
 
 

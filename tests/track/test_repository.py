@@ -109,13 +109,13 @@ def test_what_is_new_upstream_is_fetched(repository: GitRepository, upstream: Pa
 
 def test_offline_uses_what_is_there(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
     offline = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
-    with pytest.raises(TrackError, match="is not cloned yet, and --offline fetches nothing"):
+    with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
         offline.checkout()
     repository.checkout()
     upstream.rename(tmp_path / "gone")
     assert described(offline.checkout()) == "for the newest"
     (note,) = repository.checkout().notes
-    assert note.startswith('track repository "mine" cannot be updated, it is used as it is: ')
+    assert note.startswith('track repository "mine" cannot be updated, the existing clone is used: ')
 
 
 def test_a_users_changes_stay_and_show(repository: GitRepository) -> None:
@@ -170,14 +170,14 @@ def test_one_process_waits_for_another(repository: GitRepository) -> None:
     root = repository.checkout().root
     with (root.parent / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        said: list[str] = []
+        progress_lines: list[str] = []
 
         def progress(text: str) -> None:
-            said.append(text)
+            progress_lines.append(text)
             fcntl.flock(lock, fcntl.LOCK_UN)
 
         assert dataclasses.replace(repository, progress=progress).checkout().root == root
-    assert said == ['waiting for another process that uses track repository "mine"']
+    assert progress_lines == ['waiting for another process that uses track repository "mine"']
 
 
 def test_unused_checkouts_are_removed_unless_changed(
@@ -221,7 +221,7 @@ def test_a_clone_that_is_damaged(repository: GitRepository) -> None:
         TrackError, match='track repository "mine" cannot be read: fatal: not a git'
     ) as caught:
         repository.checkout()
-    assert f"look at {repository.clone};" in caught.value.hint
+    assert f"check {repository.clone};" in caught.value.hint
 
 
 def test_a_home_folder_that_cannot_be_created(upstream: Path, tmp_path: Path) -> None:
@@ -261,14 +261,14 @@ def test_a_password_is_left_to_git(tmp_path: Path) -> None:
 
 
 def test_user_names_in_urls_are_not_shown(tmp_path: Path) -> None:
-    said: list[str] = []
+    progress_lines: list[str] = []
     named = "https://hunter2@localhost:1/tracks"
-    repository = open_repository(named, {}, tmp_path, progress=said.append)
+    repository = open_repository(named, {}, tmp_path, progress=progress_lines.append)
     assert repository.url == named
     with pytest.raises(TrackError) as caught:
         repository.checkout()
-    assert "from https://localhost:1/tracks" in said[0]
-    assert "hunter2" not in str(said) + caught.value.message + caught.value.hint
+    assert "from https://localhost:1/tracks" in progress_lines[0]
+    assert "hunter2" not in str(progress_lines) + caught.value.message + caught.value.hint
 
 
 def test_a_malformed_url(tmp_path: Path) -> None:

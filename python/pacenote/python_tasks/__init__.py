@@ -1,7 +1,7 @@
-"""Runs the tasks of a race that need Python: parameter sources, runners and schedulers beside the driver.
+"""Runs the tasks of a race that need Python: parameter sources, runners and schedulers.
 
-Two threads: one event loop for runners, one for sources and schedulers. Both talk to the driver through the
-`PythonBridge` of `_core` ([`protocol`]). Loading a track's code belongs to `plugins`, building the plan to
-`plan`, and what an operation sends to `operations`. Only `race` calls this package, and only for plans that
-need it.
+There are two threads: an event loop for runners, and a thread for sources and schedulers. Both communicate
+with the driver through the `PythonBridge` of `_core`. `plugins` loads the code of a track, `plan` builds the
+plan, and `operations` defines the requests of operations. Only `race` uses this package, and only for plans
+that need it.
 """

@@ -20,11 +20,12 @@ _CONDITIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 def check_assertions(params: Mapping[str, Any], returned: Any) -> None:
     """Checks what a runner returned against the assertions of its operation.
 
-    Raises `RallyTaskAssertionError` for the first that fails, `DataError` for one that cannot be checked.
+    Raises `RallyTaskAssertionError` for the first assertion that fails, and `DataError` for one that cannot
+    be checked.
     """
     assertions = params.get("assertions") or ()
     if assertions and not isinstance(returned, Mapping):
-        raise DataError("assertions can only be checked of a runner that returns a dictionary")
+        raise DataError("assertions can only be checked if the runner returns a dictionary")
     for assertion in assertions:
         path, condition, expected = assertion["property"], assertion["condition"], assertion["value"]
         if condition not in _CONDITIONS:

@@ -62,7 +62,8 @@ class BuiltinOperations:
     async def execute(self, name: str, params: Mapping[str, Any], cluster: str) -> dict[str, Any]:
         """Executes one operation and returns what Rally's runner of the type returns.
 
-        Raises `NoReply` and `RejectedOperation` if it failed as a whole, `TrackError` for wrong parameters.
+        Raises `NoReply` or `RejectedOperation` if it failed as a whole, and `TrackError` for invalid
+        parameters.
         """
         kind = find_type(name)
         if kind is None:

@@ -1,4 +1,4 @@
-"""The client that runners of plug-ins get: elasticsearch-py, whose requests are sent by the driver.
+"""The client for runners of plug-ins: elasticsearch-py, whose requests are sent by the driver.
 
 It never retries, and does not check that the product is Elasticsearch, so OpenSearch works as well. Media
 types are plain JSON, which every version of both engines accepts.
@@ -92,7 +92,7 @@ class _Node(BaseAsyncNode):
 
 
 class _NodeReply(NamedTuple):
-    """A reply as the transport of elastic-transport takes it."""
+    """A reply in the form that the transport of elastic-transport expects."""
 
     meta: ApiResponseMeta
     body: bytes
@@ -116,7 +116,7 @@ def _sent_headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _plain_media_types(value: str) -> str:
-    """A list of media types without their vendor and the version of its API."""
+    """Returns a list of media types without vendor and API version."""
     kinds = [kind.strip().partition(";")[0].strip() for kind in value.split(",")]
     return ", ".join(
         f"application/{kind.removeprefix(_ELASTIC)}" if kind.startswith(_ELASTIC) else kind for kind in kinds
@@ -124,11 +124,11 @@ def _plain_media_types(value: str) -> str:
 
 
 class _Transport(AsyncTransport):
-    """A transport that also accepts calls in the form of version 7."""
+    """A transport that also accepts calls in the form of elasticsearch-py 7."""
 
     async def perform_request(self, method: str, target: str = "", **options: Any) -> Any:  # type: ignore[override]
-        """Sends a request as the client makes it; with `url` or `params`, the form of version 7, returns
-        its body.
+        """Sends a request of the client. With `url` or `params`, the form of version 7, it returns
+        only the body.
         """
         target = options.pop("url", target)
         if "params" not in options and "otel_span" in options:
@@ -143,7 +143,7 @@ class _Transport(AsyncTransport):
 
 
 def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object) -> dict[str, str]:
-    """Headers with the media types that a request needs, where they are missing."""
+    """Returns the headers with the media types that a request needs, unless they are present."""
     known = {name.lower(): value for name, value in (headers or {}).items()}
     known.setdefault("accept", _JSON)
     if body is not None:
@@ -153,10 +153,10 @@ def _with_media_types(headers: Mapping[str, str] | None, path: str, body: object
 
 
 class _Serializer(JsonSerializer):
-    """Does not parse replies where a runner asked for raw ones."""
+    """Does not parse replies if a runner requested raw ones."""
 
     def loads(self, data: bytes) -> Any:
-        """The reply, parsed unless its operation returns raw responses."""
+        """Returns the reply, parsed unless its operation requested raw responses."""
         context = CURRENT_CONTEXT.get()
         if context is not None and context.raw:
             return io.BytesIO(data)
@@ -205,12 +205,12 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
 
     @property
     def is_serverless(self) -> bool:
-        """Whether the cluster is a serverless one."""
+        """Whether the cluster is serverless."""
         return self.pacenote_engine.flavor == "serverless"
 
     @property
     def distribution_version(self) -> str | None:
-        """The version of the engine, None if it is not known."""
+        """The version of the engine, None if unknown."""
         return self.pacenote_engine.version or None
 
     @property
@@ -219,7 +219,7 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
         return self.pacenote_engine.flavor
 
     def options(self, *args: Any, **kwargs: Any) -> PluginClient:
-        """A client with other credentials, headers or timeout; its requests are measured like all others."""
+        """Returns a client with other credentials, headers or timeout; its requests are measured as well."""
         derived = super().options(*args, **kwargs)
         derived.pacenote_cluster = self.pacenote_cluster
         derived.pacenote_engine = self.pacenote_engine
@@ -227,12 +227,12 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
         return derived
 
     async def perform_request(self, method: str, path: str, **options: Any) -> Any:
-        """Sends a request given by method and path."""
+        """Sends a request with a method and a path."""
         options["headers"] = _with_media_types(options.get("headers"), path, options.get("body"))
         return await super().perform_request(method, path, **options)
 
     async def pacenote_execute(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Executes an operation of a built-in type and returns what Rally's runner of it returns.
+        """Executes an operation of a built-in type and returns what Rally's runner of the type returns.
 
         Raises the errors of elasticsearch-py if the whole operation failed.
         """
@@ -261,17 +261,17 @@ def _as_api_error(rejected: RejectedOperation) -> ApiError:
 def make_client(
     router: RequestRouter, cluster: str, engine: EngineInfo, builtin_operations: BuiltinOperations
 ) -> PluginClient:
-    """The client of a cluster."""
+    """Returns the client of a cluster."""
 
     class Node(_Node):
         def __init__(self, config: NodeConfig) -> None:
             super().__init__(config, router, cluster)
 
     for category in (ElasticsearchWarning, GeneralAvailabilityWarning, TransportWarning):
-        # Deprecated and experimental APIs that a track uses are no concern of the race.
+        # Warnings about deprecated and experimental APIs are not relevant for the race.
         warnings.simplefilter("ignore", category)
     client = PluginClient(
-        # The client needs an address; the driver knows the real ones.
+        # The client requires an address; the driver has the real ones.
         hosts=[NodeConfig(scheme="http", host=cluster, port=9200)],
         node_class=Node,
         transport_class=_Transport,

@@ -1,4 +1,4 @@
-"""What the threads of this package send each other, and the events of the driver as one type."""
+"""Messages between the threads of this package, and the events of the driver as one type."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class RunnerStarted:
     """A runner starts an operation that a scheduler paces."""
 
     client: ClientId
-    """The client that executes it."""
+    """The client that executes the operation."""
 
     started_s: float
-    """When, in seconds of `time.perf_counter`."""
+    """Time of the event, in seconds of `time.perf_counter`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,10 @@ class RunnerEnded:
     """A runner has ended an operation that a scheduler paces."""
 
     client: ClientId
-    """The client that executed it."""
+    """The client that executed the operation."""
 
     ended_s: float
-    """When, in seconds of `time.perf_counter`."""
+    """Time of the event, in seconds of `time.perf_counter`."""
 
     weight: int
     """Work done, in `unit`."""
@@ -63,20 +63,20 @@ class RunnerEnded:
     """Unit of the work."""
 
     meta: Mapping[str, Any]
-    """What the runner returned besides its work."""
+    """Values that the runner returned besides its work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParamsConsumed:
-    """A runner has ended the operation whose parameters it was given last."""
+    """A runner has ended the operation with the parameters that were delivered last."""
 
     client: ClientId
-    """The client that executed it."""
+    """The client that executed the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """The thread is to end."""
+    """Ends the thread."""
 
 
 SourceMessage: TypeAlias = (

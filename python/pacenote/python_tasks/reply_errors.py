@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 _MAX_BODY = 200
-"""Bytes of a body that are shown when it holds no error that is understood."""
+"""Maximum bytes of a body that are shown if it contains no known form of error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ReplyError:
 
 
 def parse_reply_error(body: bytes) -> ReplyError:
-    """The error in the body of a reply. Never raises."""
+    """Returns the error in the body of a reply. Never raises."""
     try:
         error = json.loads(body)["error"]
         if isinstance(error, str):

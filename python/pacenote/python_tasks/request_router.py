@@ -1,4 +1,4 @@
-"""Requests of Python operations: sent through the driver, answered when its event arrives."""
+"""Requests of Python operations, which the driver sends and answers with an event."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWNER: ContextVar[ClientId | None] = ContextVar("pacenote_owner", default=None)
 """The client whose operation is running; inherited by tasks that a runner starts."""
 
 _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
-"""Headers that describe the body on the wire; the body is passed on decoded and decompressed."""
+"""Headers that describe the encoded body; the body is passed on decoded and decompressed."""
 
 _Answer = TypeVar("_Answer", ReplyReceived, OperationExecuted)
 
@@ -34,14 +34,14 @@ class RunnerReply:
     """HTTP status."""
 
     headers: Headers
-    """Header fields, without those that describe the body on the wire."""
+    """Header fields, without those that describe the encoded body."""
 
     body: bytes
-    """The body, decompressed."""
+    """The decompressed body."""
 
 
 class NoReply(Exception):
-    """A request that got no reply. `kind` is connect, tls, reset, timeout or protocol."""
+    """A request failed without a reply. `kind` is connect, tls, reset, timeout or protocol."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -52,7 +52,7 @@ class NoReply(Exception):
 class RequestRouter:
     """Sends requests through the bridge and routes answers to the coroutines that wait for them.
 
-    To be used on the event loop's thread only. Requests belong to the operation that sends them.
+    It may only be used on the thread of the event loop. Requests belong to the operation that sends them.
     """
 
     def __init__(self, bridge: PythonBridge) -> None:
@@ -71,7 +71,7 @@ class RequestRouter:
         return RunnerReply(reply.status, headers, reply.body)
 
     async def execute(self, cluster: str, operation: str, body: bytes | None) -> OperationExecuted:
-        """Has the driver execute a supplied operation.
+        """Executes a supplied operation in the driver.
 
         Raises `CoreError` for an operation that cannot be written as HTTP.
         """
@@ -92,7 +92,7 @@ class RequestRouter:
 
 
 async def _answer(waiting: dict[int, asyncio.Future[_Answer]], request_id: int) -> _Answer:
-    # Events are read on this loop's thread, so none is processed between sending the request and this.
+    # Events are read on this thread, so the answer cannot have been processed yet.
     future: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
     waiting[request_id] = future
     try:

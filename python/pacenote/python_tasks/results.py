@@ -1,4 +1,4 @@
-"""Results of runners: what they return and raise, as the driver takes it, and numbers they return besides."""
+"""Results of runners for the driver: what they return and raise, and the additional numbers they return."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REQUEST_KEYS = frozenset({
     *("weight", "unit", "success", "took", "ingest_took", "success-count", "error-count", "retry-count"),
     *("request-status", "max-doc-status", "http-status", "error-type", "error-description", "retried"),
 })
-"""Keys of results that the driver records itself, or that say why an operation failed."""
+"""Keys of results that the driver records, or that describe a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,18 @@ class OperationResult:
     """Numbers that its runner returned besides its work, by name."""
 
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """What its runner returned, for schedulers."""
+    """The values that its runner returned, for schedulers."""
 
     completes_task: bool = False
     """Whether its runner reports that the client's task is complete."""
 
     def for_driver(self, *, last: bool) -> RunnerResult:
-        """The result as the driver takes it; `last` says that the client has no further operation."""
+        """Returns the result for the driver; `last` means that the client has no further operation."""
         return RunnerResult(self.weight, self.unit, self.success, last, self.failure)
 
 
 def from_runner(returned: Any) -> OperationResult:
-    """The result of a plug-in's runner: it returns nothing, a truth value, weight and unit, or a dictionary.
+    """Converts the result of a plug-in's runner: None, a boolean, weight and unit, or a dictionary.
 
     Raises `TrackError` for an invalid weight or unit.
     """
@@ -85,7 +85,7 @@ def from_runner(returned: Any) -> OperationResult:
 
 
 def from_builtin(result: RunResult) -> OperationResult:
-    """The result of a built-in operation."""
+    """Converts the result of a built-in operation."""
     if result.success:
         return OperationResult(result.weight, result.unit)
     failure = OperationFailure("condition", "", result.reason or "no success")
@@ -93,7 +93,7 @@ def from_builtin(result: RunResult) -> OperationResult:
 
 
 def from_error(error: BaseException, root: Path) -> OperationResult:
-    """The result of an operation whose runner raised an error, of a plug-in or built in."""
+    """Converts an error that the runner of a plug-in or of a built-in type raised."""
     failure = _from_operation_error(error) or _from_client_error(error)
     if failure is None and isinstance(error, RallyTaskAssertionError):
         failure = OperationFailure("assertion", "", str(error))
@@ -102,7 +102,7 @@ def from_error(error: BaseException, root: Path) -> OperationResult:
     if failure is None and isinstance(error, TrackError):
         failure = OperationFailure("plugin", "", error.message)
     if failure is None:
-        # The text begins with the place and names the kind of error.
+        # The text begins with the location and includes the type of the error.
         failure = OperationFailure("plugin", "", describe(error, root))
     meta = {"success": False, "error-type": failure.error_class, "error-description": failure.reason}
     return OperationResult(0, OPS, False, failure, meta=meta)
@@ -115,12 +115,12 @@ def _from_operation_error(error: BaseException) -> OperationFailure | None:
         kind = parse_reply_error(error.body).kind
         return OperationFailure("http-status", kind, error.reason, error.status)
     kinds = ((RequestTimedOut, "timeout"), (ConnectionFailed, "connect"), (UnexpectedResponse, "protocol"))
-    found = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
-    return OperationFailure(found, type(error).__name__, error.message)
+    error_class = next((name for kind, name in kinds if isinstance(error, kind)), "condition")
+    return OperationFailure(error_class, type(error).__name__, error.message)
 
 
 def _from_client_error(error: BaseException) -> OperationFailure | None:
-    """The failure of an error of elasticsearch-py, which is imported when a plug-in's runner is called."""
+    """Converts an error of elasticsearch-py, which is only imported if a plug-in's runner is called."""
     modules = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     if not modules & {"elasticsearch", "elastic_transport"}:
         return None
@@ -149,7 +149,7 @@ def _parse_api_error(error: Any) -> ReplyError:
 def _returned_failure(returned: Mapping[str, Any]) -> OperationFailure:
     status = returned.get("http-status")
     kind = str(returned.get("error-type") or "")
-    reason = str(returned.get("error-description") or "its runner says that it was no success")
+    reason = str(returned.get("error-description") or "its runner reported that it failed")
     error_class = "bulk-item" if kind == "bulk" else "condition" if status is None else "http-status"
     known = isinstance(status, int) and 0 <= status <= _MAX_STATUS
     return OperationFailure(error_class, kind, reason, status if known else None)
@@ -169,7 +169,7 @@ def _unit(value: Any) -> str:
 
 
 def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:
-    """Numbers of a result with their keys; keys of nested dictionaries are joined with dots."""
+    """Yields the numbers of a result with their keys; keys of nested dictionaries are joined with dots."""
     for key, value in returned.items():
         name = f"{prefix}{key}"
         if name in _REQUEST_KEYS:
@@ -182,7 +182,7 @@ def _numbers(prefix: str, returned: Mapping[Any, Any]) -> Iterator[tuple[str, fl
 
 @dataclass(slots=True)
 class _NumberSummary:
-    """Summary of one returned number so far."""
+    """Running summary of one returned number."""
 
     count: int
     minimum: float
@@ -209,7 +209,7 @@ class ReturnedValues:
             summary.maximum = max(summary.maximum, value)
 
     def summary(self) -> dict[str, ValueSummary]:
-        """The summary of each number, by name."""
+        """Returns the summary of each number, by name."""
         return {
             name: ValueSummary(count=one.count, min=one.minimum, mean=one.total / one.count, max=one.maximum)
             for name, one in self._summaries.items()

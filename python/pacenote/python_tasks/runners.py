@@ -32,14 +32,14 @@ class RunnerExecutor:
         self._client_states: dict[ClientId, dict[str, Any]] = {}
 
     async def execute(self, client: ClientId, params: Mapping[str, Any]) -> OperationResult:
-        """Executes one operation of a client. Raises nothing but its own cancellation."""
+        """Executes one operation of a client. Raises only its own cancellation."""
         kind = self._tasks.tasks[client.task].task.operation.type
         runner = self._tasks.registry.runners.get(kind)
         try:
             if runner is None:
                 return await self._run_builtin(kind, client, params)
             return await self._run_plugin(runner, params)
-        except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
+        except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             return from_error(error, self._tasks.root)
@@ -79,9 +79,9 @@ class RunnerExecutor:
         return replace(result, completes_task=completed)
 
     def _clients(self) -> dict[str, Any]:
-        """The clients of plug-ins by name of cluster."""
+        """Returns the clients for plug-ins, by name of the cluster."""
         if not self._plugin_clients:
-            # Importing elasticsearch-py takes long, so it is left to the first operation that needs it.
+            # Importing elasticsearch-py is slow, so it is delayed until an operation needs it.
             from pacenote.python_tasks.client import make_client
 
             engine = self._tasks.context.engine
@@ -93,6 +93,6 @@ class RunnerExecutor:
 
 
 def _is_cancelled() -> bool:
-    """Whether the operation itself is cancelled, and not something that its runner has awaited."""
+    """Whether the operation is cancelled, not only something that its runner has awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -46,7 +46,7 @@ from pacenote.python_tasks.source_thread import SourceThread
 from pacenote.python_tasks.tasks import PythonTasks
 
 _SHUTDOWN_TIMEOUT_S = 5.0
-"""How long code of a plug-in may take to end when the race is over."""
+"""Seconds that code of a plug-in may take to end after the race."""
 
 
 @dataclass(slots=True)
@@ -57,26 +57,28 @@ class _RunnerState:
     """Parameters of the next operations."""
 
     constant_params: Mapping[str, Any] | None = None
-    """Parameters of all operations, if they are always the same."""
+    """Parameters of all operations, if they are constant."""
 
     operations_left: int | None = None
-    """How often the constant parameters may still be used, None if not limited."""
+    """Number of further operations with the constant parameters, None if not limited."""
 
     query: RunOperation | None = None
     """The driver's query that has not been started."""
 
     exhausted: bool = False
-    """No further parameters will be delivered."""
+    """Whether no further parameters will be delivered."""
 
     task: asyncio.Task[None] | None = None
     """The operation that is running."""
 
 
 class _DaemonExecutor(ThreadPoolExecutor):
-    """Default executor of the event loop: a daemon thread per call, so that none keeps the process alive."""
+    """Default executor of the event loop: a daemon thread per call, so that calls do not keep the
+    process alive.
+    """
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """Calls a function on a thread of its own."""
+        """Calls a function on a new thread."""
         future: Future[Any] = Future()
 
         def call() -> None:
@@ -84,7 +86,7 @@ class _DaemonExecutor(ThreadPoolExecutor):
                 return
             try:
                 future.set_result(function(*arguments, **named))
-            except BaseException as error:  # It is raised where the result is awaited.
+            except BaseException as error:  # The error is raised where the result is awaited.
                 future.set_exception(error)
 
         threading.Thread(target=call, name="pacenote-helper", daemon=True).start()
@@ -121,10 +123,10 @@ class PythonRuntime:
         self._thread.join(_SHUTDOWN_TIMEOUT_S)
         sources_ended = self._sources.join(_SHUTDOWN_TIMEOUT_S)
         if self._thread.is_alive() or not sources_ended:
-            self._tasks.warn("Python code of the track is still busy, and is left behind")
+            self._tasks.warn("Python code of the track is still running and was abandoned")
 
     def values(self, task: int) -> dict[str, ValueSummary]:
-        """Numbers that runners returned besides their work, for the task at this position in the plan."""
+        """Returns the numbers that runners of a task returned; `task` is its position in the plan."""
         values = self._values.get(task)
         return {} if values is None else values.summary()
 
@@ -138,11 +140,11 @@ class PythonRuntime:
             self._loop.close()
 
     async def _serve(self) -> None:
-        # Events queued before there was a reader keep the descriptor readable.
+        # Events that were queued before the reader was added keep the descriptor readable.
         self._loop.add_reader(self._bridge.fileno(), self._read_events)
         await self._race_ended.wait()
         self._loop.remove_reader(self._bridge.fileno())
-        # Also those that runners have started and not awaited.
+        # This includes tasks that runners have started and not awaited.
         running = asyncio.all_tasks() - {asyncio.current_task()}
         for task in running:
             task.cancel()
@@ -178,7 +180,7 @@ class PythonRuntime:
         self._runners.end_tasks(ended)
 
     def deliver(self, client: ClientId, params: Mapping[str, Any]) -> None:
-        """Delivers the parameters of a client's next operation. Called by the thread of sources."""
+        """Delivers the parameters of a client's next operation. Called from the thread of sources."""
         self._call_soon(self._on_params, client, params)
 
     def deliver_constant(self, client: ClientId, params: Mapping[str, Any], operations: int | None) -> None:
@@ -186,14 +188,14 @@ class PythonRuntime:
         self._call_soon(self._on_constant_params, client, params, operations)
 
     def exhaust(self, client: ClientId) -> None:
-        """Declares that no parameters follow those delivered. Called by the thread of sources."""
+        """Declares that no parameters follow those delivered. Called from the thread of sources."""
         self._call_soon(self._on_exhausted, client)
 
     def _call_soon(self, callback: Callable[..., object], *arguments: Any) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
-            # The loop has been closed meanwhile, so there are no operations any more.
+            # The loop has been closed, so there are no operations left.
             return
 
     def _on_params(self, client: ClientId, params: Mapping[str, Any]) -> None:
@@ -217,7 +219,7 @@ class PythonRuntime:
         return self._clients.setdefault(client, _RunnerState())
 
     def _start_operation(self, client: ClientId, state: _RunnerState) -> None:
-        """Starts an operation once both the driver's query and its parameters are there."""
+        """Starts an operation once both the driver's query and its parameters are available."""
         if state.query is None or state.task is not None:
             return
         params = _next_params(state)
@@ -243,8 +245,8 @@ class PythonRuntime:
         state.task = None
         last = result.completes_task or (state.exhausted and not state.params)
         self._bridge.complete(query.query_id, result.for_driver(last=last))
-        # The operation has ended, so a failure from here on must not count as its own. Only now is the source
-        # asked for the next one: it may look at what the runner did, or change what it returned before.
+        # The operation has ended, so later failures must not count as its failures. The source is only now
+        # called for the next one: it may use results of the runner, or change what it returned before.
         if scheduled:
             self._sources.send(RunnerEnded(client, ended_s, result.weight, result.unit, dict(result.meta)))
         if state.constant_params is None:
@@ -252,7 +254,7 @@ class PythonRuntime:
 
 
 def _next_params(state: _RunnerState) -> Mapping[str, Any] | None:
-    """Parameters of the next operation, None while there are none."""
+    """Returns the parameters of the next operation, None if there are none yet."""
     if state.constant_params is not None and not state.exhausted:
         if state.operations_left is not None:
             state.operations_left -= 1

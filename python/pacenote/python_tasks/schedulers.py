@@ -31,7 +31,7 @@ class Scheduler(Protocol):
         """Called when an operation has ended; failed operations have done no work."""
 
     def next(self, current: float) -> float:
-        """When the operation after the one at `current` is due; 0 means immediately."""
+        """Returns when the operation after the one at `current` is due; 0 means immediately."""
 
 
 class _NextOnly:
@@ -41,13 +41,13 @@ class _NextOnly:
         self._scheduler = scheduler
 
     def before_request(self, now: float) -> None:
-        """Ignored."""
+        """Does nothing."""
 
     def after_request(self, now: float, weight: int, unit: str, request_meta_data: Any) -> None:
-        """Ignored."""
+        """Does nothing."""
 
     def next(self, current: float) -> float:
-        """When the wrapped scheduler says that the next operation is due."""
+        """Returns when the next operation is due according to the wrapped scheduler."""
         return float(self._scheduler.next(current))
 
 
@@ -55,15 +55,15 @@ class _FunctionScheduler(_NextOnly):
     """A function from the last offset to the next."""
 
     def next(self, current: float) -> float:
-        """When the function says that the next operation is due."""
+        """Returns when the next operation is due according to the function."""
         return float(self._scheduler(current))
 
 
 class _SimpleScheduler(_NextOnly):
     """A simple scheduler, built for the rate of one client in operations per second.
 
-    A rate in other units is converted by the work of an operation, so it is known only after the first one
-    that did work; a rate in operations applies from the beginning.
+    A rate in operations applies from the beginning. A rate in other units is divided by the work of an
+    operation, so it is only known after the first operation that did work.
     """
 
     def __init__(self, build: Callable[[rally.Task, float], Any], task: rally.Task) -> None:
@@ -92,7 +92,7 @@ class _SimpleScheduler(_NextOnly):
             )
 
     def next(self, current: float) -> float:
-        """When the next operation is due; immediately until the rate is known."""
+        """Returns when the next operation is due: immediately until the rate is known."""
         return 0.0 if self._scheduler is None else super().next(current)
 
     def _set_rate(self, weight: int) -> None:
@@ -107,7 +107,7 @@ class _Deterministic:
         self._interval_s = 1 / rate
 
     def next(self, current: float) -> float:
-        """One interval later."""
+        """Returns a time one interval later."""
         return current + self._interval_s
 
 
@@ -119,7 +119,7 @@ class _Poisson:
         self._generator = generator
 
     def next(self, current: float) -> float:
-        """Later by an interval whose mean is that of the rate."""
+        """Returns a time later by a random interval, whose mean is the inverse of the rate."""
         return current + self._generator.expovariate(self._rate)
 
 
@@ -132,17 +132,18 @@ class _Uniform:
         self._interval_start: float | None = None
 
     def next(self, current: float) -> float:
-        """A time in the interval after the last one; the first interval begins at `current`."""
+        """Returns a time in the interval after the last one; the first interval begins at `current`."""
         start = self._interval_start
         self._interval_start = current if start is None else start + self._interval_s
         return self._interval_start + self._interval_s * self._generator.random()
 
 
 def built_in_scheduler(task: rally.Task, client: int) -> Scheduler:
-    """The scheduler of one client where the driver cannot pace, because the work of an operation is known
-    only when it has ended.
+    """Returns the built-in scheduler of one client for tasks that the driver cannot pace.
+
+    This is the case if the work of an operation is only known when it has ended.
     """
-    generator = random.Random(f"{task.name} {client}")  # The same in every race.
+    generator = random.Random(f"{task.name} {client}")  # The same sequence in every race.
     if task.schedule == "poisson":
         return _SimpleScheduler(lambda _, rate: _Poisson(rate, generator), task)
     if task.schedule == "uniform":
@@ -151,10 +152,9 @@ def built_in_scheduler(task: rally.Task, client: int) -> Scheduler:
 
 
 def build_scheduler(scheduler: Any, task: rally.Task, source: Any) -> Scheduler:
-    """The scheduler of one client; `source` is the client's, for schedulers with an attribute
-    `parameter_source`.
+    """Returns the scheduler of one client; `source` is set as `parameter_source` if it has this attribute.
 
-    Raises `TrackError` if the scheduler cannot be used for the task, and whatever the plug-in raises.
+    Raises `TrackError` if the scheduler cannot be used for the task, and any error of the plug-in.
     """
     if inspect.isfunction(scheduler):
         return _FunctionScheduler(scheduler)

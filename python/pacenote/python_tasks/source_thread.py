@@ -1,9 +1,9 @@
-"""The thread on which sources and schedulers of plug-ins run, and nothing else.
+"""The thread that runs only the sources and schedulers of plug-ins.
 
-Sources are called in turn, for one operation each: ahead of time for operations that the driver executes, as
-far as its queues have room; for runners when the operation before has ended. With a scheduler, a source is
-called only after the scheduler, which may look at the source and change it. Because all of this is one
-thread, code of plug-ins need not be thread-safe.
+Sources are called in turn, for one operation each. For operations of the driver, they are called ahead of
+time while its queues have room; for runners, when the previous operation has ended. With a scheduler, a
+source is only called after the scheduler, which may read and change the source. Because there is one thread,
+code of plug-ins need not be thread-safe.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ from pacenote.python_tasks.sources import (
 from pacenote.python_tasks.tasks import PythonTask, PythonTasks
 
 _MIN_SLEEP_S, _MAX_SLEEP_S = 0.0005, 0.016
-"""How long to sleep when all queues are full; doubled each time."""
+"""Seconds to sleep when all queues are full; doubled each time."""
 
 _FILL_TIMEOUT_S = 1.0
-"""How long to fill queues before a step begins; every client gets its first operation in any case."""
+"""Seconds to fill queues before a step begins; every client always gets its first operation."""
 
 
 class ParamsReceiver(Protocol):
-    """Takes parameters for runners. Called from the thread of sources."""
+    """Receives parameters for runners. Called from the thread of sources."""
 
     def deliver(self, client: ClientId, params: Mapping[str, Any]) -> None:
         """Delivers the parameters of a client's next operation."""
@@ -83,22 +83,22 @@ class SourceState:
     """The parameter source, partitioned for the client."""
 
     scheduler: Scheduler | None
-    """Decides when operations are due, None if the driver does."""
+    """Determines when operations are due; None if the driver does."""
 
     max_operations: int | None
-    """How many operations the source supplies at most, None if not limited."""
+    """Maximum number of operations that the source supplies, None if not limited."""
 
     supplied: int = 0
-    """How many operations the source has supplied."""
+    """Number of operations that the source has supplied."""
 
     ahead: int = 0
-    """How many of them a runner has not ended."""
+    """Number of supplied operations that a runner has not ended."""
 
     due_s: float = 0.0
     """When the scheduler's last operation is due, in seconds since the task began."""
 
     ended: bool = False
-    """Whether the source supplies no more."""
+    """Whether the source supplies no further operations."""
 
 
 class SourceThread:
@@ -124,7 +124,7 @@ class SourceThread:
         self._messages.put(message)
 
     def join(self, timeout_s: float) -> bool:
-        """Waits for the thread to end; False when code of a plug-in keeps it running."""
+        """Waits for the thread to end; returns False if it is still running because of plug-in code."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -138,7 +138,7 @@ class SourceThread:
                 active = True
 
     def _next_message(self, active: bool) -> SourceMessage | None:
-        """The next message; waits for one when there is nothing to supply."""
+        """Returns the next message; waits for one if there is nothing to supply."""
         try:
             if active:
                 self._sleep_s = _MIN_SLEEP_S
@@ -178,7 +178,7 @@ class SourceThread:
             task = self._tasks.tasks.get(index)
             if task is not None:
                 self._build(task)
-        # Queues are filled before any clock starts, unless that takes long.
+        # Queues are filled before the measurement starts, unless that takes too long.
         until = time.perf_counter() + _FILL_TIMEOUT_S
         while self._supply_in_turn() and time.perf_counter() < until:
             pass
@@ -193,7 +193,7 @@ class SourceThread:
             if task.queued:
                 kind = resolve_type(task.task.operation.type)
                 self._suppliers[task.index] = OperationSupplier(kind, self._tasks.context)
-        except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
+        except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             for client in range(clients):
                 client_id = ClientId(task.index, client)
                 self._clients.pop(client_id, None)
@@ -206,7 +206,7 @@ class SourceThread:
             operations = task.warmup + 1
         state = SourceState(task, client, source, scheduler, operations)
         if task.has_runner and scheduler is None and isinstance(source, ConstantParamSource):
-            # The source need not be called, so the runner's thread need not wait for this one.
+            # The source need not be called again, so the runner does not have to wait for this thread.
             params = {**source.params(), "operation-type": task.task.operation.type}
             self._receiver.deliver_constant(client, params, operations)
             state.ended = True
@@ -240,7 +240,7 @@ class SourceThread:
             state.ahead -= 1
 
     def _supply_in_turn(self) -> bool:
-        """Supplies one operation to every client that has room; False when none had."""
+        """Supplies one operation to each client that has room; returns False if no client had room."""
         active = False
         for state in list(self._clients.values()):
             if _may_supply(state) and self._has_room(state):
@@ -260,7 +260,7 @@ class SourceThread:
                 self._bridge.finish(state.client, None)
 
     def _supply(self, state: SourceState) -> bool:
-        """Supplies the next operation; False when there is none."""
+        """Supplies the next operation; returns False if there is none."""
         if state.supplied == state.max_operations:
             return False
         params = next_params(state.source)
@@ -293,15 +293,15 @@ class SourceThread:
             self._bridge.schedule(query_id, None)
             return
         elapsed = time.perf_counter() - started
-        # An offset of 0 means immediately, to the driver too.
+        # An offset of 0 also means immediately for the driver.
         due_s = max(state.due_s, 0.0)
         if not state.task.has_runner:
-            # The driver sends the operation then; runners report their start with `RunnerStarted`.
+            # The driver sends the operation at that time; runners report their start with `RunnerStarted`.
             scheduler.before_request(started + max(due_s, elapsed))
         self._bridge.schedule(query_id, due_s)
 
     def _advance(self, state: SourceState, scheduler: Scheduler) -> bool:
-        """Advances to the next operation; False when there is none. A scheduler may end the task, too."""
+        """Advances to the next operation; returns False if source or scheduler have ended."""
         try:
             state.due_s = float(scheduler.next(state.due_s))
         except StopIteration:
@@ -337,10 +337,10 @@ class SourceThread:
             self._guarded(state, lambda: call(scheduler))
 
     def _guarded(self, state: SourceState, call: Callable[[], object]) -> None:
-        """Calls code of a plug-in; an error ends this client, and nothing else."""
+        """Calls code of a plug-in; an error only ends this client."""
         try:
             call()
-        except BaseException as error:  # Also what is no `Exception`: some plug-ins raise that.
+        except BaseException as error:  # Some plug-ins raise errors that are not an `Exception`.
             state.ended = True
             self._bridge.finish(state.client, self._describe(state.task, error))
 

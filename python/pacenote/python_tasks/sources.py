@@ -33,7 +33,7 @@ class ConstantParamSource(ParamSource):
     """A source that returns the parameters of the operation, each time in a new dictionary."""
 
     def params(self) -> dict[str, Any]:
-        """A copy of the operation's parameters."""
+        """Returns a copy of the operation's parameters."""
         return dict(self._params)
 
 
@@ -49,7 +49,7 @@ class _FunctionParamSource(ParamSource):
 
 
 def build_source(registry: PluginRegistry, track: rally.Track, task: rally.Task) -> Any:
-    """The source of a task, before it is partitioned. Raises whatever the plug-in raises."""
+    """Returns the source of a task, before it is partitioned. Raises any error of the plug-in."""
     operation = task.operation
     params = operation.params if operation.params is not None else {}
     name = operation.param_source
@@ -66,13 +66,13 @@ def build_source(registry: PluginRegistry, track: rally.Track, task: rally.Task)
 
 
 def partition(source: Any, client: int, clients: int) -> Any:
-    """The source of one client."""
+    """Returns the source of one client."""
     split = getattr(source, "partition", None)
     return split(client, clients) if callable(split) else source
 
 
 def is_endless(source: Any) -> bool:
-    """Whether a source never ends by itself, by its `infinite`, or by the `size` of older sources."""
+    """Whether a source is endless, according to its `infinite`, or to the `size` of older sources."""
     infinite = getattr(source, "infinite", None)
     if infinite is not None:
         return bool(infinite)
@@ -81,9 +81,9 @@ def is_endless(source: Any) -> bool:
 
 
 def next_params(source: Any) -> Mapping[str, Any] | None:
-    """The parameters of the next operation, None at the end.
+    """Returns the parameters of the next operation, None at the end.
 
-    Raises `TrackError` if the source does not return a dictionary, and whatever the plug-in raises.
+    Raises `TrackError` if the source does not return a dictionary, and any error of the plug-in.
     """
     try:
         params = source.params()
@@ -95,7 +95,7 @@ def next_params(source: Any) -> Mapping[str, Any] | None:
 
 
 def source_name(task: rally.Task) -> str:
-    """The source of a task, for messages."""
+    """Returns the name of a task's source for messages."""
     name = task.operation.param_source
     return f"parameter source {quoted(name)}" if name else f"parameters of {quoted(task.operation.name)}"
 
@@ -108,7 +108,7 @@ def _describe(value: object) -> str:
 
 
 def _accepted_arguments(source: Any, named: dict[str, Any]) -> dict[str, Any]:
-    """Those of the named arguments that the source accepts."""
+    """Returns those of the named arguments that the source accepts."""
     try:
         parameters = inspect.signature(source).parameters
     except (TypeError, ValueError):

@@ -23,7 +23,7 @@ class PythonTask:
     """The task of the track."""
 
     rally_task: rally.Task
-    """The same task as plug-ins see it."""
+    """The task as the mutable object of plug-ins."""
 
     queued: bool = False
     """Whether a parameter source queues operations that the driver executes."""
@@ -35,33 +35,33 @@ class PythonTask:
     """Whether a scheduler decides when operations are due."""
 
     warmup: int = 0
-    """Operations of each client that warm up."""
+    """Number of warm-up operations of each client."""
 
     max_operations: int | None = None
-    """Operations of each client in all, None if the task is not bound by iterations."""
+    """Total number of operations of each client, None if the task is not bound by iterations."""
 
     single_operation: bool = False
-    """Whether an endless source supplies one operation after those that warm up."""
+    """Whether an endless source supplies one operation after those of the warm-up."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonTasks:
-    """All tasks of a plan that need Python, and what they need to run."""
+    """All tasks of a plan that need Python, and their context."""
 
     track: rally.Track
-    """The track as plug-ins see it."""
+    """The track as the mutable object of plug-ins."""
 
     registry: PluginRegistry
-    """What the plug-ins of the track registered."""
+    """Registry with what the plug-ins of the track registered."""
 
     context: CompileContext
-    """What operations may know besides their own parameters."""
+    """Context in which operations are compiled."""
 
     tasks: Mapping[int, PythonTask]
     """The tasks by position in the plan."""
 
     steps: tuple[tuple[int, ...], ...]
-    """For each step of the plan, the positions of its tasks, those without Python too."""
+    """For each step of the plan, the positions of its tasks, including those without Python."""
 
     root: Path
     """Folder of the track, for messages."""

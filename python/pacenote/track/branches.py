@@ -1,4 +1,4 @@
-"""Selects the branch of a track repository for an engine: Rally's rule, on names alone."""
+"""Selects the branch of a track repository for an engine: Rally's rule, based only on names."""
 
 from __future__ import annotations
 

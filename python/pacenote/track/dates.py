@@ -29,7 +29,7 @@ DATE_FILTERS: Mapping[str, Callable[..., object]] = {
     "get_start_date": get_start_date,
     "get_end_date": get_end_date,
 }
-"""The filters by their name in templates."""
+"""Name in templates → filter."""
 
 
 def _to_datetime(value: object, date_format: str) -> datetime:

@@ -1,7 +1,7 @@
-"""Installs the Python packages of a track's plug-in with pip, into a folder of their own.
+"""Installs the Python packages of a track's plug-in with pip, into a separate folder.
 
 There is one folder per list of requirements and Python version, so that tracks do not affect each other and
-nothing is installed twice.
+packages are not installed twice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
             )
     if offline:
         raise TrackError(
-            f"the Python packages {named} of the track are not installed, and --offline fetches nothing",
+            f"the Python packages {named} of the track are not installed, and --offline forbids downloads",
             hint="run once without --offline",
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -75,12 +75,12 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
         reason = errors[0].removeprefix("ERROR: ") if errors else f"status {result.returncode}"
         raise TrackError(
             f"the Python packages {quoted_list(requirements)} cannot be installed: {reason}",
-            hint=f"try it yourself: {sys.executable} -m pip install {' '.join(requirements)}",
+            hint=f"try this command: {sys.executable} -m pip install {' '.join(requirements)}",
         )
 
 
 def _move_into_place(fresh: Path, folder: Path) -> None:
-    """Moves the folder to its place atomically; it may exist already, if another race was faster."""
+    """Moves the folder to its final path atomically; another race may have created it already."""
     try:
         fresh.chmod(0o755)
         fresh.rename(folder)

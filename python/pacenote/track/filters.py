@@ -1,7 +1,7 @@
 """`--include-tasks` and `--exclude-tasks`: which tasks of a track are kept.
 
-A filter is the name of a task, `type:` with an operation type, or `tag:` with a tag. A parallel element is
-kept if one of its tasks is, with the tasks that are.
+A filter is the name of a task, `type:` with an operation type, or `tag:` with a tag. A parallel element
+keeps only the tasks that are selected, and is removed without them.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def filter_tasks(track: Track, include: Iterable[str], exclude: Iterable[str]) -
 def keep_tasks(track: Track, keep: Callable[[Challenge, Task], bool]) -> Track:
     """Returns the track with only those tasks for which `keep` returns true.
 
-    A parallel element without tasks is removed; one that loses its completing task ends with the last of the
-    others.
+    A parallel element without tasks is removed; one whose completing task is removed ends with the last of
+    its other tasks.
     """
     challenges = tuple(_filter_challenge(challenge, keep) for challenge in track.challenges)
     return dataclasses.replace(track, challenges=challenges)
@@ -100,7 +100,7 @@ def _check_known(track: Track, filters: list[TaskFilter], option: str) -> None:
         missing.append(f"no {_KIND_NAMES[one.kind]} {quoted(one.value)}{did_you_mean(one.value, known)}")
     raise UsageError(
         f"{option}: track {quoted(track.name)} has {', and '.join(missing)}",
-        hint="`pacenote info` lists the tasks; type: and tag: in front look for operation types and tags",
+        hint="`pacenote info` lists the tasks; the prefixes type: and tag: match operation types and tags",
     )
 
 

@@ -1,6 +1,4 @@
-"""Runs the `git` command for track repositories, without prompts: a repository that needs a password
-fails.
-"""
+"""Runs the `git` command for track repositories, without prompts: a missing password is an error."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ _NOT_INHERITED = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
 )
-"""Set inside hooks of git, from which a race may be started; they would select that repository."""
+"""Variables that git sets in hooks; in a race that a hook starts, they would select the hook's repository."""
 
 
 _DEFAULTS = {
@@ -24,26 +22,26 @@ _DEFAULTS = {
     "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
     "GIT_HTTP_LOW_SPEED_TIME": "30",
 }
-"""Make silent hosts and prompts end in an error."""
+"""Environment in which unresponsive hosts and prompts cause an error."""
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _ADVICE = ("warning:", "hint:")
 
 
 class GitError(Exception):
-    """A git command failed; the text is its message in one line."""
+    """A git command failed; the message is that of git in one line."""
 
 
 def git(*arguments: str, at: Path | None = None) -> str:
     """Runs git and returns its output, without surrounding whitespace.
 
-    Raises `GitError` when it fails, `TrackError` when there is no git.
+    Raises `GitError` if it fails, and `TrackError` if git is not installed.
     """
     program = shutil.which("git")
     if program is None:
         raise TrackError(
             "track repositories need git, which is not installed",
-            hint="install git, or name a track with --track-path",
+            hint="install git, or use a local track with --track-path",
         )
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     environment = {**_DEFAULTS, **environment, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
@@ -68,8 +66,8 @@ def strip_credentials(text: str) -> str:
 
 
 def _reason(output: str) -> str:
-    """The line that begins with `fatal:`, and the line before it, in which ssh or the host gives the
-    reason.
+    """Returns the line that begins with `fatal:`, and the line before it with the reason of ssh or
+    the host.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_ADVICE)]

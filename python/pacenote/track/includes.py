@@ -2,9 +2,9 @@
 
 `{{ rally.collect(parts="operations/*.json") }}` is replaced by the text of the matching files, sorted by name
 and joined by a comma and a line break; without a match, by nothing. Fragments may collect others, relative to
-their own folder. This happens on the text, not in Jinja, so that a variable set in one fragment can be read
-in another, and so that the parameters of fragments are known. Only this exact spelling is replaced (double
-quotes, at least one space inside the braces); any other is rendered by the macro of the helpers.
+their own folder. The text is replaced before Jinja renders it, so that a variable set in one fragment can be
+read in another, and so that the parameters of fragments are known. Only this exact spelling is replaced
+(double quotes, at least one space inside the braces); any other is rendered by the macro of the helpers.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LinePart:
 
 @dataclass(frozen=True, slots=True)
 class AssembledText:
-    """The text of a track with all fragments included, and the origin of each segment."""
+    """The text of a track with all included fragments, and the origin of each segment."""
 
     segments: tuple[Segment, ...]
     """The segments in order."""
@@ -73,7 +73,7 @@ class AssembledText:
         return "".join(segment.text for segment in self.segments)
 
     def origin(self, line: int) -> SourceLocation:
-        """Returns the origin of a line of the text, from 1; of several, that of the longest part."""
+        """Returns the origin of a line (from 1); if it has several parts, that of the longest part."""
         parts = [part for part in self.line_parts() if part.line == line]
         if not parts:
             return SourceLocation(self.segments[0].file, 1)
@@ -90,9 +90,9 @@ class AssembledText:
 
 
 def assemble(source: TrackSource, file: Path) -> AssembledText:
-    """Assembles a file of the track with everything that it collects.
+    """Assembles a file of the track with all fragments that it collects.
 
-    Raises `TrackError` when a file cannot be read or collects itself.
+    Raises `TrackError` if a file cannot be read or collects itself.
     """
     return AssembledText(tuple(_segments(source, file, ())))
 
@@ -100,7 +100,9 @@ def assemble(source: TrackSource, file: Path) -> AssembledText:
 def _segments(source: TrackSource, file: Path, ancestors: tuple[Path, ...]) -> Iterator[Segment]:
     if file in ancestors:
         chain = " collects ".join(source.display_path(path) for path in (*ancestors, file))
-        raise TrackError(f"a fragment collects itself: {chain}", hint="narrow the pattern of the last one")
+        raise TrackError(
+            f"a fragment collects itself: {chain}", hint="use a narrower pattern in the last file"
+        )
     text = source.read(file)
     line, end = 1, 0
     for match in _COLLECT.finditer(text):

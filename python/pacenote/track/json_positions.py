@@ -39,10 +39,10 @@ class _Walker:
             if token == "}":
                 return
             if token != ",":
-                here = (*path, str(json.loads(token)))
-                self._lines[here] = line
+                member = (*path, str(json.loads(token)))
+                self._lines[member] = line
                 next(self._tokens)  # the colon
-                self.value(here)
+                self.value(member)
 
     def _items(self, path: KeyPath) -> None:
         index = 0
@@ -50,9 +50,9 @@ class _Walker:
             if token == "]":
                 return
             if token != ",":
-                here = (*path, index)
-                self._lines[here] = line
-                self.value(here, (token, line))
+                member = (*path, index)
+                self._lines[member] = line
+                self.value(member, (token, line))
                 index += 1
 
 

@@ -30,7 +30,7 @@ def load_track(source: TrackSource, params: Mapping[str, Any], options: RenderOp
     """Returns the model of a track.
 
     Raises `TrackError`: immediately for text that cannot be rendered or is not JSON, otherwise with all
-    problems of the track and of its parameters together, each with its place.
+    problems of the track and of its parameters together, each with its location.
     """
     with _redacting(params) as secrets:
         return _load(source, params, options, secrets)
@@ -45,7 +45,7 @@ def _redacting(params: Mapping[str, Any]) -> Generator[frozenset[str], None, Non
     except TrackError as error:
         if not secrets:
             raise
-        # The traceback of the original error would show what is redacted here.
+        # The traceback of the original error would contain the secrets.
         raise TrackError(
             redact(error.message, secrets),
             problems=tuple(redact(problem, secrets) for problem in error.problems),
@@ -81,19 +81,19 @@ def _load(
 
 
 def _osb_plugin_problem(source: TrackSource) -> list[str]:
-    """A problem if the track has code for another tool, without which it would behave differently."""
+    """Returns a problem if the track has a plug-in for another tool, without which it would behave
+    differently.
+    """
     if not (source.root / _OSB_PLUGIN_FILE).is_file():
         return []
     return [
         f"{_OSB_PLUGIN_FILE} is a plug-in for OpenSearch Benchmark; "
-        f"only those of Rally are run ({PLUGIN_FILE})"
+        f"Pacenote only runs those of Rally ({PLUGIN_FILE})"
     ]
 
 
 def render_track(source: TrackSource, params: Mapping[str, Any], options: RenderOptions) -> str:
-    """Returns the rendered text of a track (`render-track`). Raises `TrackError` when it cannot be
-    rendered.
-    """
+    """Returns the rendered text of a track (`render-track`). Raises `TrackError` if rendering fails."""
     with _redacting(params):
         return _rendered(source, Renderer(source, params, options)).text
 

@@ -19,7 +19,7 @@ from pacenote.errors import UsageError
 from pacenote.model.problems import preview
 
 _ITEM = re.compile(r"((?:[^,:]*:)?\s*'[^']*'\s*|[^,]*)(?:,|$)")
-"""An item up to its comma; a comma within a quoted value does not end it."""
+"""An item up to the next comma outside quotes."""
 
 _QUOTED = re.compile(r"^([^':]*:|)'([^']*)'$")
 """An item of a list that is quoted, as a whole or after its kind (`tag:'a,b'`)."""
@@ -34,7 +34,7 @@ def _read_file(name: str) -> str:
 def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) -> list[Any]:
     """Reads a list; `option` names it in messages, such as `--include-tasks`.
 
-    Raises `UsageError` when the text is not a list.
+    Raises `UsageError` if the text is not a list.
     """
     text = text.strip()
     if text.startswith("["):
@@ -55,7 +55,7 @@ def parse_dict(
 
     Values of keys in `texts` are always strings: `007` can be a password.
 
-    Raises `UsageError` when the text is not a dictionary.
+    Raises `UsageError` if the text is not a dictionary.
     """
     text = text.strip()
     if text.startswith("{"):
@@ -75,7 +75,9 @@ def parse_dict(
 
 
 def _pair(item: str, position: int, option: str) -> tuple[str, str]:
-    """A key and the text of its value. Messages name only the position: the item may be part of a secret."""
+    """Returns a key and the text of its value. Messages contain only the position, as items may be
+    secrets.
+    """
     key, colon, value = item.partition(":")
     if not colon or not key.strip():
         raise UsageError(
@@ -92,7 +94,7 @@ def _unquoted(text: str) -> str:
 
 
 def parse_scalar(text: str) -> Any:
-    """Returns the value that a text stands for."""
+    """Returns the value that a text represents."""
     if text.startswith("'"):
         return _unquoted(text)
     if text.lower() in _WORDS:

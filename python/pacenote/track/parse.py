@@ -1,4 +1,4 @@
-"""From the JSON of a track to its model, with every problem and its place.
+"""Parses the JSON of a track into its model; reports all problems with their locations.
 
 Rules and names are Rally's. `parse_corpora`, `parse_operations` and `parse_schedule` read their parts of a
 track; this file reads the root, and the indices and templates with their bodies.
@@ -46,7 +46,7 @@ def parse_track(root: FieldReader, name: str, folder: Path, render_body: RenderB
     bodies = _Bodies(folder, render_body)
     indices, streams = _indices(root, bodies), _data_streams(root)
     if indices and streams:
-        root.problem("data-streams", "cannot be used beside indices: a track writes to one kind")
+        root.problem("data-streams", "cannot be used together with indices: a track writes to one kind")
     targets = IndexTargets(tuple(index.name for index in indices), tuple(stream.name for stream in streams))
     corpora: tuple[Corpus, ...] = parse_corpora(root, targets)
     operations = parse_operations(root)
@@ -96,7 +96,7 @@ class _Bodies:
             item.problem(key, f"names {quoted(name)}, which rendered holds a number that is too long")
             return None
         if not isinstance(body, dict):
-            item.problem(key, f"names {quoted(name)}, which holds {preview(body)}, must hold an object")
+            item.problem(key, f"names {quoted(name)}, which contains {preview(body)}, must contain an object")
             return None
         return body
 
@@ -107,7 +107,7 @@ class _Bodies:
             body = body.get(part) if isinstance(body, dict) else None
         if body is None and item.has("template-path") and item.has("template"):
             path = item.text("template-path")
-            item.problem("template-path", f"is {quoted(path)}, which the template file does not hold")
+            item.problem("template-path", f"is {quoted(path)}, which the template file does not contain")
         return body or {}
 
 
@@ -115,7 +115,7 @@ def _indices(root: FieldReader, bodies: _Bodies) -> tuple[Index, ...]:
     indices = []
     for item in root.children("indices"):
         if "types" in item.data:
-            item.problem("types", "is not supported: no engine has mapping types any more")
+            item.problem("types", "is not supported: engines no longer have mapping types")
         body = bodies.read(item, "body") if "body" in item.data else None
         indices.append(Index(item.required_text("name"), body))
     return tuple(indices)

@@ -11,7 +11,7 @@ from pacenote.model.track import Corpus, CorpusGenerator, Documents
 
 @dataclass(frozen=True, slots=True)
 class IndexTargets:
-    """What documents can be written to."""
+    """The indices and data streams that documents can be written to."""
 
     indices: tuple[str, ...]
     """Names of the indices of the track."""
@@ -45,7 +45,7 @@ def parse_corpora(root: FieldReader, targets: IndexTargets) -> tuple[Corpus, ...
     for item in root.children("corpora"):
         corpus = _corpus(item, targets)
         if any(corpus.name == other.name for other in corpora):
-            item.problem("name", f"is {quoted(corpus.name)} for the second time, names of corpora are unique")
+            item.problem("name", f"is {quoted(corpus.name)}, which is not unique among the corpora")
         corpora.append(corpus)
     return tuple(corpora)
 
@@ -97,7 +97,7 @@ def _document_target(item: FieldReader, defaults: _Defaults, targets: IndexTarge
     elif targets.data_streams and index:
         item.problem("target-index", "cannot be used: the track declares data streams, not indices")
     elif index and stream:
-        item.problem("target-data-stream", "cannot be used beside target-index")
+        item.problem("target-data-stream", "cannot be used together with target-index")
     elif not index and not stream:
         key = "target-data-stream" if targets.data_streams else "target-index"
         item.problem(
@@ -120,7 +120,7 @@ def _source_format(item: FieldReader, default: str) -> str:
 
 def _reject_mapping_type(item: FieldReader) -> None:
     if "target-type" in item.data:
-        item.problem("target-type", "is not supported: no engine has mapping types any more")
+        item.problem("target-type", "is not supported: engines no longer have mapping types")
 
 
 def _generator(item: FieldReader) -> CorpusGenerator | None:

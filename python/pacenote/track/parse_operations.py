@@ -18,7 +18,7 @@ def parse_operations(root: FieldReader) -> dict[str, Operation]:
     for item in root.children("operations"):
         name = item.required_text("name")
         if name in operations:
-            item.problem("name", f"is {quoted(name)} for the second time, names of operations are unique")
+            item.problem("name", f"is {quoted(name)}, which is not unique among the operations")
         operations[name] = parse_operation(item, name)
     return operations
 
@@ -27,7 +27,7 @@ def parse_operation(item: FieldReader, name: str = "") -> Operation:
     """Returns one operation; without a name, its name is its type."""
     kind = item.required_text("operation-type")
     if kind in _SEARCHES and "type" in item.data:
-        item.problem("type", "is not supported: no engine has mapping types any more")
+        item.problem("type", "is not supported: engines no longer have mapping types")
     item.flag("run-on-serverless", False)
     item.flag("include-in-reporting", True)
     return Operation(

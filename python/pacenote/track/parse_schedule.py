@@ -17,7 +17,7 @@ _SINGLE_KEYS = ("challenge", "test_procedure", "test-procedure")
 _LIST_KEYS = ("challenges", "test_procedures", "test-procedures")
 
 _MAX_CLIENTS = 1_000_000
-"""More connections than one host can open; each client takes memory before the race begins."""
+"""Maximum number of clients: more connections than one host can open. Each client takes memory."""
 
 Operations = Mapping[str, Operation]
 """The named operations of a track by name."""
@@ -51,9 +51,7 @@ def _check_challenges(
     names: set[str] = set()
     for item, challenge in zip(items, challenges, strict=True):
         if challenge.name in names:
-            item.problem(
-                "name", f"is {quoted(challenge.name)} for the second time, names of challenges are unique"
-            )
+            item.problem("name", f"is {quoted(challenge.name)}, which is not unique among the challenges")
         names.add(challenge.name)
     defaults = [challenge.name for challenge in challenges if challenge.default]
     if len(challenges) > 1 and len(defaults) != 1:
@@ -82,7 +80,7 @@ def _schedule(challenge: FieldReader, operations: Operations) -> tuple[Task | Pa
     for element in elements:
         for task in element.tasks if isinstance(element, Parallel) else (element,):
             if task.name and task.name in names:
-                text = f"is the second task {quoted(task.name)} of the challenge, give it a name of its own"
+                text = f"is the second task {quoted(task.name)} of the challenge, give it a unique name"
                 challenge.problems.add(task.key_path, text)
             names.add(task.name)
     return elements
@@ -106,7 +104,7 @@ class _Bounds:
 
 
 def _bounds(item: FieldReader, parent: _Bounds) -> _Bounds:
-    """The bounds of an element; those that it does not set are its parent's."""
+    """Returns the bounds of an element; those that it does not set are inherited from its parent."""
     given = _Bounds(
         warmup_iterations=item.integer("warmup-iterations", 0),
         iterations=item.integer("iterations", 1),
@@ -153,7 +151,7 @@ def _task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
     bounds = _bounds(item, parent)
     _check_bounds(item, bounds)
     if item.has("target-throughput") and item.has("target-interval"):
-        item.problem("target-interval", "cannot be used beside target-throughput")
+        item.problem("target-interval", "cannot be used together with target-throughput")
     level = item.choice("ignore-response-error-level", ["non-fatal"], "")
     return Task(
         name=item.text("name") or operation.name,
@@ -177,7 +175,7 @@ def _task(item: FieldReader, operations: Operations, parent: _Bounds) -> Task:
 
 
 def _run_on_serverless(item: FieldReader, operation: Operation) -> bool | None:
-    """The setting of the task, else of its operation."""
+    """Returns the setting of the task, else that of its operation."""
     if item.has("run-on-serverless"):
         return item.flag("run-on-serverless", False)
     setting = operation.params.get("run-on-serverless")

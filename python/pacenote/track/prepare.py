@@ -32,10 +32,10 @@ class LocatedTrack:
     """The revision of its repository, None if it comes from none."""
 
     notes: tuple[str, ...] = ()
-    """What the user should know about its origin."""
+    """Notes for the user about its origin."""
 
     warnings: tuple[str, ...] = ()
-    """What is not as it should be."""
+    """Warnings, such as that the repository cannot be updated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class SelectedTrack:
     """The track."""
 
     located: LocatedTrack
-    """Where it is."""
+    """Where the track is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PreparedTrack:
     """Where the track is."""
 
     notes: tuple[str, ...] = ()
-    """What the user should know about it."""
+    """Notes for the user about the track."""
 
 
 def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda _: None) -> LocatedTrack:
@@ -106,7 +106,7 @@ def load_selected_track(
 ) -> SelectedTrack:
     """Returns the requested track with only the requested tasks; challenges may be empty.
 
-    Raises `TrackError` for what is wrong with the track, `UsageError` for what is wrong with the request.
+    Raises `TrackError` for problems of the track, and `UsageError` for problems of the request.
     """
     located = locate_track(request, progress)
     track = load_track(located.source, request.track_params, render_options(request))
@@ -132,8 +132,8 @@ def prepare_track(request: TrackRequest, progress: Callable[[str], None] = lambd
         notes = (*notes, note)
     if not challenge.schedule:
         raise UsageError(
-            f"no task of challenge {quoted(challenge.name)} is left to run",
-            hint="`pacenote info` lists its tasks; filters and the build flavor leave some out",
+            f"challenge {quoted(challenge.name)} has no tasks to run",
+            hint="`pacenote info` lists its tasks; filters and the build flavor exclude some of them",
         )
     return PreparedTrack(track, challenge, selected.located, notes)
 

@@ -48,7 +48,7 @@ class RenderOptions:
     """What rendering depends on besides text and parameters."""
 
     now: float
-    """The time that the track sees, in seconds since 1970."""
+    """The value of `now` in templates, in seconds since 1970."""
 
     build_flavor: str = "default"
     """The build flavor of the engine."""
@@ -61,7 +61,7 @@ class RenderOptions:
 
 
 class _References(NamedTuple):
-    """What a template refers to."""
+    """References of a template to variables and files."""
 
     variables: set[str]
     included: list[str]
@@ -94,11 +94,11 @@ class Renderer:
         return self._render(environment, assemble(self._source, file))
 
     def unused_params(self) -> tuple[str, ...]:
-        """Returns the parameters that nothing rendered so far can have read, sorted."""
+        """Returns the parameters that no text rendered so far can have read, sorted."""
         return tuple(sorted(name for name in set(self._params) - RESERVED_NAMES if not self._reads(name)))
 
     def known_params(self) -> set[str]:
-        """Returns every parameter that something rendered so far can have read."""
+        """Returns all parameters that a text rendered so far can have read."""
         known: set[str] = set()
         texts, seen = list(self._texts), set(self._texts)
         while texts:
@@ -188,7 +188,7 @@ def _reason(cause: Exception) -> str:
 
 
 class _ErrorLocation(NamedTuple):
-    """Where an error comes from."""
+    """Origin of an error."""
 
     file: Path | None
     line: int

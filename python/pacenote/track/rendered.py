@@ -50,7 +50,7 @@ class RenderedTrack:
         except ValueError as cause:  # more digits than Python reads
             raise TrackError(f"{self._entry} rendered holds a number that is too long") from cause
         if not isinstance(data, dict):
-            raise TrackError(f"{self._entry}: a track is a JSON object, this is {preview(data)}")
+            raise TrackError(f"{self._entry}: a track must be a JSON object, not {preview(data)}")
         return data
 
     def describe(self, problems: Iterable[Problem]) -> tuple[str, ...]:
@@ -102,5 +102,5 @@ class RenderedTrack:
             f"the rendered track is not valid JSON: {cause.msg}, column {cause.colno} "
             f"({self._describe_line(cause.lineno)})",
             problems=(excerpt(self.text, cause.lineno),),
-            hint="look at what the templates render there: a variable without a value renders to nothing",
+            hint="check the rendered text there: a variable without a value renders as an empty string",
         )

@@ -1,7 +1,7 @@
 """Track repositories in git.
 
     PACENOTE_HOME/tracks/
-    ├── NAME/                      the clone; its own work tree is left alone
+    ├── NAME/                      the clone; its work tree is not changed
     └── .checkouts/NAME/REVISION/  one work tree per requested revision
 
 Changes of the user in the clone or in a checkout are kept: a checkout is created once and then only read. It
@@ -112,12 +112,12 @@ class GitRepository:
         except GitError as cause:
             raise TrackError(
                 f"track repository {quoted(self.name)} cannot be read: {cause}",
-                hint=f"look at {self.clone}; without it the repository is cloned again",
+                hint=f"check {self.clone}; if it is removed, the repository is cloned again",
             ) from cause
         except OSError as cause:
             raise TrackError(
                 f"track repository {quoted(self.name)} cannot be kept in {self.home}: {cause.strerror}",
-                hint="PACENOTE_HOME names another folder",
+                hint="set PACENOTE_HOME to another folder",
             ) from cause
 
     def _checkout(self, checkouts: Path, version: str, revision: str | None) -> Checkout:
@@ -131,7 +131,7 @@ class GitRepository:
             raise TrackError(
                 f"revision {selected.commit[:12]} of track repository {quoted(self.name)} cannot be checked "
                 f"out: {cause}",
-                hint=f"look at {root}",
+                hint=f"check {root}",
             ) from cause
         self._remove_unused(checkouts, root)
         return Checkout(
@@ -157,7 +157,9 @@ class GitRepository:
                 git("remote", "set-url", "origin", self.url, at=self.clone)
             git("fetch", "--quiet", "--prune", "--tags", "--force", "origin", at=self.clone)
         except GitError as cause:
-            return [f"track repository {quoted(self.name)} cannot be updated, it is used as it is: {cause}"]
+            return [
+                f"track repository {quoted(self.name)} cannot be updated, the existing clone is used: {cause}"
+            ]
         return []
 
     def _clone(self) -> None:
@@ -170,8 +172,8 @@ class GitRepository:
             )
         if self.offline:
             raise TrackError(
-                f"track repository {quoted(self.name)} is not cloned yet, and --offline fetches nothing",
-                hint="run once without --offline, or name a track with --track-path",
+                f"track repository {quoted(self.name)} is not cloned yet, and --offline forbids downloads",
+                hint="run once without --offline, or use a local track with --track-path",
             )
         url = strip_credentials(self.url)
         self.progress(f"cloning track repository {quoted(self.name)} from {url}")
@@ -183,7 +185,7 @@ class GitRepository:
             shutil.rmtree(fresh, ignore_errors=True)
             raise TrackError(
                 f"track repository {quoted(self.name)} cannot be cloned from {url}: {cause}",
-                hint="look at the URL and the network; --track-path takes a track that is on this machine",
+                hint="check the URL and the network, or use a local track with --track-path",
             ) from cause
         fresh.rename(self.clone)
 

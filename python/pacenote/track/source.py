@@ -97,7 +97,7 @@ def find_track(name: str, repositories: Sequence[TrackRepository] = (BUNDLED_TRA
     known = [known for repository in repositories for known in repository.names()]
     raise TrackError(
         f"there is no track {quoted(name)}{did_you_mean(name, known)}",
-        hint=f"{_list_hint(known)}; a track of your own is named with --track-path",
+        hint=f"{_list_hint(known)}; use --track-path for your own track",
     )
 
 
@@ -105,7 +105,7 @@ def _list_hint(known: Sequence[str]) -> str:
     return (
         f"tracks: {quoted_list(known)}"
         if len(known) <= _MAX_LISTED
-        else "`pacenote list tracks` shows what there is"
+        else "`pacenote list tracks` lists all tracks"
     )
 
 

@@ -27,7 +27,7 @@ class TrackSummary:
     """The name of the track."""
 
     description: str = ""
-    """What its author says about it."""
+    """The author's description."""
 
     documents: int = 0
     """Number of documents of all corpora."""
@@ -76,7 +76,7 @@ def _summary(folder: Path, name: str) -> TrackSummary:
     except (ValueError, RecursionError) as error:
         return TrackSummary(name, problem=f"the rendered track is not valid JSON: {error}")
     except (TypeError, AttributeError):
-        return TrackSummary(name, problem="`pacenote validate-track` says what is wrong with it")
+        return TrackSummary(name, problem="`pacenote validate-track` reports its problems")
 
 
 def _read(name: str, track: Mapping[str, Any]) -> TrackSummary:

@@ -1,4 +1,4 @@
-"""`--test-mode`: runs a track briefly and with little data, to see that everything works."""
+"""`--test-mode`: runs a track briefly and with little data, to check that everything works."""
 
 from __future__ import annotations
 

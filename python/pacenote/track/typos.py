@@ -1,4 +1,4 @@
-"""Finds keys of tasks that nothing reads and that look like typing errors.
+"""Finds unused keys of tasks that look like typing errors.
 
 Schedulers of plug-ins may read keys of their own, so an unknown key is not an error. But `client` in place of
 `clients` runs a single client, so it is worth a warning.
