@@ -66,7 +66,7 @@ def test_another_server_is_not_accepted_as_a_cluster(server: ScriptedServer) -> 
 def test_unreachable_hosts_are_named() -> None:
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1: connection refused; \[::1\]:1: ") as caught:
         existing_cluster("127.0.0.1:1,[::1]:1").info()
-    assert caught.value.hint == "check that it runs, and --target-hosts"
+    assert caught.value.hint == "check that it is running, and check --target-hosts"
 
 
 def test_a_silent_host_times_out() -> None:

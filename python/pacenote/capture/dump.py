@@ -27,7 +27,7 @@ EXCERPT_DOCUMENTS = 1000
 """Number of documents in the file for test mode."""
 
 _MAX_ATTEMPTS = 3
-"""How often a source is read from the beginning because its point in time has expired."""
+"""Number of times that a source is read from the beginning because its point in time has expired."""
 
 _BLOCK = 900_000
 """Bytes of a bzip2 block. Blocks that are compressed in parallel form one valid archive."""
@@ -44,10 +44,10 @@ class DumpedFile:
     """Number of documents."""
 
     uncompressed_bytes: int
-    """Size of the unpacked file."""
+    """Size of the unpacked file in bytes."""
 
     compressed_bytes: int
-    """Size of the archive."""
+    """Size of the archive in bytes."""
 
 
 _START = ReadCursor()
@@ -55,7 +55,7 @@ _START = ReadCursor()
 
 @dataclass(slots=True)
 class _SourceProgress:
-    """How much of one source is in its file, and where to continue."""
+    """The progress of one source: the documents in its file, and the position to continue from."""
 
     identity: str = ""
     """Identity of the source; documents of another source of the same name are not used."""
@@ -64,10 +64,10 @@ class _SourceProgress:
     """Documents in the file."""
 
     bytes: int = 0
-    """Length of the file up to the last complete page."""
+    """Length of the file in bytes up to the last complete page."""
 
     position: ReadCursor = _START
-    """Where to continue reading."""
+    """The position to continue reading from."""
 
     complete: bool = False
     """Whether all documents were written."""

@@ -1,5 +1,6 @@
-"""The documents of a search response, byte for byte: parsed and written again, numbers such as 1.10 or 1e400
-would change.
+"""The documents of a search response, byte for byte.
+
+Numbers such as 1.10 or 1e400 would change if documents were parsed and written again.
 
 `msgspec.Raw` does the same but rejects lone surrogates (`\\ud800`), which engines store and return; the
 scanner of the standard library accepts them.
@@ -17,7 +18,7 @@ _WHITESPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Member(NamedTuple):
-    """A member of an object: its key, and where the text of its value starts and ends."""
+    """A member of an object: its key, and the positions at which its value starts and ends."""
 
     key: str
     start: int
@@ -51,7 +52,7 @@ def ndjson_line(source: str) -> bytes:
 
 
 def _value_start(text: str, position: int, key: str) -> int:
-    """Where the value of a key starts, in the object at `position`."""
+    """The position of the value of a key, in the object at `position`."""
     return next(member.start for member in _members(text, position, key) if member.key == key)
 
 
@@ -71,7 +72,7 @@ def _members(text: str, position: int, last: str | None = None) -> Iterator[_Mem
 
 
 def _skip_comma(text: str, position: int) -> int:
-    """The position of what follows whitespace, and a comma if there is one."""
+    """The position after whitespace and an optional comma."""
     position = _skip_whitespace(text, position)
     return _skip_whitespace(text, position + 1) if text[position] == "," else position
 

@@ -17,7 +17,7 @@ from pacenote.errors import EngineError
 from pacenote.net.rest import RestClient, RestResponse
 
 KEEP_ALIVE = "15m"
-"""How long the engine keeps a point in time between two pages; an aborted run must resume sooner."""
+"""Time for which the engine keeps a point in time between two pages; an aborted run must resume sooner."""
 
 _MAX_ATTEMPTS = 6
 _RETRY_DELAY_S = 0.5
@@ -57,7 +57,7 @@ class ReadTarget:
 
 @dataclass(frozen=True, slots=True)
 class ReadCursor:
-    """Where reading continues."""
+    """The position from which reading continues."""
 
     target: int = 0
     """Position of the target."""
@@ -77,7 +77,7 @@ class Page:
     """The documents; empty at the end of a target."""
 
     next: ReadCursor
-    """Where the next page begins."""
+    """The cursor of the next page."""
 
 
 class DocumentReader(Protocol):
@@ -168,7 +168,7 @@ class PointInTimeReader:
         return Page(hits, ReadCursor(cursor.target, pit_id, hits[-1].sort if hits else ()))
 
     def _search_with_retries(self, body: Mapping[str, Any]) -> RestResponse:
-        """Requests a page, again if the cluster is busy: repeating the request returns the same page."""
+        """Requests a page and retries while the cluster is busy; a repeated request returns the same page."""
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
                 reply = self._rest.exchange("POST", "/_search", body)

@@ -1,4 +1,4 @@
-"""What is captured from a cluster: indices and data streams, with their mappings and settings."""
+"""The sources of a capture: indices and data streams, with their mappings and settings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CaptureSource:
     """Number of documents when the source was described."""
 
     identity: str = ""
-    """UUIDs of the indices, which differ from those of other indices of the same name."""
+    """UUIDs of the indices, which identify them among indices of the same name."""
 
     @property
     def is_stream(self) -> bool:
@@ -133,7 +133,7 @@ def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> Capture
 def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
     names = [each["index_name"] for each in described["indices"]]
     _check_name(described["name"])
-    # By the name of the stream: the names of hundreds of indices do not fit into a URL.
+    # The path has the name of the stream, because the names of hundreds of indices do not fit into a URL.
     backing = rest.get(f"/{url_path(described['name'])}")
     # The last index is the one that is written to, with the current mappings and settings.
     newest = backing[names[-1]]

@@ -2,8 +2,8 @@
 
 A command module has `UNAVAILABLE_OPTIONS`, `add_options` and `run`, and is listed in `main.COMMANDS`. Shared
 parts: `parser` and `values` read options, `configuration` supplies their defaults, `console` is the only
-place that prints, `progress` shows how a race goes, `report_output` prints a report.
+module that prints, `progress` shows the progress of a race, `report_output` prints a report.
 
-What a command does belongs to the packages below; this one turns arguments into requests, and results into
-text and exit codes. Only `__main__` and the installed command call it.
+The work of a command belongs to other packages; this one converts arguments to requests, and results to text
+and exit codes. Used only by `__main__` and the installed command.
 """

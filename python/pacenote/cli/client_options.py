@@ -104,9 +104,8 @@ class ClientOptionsByCluster:
 
 def client_options(text: str) -> ClientOptionsByCluster:
     """The options of the command line and of the environment. Raises UsageError that names the source."""
-    said = os.environ.get(VARIABLE, "")
-    named = [(_by_cluster(text, OPTION), OPTION), (_by_cluster(said, VARIABLE), VARIABLE)]
-    (flag, flag_named), (variable, variable_named) = (found for found, _ in named)
+    flag, flag_named = _by_cluster(text, OPTION)
+    variable, variable_named = _by_cluster(os.environ.get(VARIABLE, ""), VARIABLE)
     return ClientOptionsByCluster(
         {
             cluster: _read(_merged(variable.get(cluster, {}), flag.get(cluster, {})), flag.get(cluster, {}))
@@ -187,7 +186,7 @@ class _OptionReader:
     """Names of the options that the command line gives; the others are from the environment."""
 
     def origin(self, *names: str) -> str:
-        """Where these options are from: the command line, the environment, or both."""
+        """The source of these options: the command line, the environment, or both."""
         origins = (OPTION if name in self.flags else VARIABLE for name in names if name in self.given)
         return " and ".join(sorted(set(origins)))
 
@@ -326,11 +325,11 @@ class _OptionReader:
 
     def remarks(self) -> tuple[str, ...]:
         """Warnings about options that ask for retries."""
-        asked = [
+        given = [
             name for name in _RETRIES if self.given.get(name) not in (None, False, 0, "false", [], (), "")
         ]
-        what = f"{self.origin(*asked)}: {', '.join(asked)} has no effect: requests are never retried silently"
-        return (what,) if asked else ()
+        text = f"{self.origin(*given)}: {', '.join(given)} has no effect: requests are never retried silently"
+        return (text,) if given else ()
 
 
 def _base64(first: str, second: str) -> str:

@@ -1,4 +1,4 @@
-"""The only place that prints.
+"""The only module that prints.
 
 Results go to standard output; progress, warnings and errors go to standard error, so that
 `pacenote report latest --report-format=json | jq` works. Output that cannot be written does not end a race:
@@ -46,7 +46,7 @@ class Console:
         return self._err.isatty() and os.environ.get("TERM") != "dumb"
 
     def result(self, text: str) -> None:
-        """Prints a result as it is, without adding a newline."""
+        """Prints a result unchanged, without adding a newline."""
         self._out.write(text)
 
     def progress(self, line: str) -> None:
@@ -99,7 +99,7 @@ class Console:
 
 
 class _SafeStream(io.TextIOBase):
-    """A stream to which writing never fails: after the first failure everything is dropped.
+    """A stream whose writes never fail: after the first failure, all output is dropped.
 
     `failure` is the reason why output was lost, empty if none was lost or if the reader has closed the pipe.
     Without a stream (`>&-`) all output is lost.

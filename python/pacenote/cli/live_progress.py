@@ -26,9 +26,9 @@ class LiveListener:
         self._live.start()
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        """Shows how far a job before the race is."""
-        words = self._estimator.describe(label, done, total)
-        self._live.update(Text(f"{single_line(label)}: {words}"), refresh=True)
+        """Shows the progress of a job before the race."""
+        text = self._estimator.describe(label, done, total)
+        self._live.update(Text(f"{single_line(label)}: {text}"), refresh=True)
 
     def started(self, record: RaceRecord) -> None:
         """Announces the race."""

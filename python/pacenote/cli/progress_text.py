@@ -1,4 +1,4 @@
-"""Progress as text: how far the preparation is, how a running task does, what a finished task did."""
+"""Progress as text: of jobs before a race, of running tasks, and of finished tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pacenote.model.result import TaskProgress, TaskResult
 from pacenote.units import format_bytes, format_number, format_seconds
 
 _MEASURED_S = 1.0
-"""Seconds of work before its rate is shown."""
+"""Seconds that a job must run before its rate is shown."""
 
 _IN_BYTES = ("downloading", "verifying", "unpacking", "compressing")
 _IN_DOCUMENTS = ("generating", "reading")
@@ -46,7 +46,7 @@ def _rate_text(label: str, rate: float) -> str:
 
 
 def share_done(done: int, total: int) -> str:
-    """How much of the work is done: a percentage, or the number itself if the total is not known (0)."""
+    """The part of the work that is done: a percentage, or the number itself if the total is not known (0)."""
     if total <= 0:
         return f"{done:,}" if done else "…"
     return "done" if done >= total else f"{done * 100 // total} %"

@@ -1,4 +1,4 @@
-"""`pacenote race`: turns arguments into a request, runs the race, prints its report."""
+"""`pacenote race`: converts arguments to a request, runs the race, prints its report."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PIPELINES = {
     "from-distribution": "assemble and start an engine on this host, race, stop it",
     "benchmark-only": "race against an existing cluster",
 }
-"""Pipelines with what they do."""
+"""Pipelines and their descriptions."""
 
 _PROVISIONING = (
     "distribution",
@@ -112,7 +112,7 @@ def _interrupted(request: RaceRequest) -> Interrupted:
 
 def build_request(options: argparse.Namespace) -> RaceRequest:
     """The race that the options describe. Raises UsageError for options that contradict each other."""
-    # Imports SQLite, which --help should not wait for.
+    # Imports SQLite, which would delay --help.
     from pacenote.store.race_store import LATEST, RaceStore, is_race_id
 
     track = track_fields(options)

@@ -1,4 +1,4 @@
-"""Report options, and printing a report as they say."""
+"""Report options, and printing a report according to them."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def check_source(given: Mapping[str, Any], others: Iterable[str]) -> None:
         if given[name] is not None:
             raise UsageError(
                 f"give either --{name.replace('_', '-')} or --track-path, not both",
-                hint="--track-path alone says where the track is",
+                hint="--track-path alone selects the track",
             )
 
 

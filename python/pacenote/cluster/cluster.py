@@ -47,7 +47,7 @@ class Cluster(Protocol):
 
 
 class ExistingCluster:
-    """A cluster that runs already (`--pipeline=benchmark-only`). Made by `existing_cluster`."""
+    """An existing cluster (`--pipeline=benchmark-only`). Created by `existing_cluster`."""
 
     def __init__(self, hosts: tuple[HttpHost, ...], client_config: ClientConfig, timeout_s: float) -> None:
         self.hosts = hosts
@@ -55,7 +55,7 @@ class ExistingCluster:
         self._rest = RestClient(hosts, timeout_s, client_config)
 
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know about the connections, one sentence each: TLS options and proxies."""
+        """Warnings about TLS options and proxies of the connections, one sentence each."""
         tls, found = self.client_config.tls, list[str]()
         if tls != TlsOptions() and all(host.scheme == "http" for host in self.hosts):
             found.append(
@@ -128,7 +128,7 @@ class EmbeddedCluster:
 def existing_cluster(
     target_hosts: str | Sequence[str], client: ClientOptions = ClientOptions(), timeout_s: float = 10.0
 ) -> ExistingCluster:
-    """A cluster that runs already; no request is sent yet. `timeout_s` is that of control traffic.
+    """An existing cluster; no request is sent yet. `timeout_s` is the timeout of control traffic.
 
     Raises UsageError for an address that is not a host, for credentials that are given twice, and for
     certificate files that cannot be used.

@@ -53,7 +53,7 @@ class ClusterInfo:
 
 
 def read_info(client: RestClient) -> ClusterInfo:
-    """Reads what a cluster reports. Raises EngineError when it does not answer, or is neither engine."""
+    """Reads what a cluster reports. Raises EngineError if it does not answer or is not a supported engine."""
     root = client.get("/")
     if not isinstance(root, dict) or not isinstance(root.get("version"), dict):
         address = client.hosts[0].address

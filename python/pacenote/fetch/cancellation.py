@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Cancellation:
-    """Stops transfers in other threads: pauses end, and open responses are shut down."""
+    """Stops transfers in other threads: ends their pauses and shuts down their open responses."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -26,7 +26,7 @@ class Cancellation:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits, at most until it is cancelled; returns whether it is."""
+        """Waits for `seconds` or until `cancel` is called; returns whether it was called."""
         return self._event.wait(seconds)
 
     def cancel(self) -> None:
@@ -37,7 +37,7 @@ class Cancellation:
         for scope in scopes:
             scope.cancel()
         for response in responses:
-            # The thread that reads it may have closed it just now.
+            # The thread that reads the response may have closed it in the meantime.
             with contextlib.suppress(OSError, ValueError, RuntimeError):
                 response.shutdown()
 

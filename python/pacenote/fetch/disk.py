@@ -10,7 +10,7 @@ from pacenote.errors import DiskError
 from pacenote.units import format_bytes
 
 _KEEP_FREE = 64 << 20
-"""Bytes of a disk that stay free; `crates/corpus` keeps the same."""
+"""Bytes of a disk that must stay free; `crates/corpus` uses the same value."""
 
 
 def check_free_space(folder: Path, needed: int, what: str) -> None:

@@ -44,17 +44,17 @@ class Download:
     target: Path
     """Where the file is written; missing folders are created."""
     sources: tuple[RemoteFile, ...]
-    """Where it can be downloaded from, in the order to try."""
+    """Sources of the file, in the order in which they are tried."""
     size: int | None = None
-    """Its expected size in bytes; None where it is not known."""
+    """The expected size in bytes; None if it is not known."""
     digest: Digest | None = None
-    """Its expected checksum; a checksum that the server declares is verified as well."""
+    """The expected checksum; a checksum that the server declares is verified as well."""
     crc32c: Callable[[Path], int] | None = None
     """Computes the CRC-32C of a file; without it, a declared CRC-32C is not verified."""
     public: bool = False
     """Whether every user may read the file, whatever the umask."""
     hint: str = "check the network"
-    """What an error suggests when no source answers."""
+    """The hint of the error if no source has the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class SourceFailure:
     source: RemoteFile
     """The source."""
     error: SourceError
-    """What went wrong there."""
+    """The error from that source."""
 
 
 class NotAvailable(DownloadError):
-    """No source has the file, or none answers."""
+    """The file cannot be downloaded from any of its sources."""
 
     def __init__(self, download: Download, failures: Sequence[SourceFailure]) -> None:
         reasons = "; ".join(f"{each.source.display_url}: {each.error}" for each in failures)
@@ -85,8 +85,8 @@ def download_file(
 ) -> RemoteFile:
     """Downloads a file and returns the source it came from.
 
-    An interrupted download of the same version is continued. The file gets its name when size and checksum
-    are verified and it is synced to disk. Raises NotAvailable with the answer of every source, DiskError when
+    An interrupted download of the same version is continued. The file gets its name after size and checksum
+    are verified and it is synced to disk. Raises NotAvailable with the error from every source, DiskError if
     the file cannot be written.
     """
     job = _Job(ConnectionPools(options.connections), Cancellation(), options)
@@ -107,7 +107,7 @@ def download_files(
     Raises as `download_file`, for the first file that fails; the others are cancelled.
     """
     sizes = [download.size for download in downloads]
-    # A total is only right when every size is known.
+    # The total is known only if every size is known.
     total = sum(size for size in sizes if size) if all(sizes) else 0
     batch = BatchProgress(label, total, progress)
     job = _Job(ConnectionPools(options.parallel_files), Cancellation(), options)
@@ -126,7 +126,7 @@ def download_files(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What the downloads of one call have in common."""
+    """Everything that the downloads of one call share."""
 
     pools: ConnectionPools
     cancellation: Cancellation
@@ -149,7 +149,7 @@ class _Job:
         try:
             self._transfer(source, download, progress)
         except RequestRejected as failure:
-            # A public object is read without credentials, even where some are configured.
+            # A public object is read without credentials, even if credentials are configured.
             if failure.status not in _DENIED or not source.bucket:
                 raise
             self._transfer(presign(source), download, progress)

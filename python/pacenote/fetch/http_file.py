@@ -1,4 +1,4 @@
-"""Range requests for a remote file, and what the headers of the responses say about the whole file."""
+"""Range requests for a remote file, and the properties of the whole file according to response headers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DIGEST_ALGORITHMS = {"sha-512": "sha512", "sha-256": "sha256", "md5": "md5", "c
 
 
 class TransientError(Exception):
-    """A failure that may pass: connection reset, timeout, status 429 or 5xx, a response that ended early."""
+    """A temporary failure: connection reset, timeout, status 429 or 5xx, a response that ended early."""
 
     def __init__(self, reason: str, retry_after_s: float = 0.0) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class TransientError(Exception):
 
 
 class RequestRejected(Exception):
-    """The server refuses the request, or its response is of no use; a retry would not help."""
+    """The server refuses the request, or its response cannot be used; a retry would not help."""
 
     def __init__(self, status: int, reason: str = "") -> None:
         super().__init__(reason or f"HTTP status {status}")
@@ -65,19 +65,19 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """What the headers of a response say about a file."""
+    """Properties of a file according to the headers of a response."""
 
     size: int | None
-    """Bytes of the whole file; None where the server does not report it."""
+    """Size of the whole file in bytes; None if the server does not report it."""
     validator: str
-    """Value for `If-Range`: a strong entity tag or a modification time; empty where there is neither."""
+    """Value for `If-Range`: a strong entity tag or a modification time; empty without either."""
     ranges: bool
-    """Whether the server sends ranges of the file, and can tell them from ranges of another version."""
+    """Whether the server supports ranges of the file, and distinguishes versions of it."""
     digest: Digest | None = None
     """The checksum that the server declares, if any."""
 
     def is_same(self, other: FileVersion) -> bool:
-        """Whether two responses are about the same version of the file, as far as headers tell."""
+        """Whether two responses belong to the same version of the file according to their headers."""
         mine = self.size, self.validator, self.ranges
         return mine == (other.size, other.validator, other.ranges)
 
@@ -105,7 +105,7 @@ class HttpFile:
     def get(self, first: int = 0, last: int | None = None, validator: str = "") -> RangeResponse:
         """Requests the bytes from `first` to `last` (None: the end) of the version that `validator` names.
 
-        A server without ranges, or with another version, sends the whole file; see `version`. Raises
+        A server without ranges, or with another version, sends the whole file, as `version` shows. Raises
         TransientError, RequestRejected, or FileChanged when the file is shorter than `first`.
         """
         import urllib3
@@ -145,12 +145,12 @@ def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVe
     if status == 206:
         found = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
         if found is None or int(found[1]) != first:
-            raise TransientError("the server sent another range than the requested one")
+            raise TransientError("the server sent a range other than the requested one")
         if found[3] == "*":
             # Without the size of the file, a truncated response looks like a complete one.
             raise RequestRejected(status, "the server sends a range without the size of the file")
         validator = _validator(headers)
-        # Without a validator, ranges of two versions could be put together.
+        # Without a validator, ranges of two versions could be combined.
         return FileVersion(int(found[3]), validator, ranges=bool(validator), digest=_declared_digest(headers))
     if status == 200:
         length = headers.get("content-length", "")
@@ -168,7 +168,7 @@ def _read_version(status: int, headers: Mapping[str, str], first: int) -> FileVe
 def _check_content_encoding(url: str, headers: Mapping[str, str]) -> None:
     """Raises RequestRejected for a body that the server compressed: it is not the file.
 
-    Many servers use this header to say how an archive itself is compressed; such a body is the file.
+    Many servers declare the compression of an archive itself in this header; such a body is the file.
     """
     encoding = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
     if encoding not in ("", "identity") and not url.endswith(_ARCHIVE_SUFFIXES.get(encoding, ("?",))):

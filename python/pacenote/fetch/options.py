@@ -1,4 +1,4 @@
-"""How hard a download is tried: segments, connections, attempts and pauses."""
+"""Settings of downloads: segments, connections, attempts and pauses."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DownloadRetryPolicy:
-    """Attempts and the pauses between them, for failures that may pass."""
+    """Attempts and pauses between them, for temporary failures."""
 
     first_attempts: int = 3
     """Attempts of the first request for a file."""
     attempts: int = 6
-    """Attempts of a segment in a row without progress."""
+    """Consecutive attempts of a segment without progress."""
     initial_pause_s: float = 0.5
     """Seconds to wait before the second attempt; each further pause is twice as long."""
     max_pause_s: float = 10.0
     """Upper limit of a pause in seconds, also where a server asks for a longer one."""
 
     def pause_s(self, failures: int, retry_after_s: float = 0.0) -> float:
-        """Seconds to wait after `failures` in a row; `retry_after_s` is the value of Retry-After."""
+        """Seconds to wait after consecutive failures; `retry_after_s` is the value of Retry-After."""
         return min(max(self.initial_pause_s * 2.0 ** (failures - 1), retry_after_s), self.max_pause_s)
 
 
@@ -34,4 +34,4 @@ class DownloadOptions:
     parallel_files: int = 8
     """Files of one batch that are downloaded at the same time."""
     retry: DownloadRetryPolicy = DownloadRetryPolicy()
-    """When a failed request is repeated."""
+    """Attempts of failed requests and the pauses between them."""

@@ -1,7 +1,7 @@
-"""A file that is being downloaded, with a state file beside it, so that an interrupted download continues.
+"""A file that is being downloaded, and its state file, so that an interrupted download can be continued.
 
-Both are hidden files beside the target. Their names hold a hash of the URL, so that data from two servers are
-never mixed.
+Both are hidden files in the folder of the target. Their names contain a hash of the URL, so that data of two
+servers are never mixed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from pacenote.fetch.http_file import Digest, FileVersion
 
 _SAVE_EVERY_BYTES = 32 << 20
-"""Bytes between two saved states: what a killed download has to fetch again."""
+"""Bytes between two saved states; a killed download has to repeat at most this many."""
 
 PARTIAL_FILES = ".*.download*"
 """Glob pattern of partial files and their state files."""
@@ -26,18 +26,18 @@ PARTIAL_FILES = ".*.download*"
 
 @dataclass(slots=True)
 class FileSegment:
-    """A range of the file that is downloaded by one request, or by several where one is cut."""
+    """A range of the file that one request downloads, or several requests if a connection breaks."""
 
     start: int
     """Offset of the first byte."""
     end: int | None
-    """Offset after the last byte; None where the size of the file is not known."""
+    """Offset after the last byte; None if the size of the file is not known."""
     position: int
     """Offset of the next byte to download."""
 
     @property
     def complete(self) -> bool:
-        """Whether all its bytes are downloaded."""
+        """Whether all bytes of the segment are downloaded."""
         return self.position == self.end
 
 
@@ -56,7 +56,7 @@ class PartialFile:
 
     @property
     def downloaded_bytes(self) -> int:
-        """How many bytes are downloaded."""
+        """Number of downloaded bytes."""
         return sum(segment.position - segment.start for segment in self.segments)
 
     @property
@@ -66,7 +66,7 @@ class PartialFile:
         return version is not None and version.size is not None and bool(version.validator and version.ranges)
 
     def resume(self) -> bool:
-        """Opens what an earlier download left; returns False when there is nothing to continue."""
+        """Opens the partial file of an earlier download; returns False if it cannot be continued."""
         try:
             state = json.loads(self._state_path.read_text())
             algorithm, value = state["digest"]
@@ -88,7 +88,7 @@ class PartialFile:
         """Starts from the beginning. Raises OSError."""
         self.close()
         self._state_path.unlink(missing_ok=True)
-        # A new file of the same name: a thread that still writes to the old one does no harm.
+        # A new file of the same name, so that a thread that still writes to the old one does no harm.
         self.path.unlink(missing_ok=True)
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         self.version, self.segments = version, list(segments)
@@ -109,7 +109,7 @@ class PartialFile:
             self.save()
 
     def restart(self, segment: FileSegment) -> int:
-        """Discards what is downloaded of a segment; returns how many bytes that were."""
+        """Discards the downloaded bytes of a segment; returns their number."""
         discarded = segment.position - segment.start
         segment.position = segment.start
         return discarded
@@ -122,7 +122,7 @@ class PartialFile:
         digest = version.digest
         with self._lock:
             parts = [[segment.start, segment.end, segment.position] for segment in self.segments]
-            # The bytes first: the state must never claim more than is on the disk.
+            # The bytes are synced first: the state must never claim more than is on disk.
             os.fdatasync(self._descriptor)
             new = self._state_path.with_name(f"{self._state_path.name}.new")
             state = {
@@ -152,12 +152,12 @@ class PartialFile:
         os.fchmod(self._descriptor, 0o644)
 
     def close(self) -> None:
-        """Closes the file and keeps what is downloaded, unless no later download could continue it."""
+        """Closes the file, and keeps it only if a later download can continue it."""
         if self._close_descriptor() and not self.resumable:
             self._remove()
 
     def discard(self) -> None:
-        """Closes the file and removes what is downloaded."""
+        """Closes and removes the file."""
         self.close()
         self._remove()
 

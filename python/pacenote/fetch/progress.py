@@ -12,7 +12,7 @@ from pacenote.model.progress import ProgressCallback
 _REPORT_EVERY_S = 0.1
 
 ByteCallback = Callable[[int, int], None]
-"""Called with the bytes done and the total; a total of 0 is not known."""
+"""Called with the number of bytes done and the total; a total of 0 means that it is not known."""
 
 
 class ProgressMeter:
@@ -26,7 +26,7 @@ class ProgressMeter:
         self.done = 0
 
     def add(self, count: int) -> None:
-        """Adds bytes; a negative count takes back those that are fetched again."""
+        """Adds bytes; a negative count subtracts bytes that have to be downloaded again."""
         with self._lock:
             self.done += count
             now = time.monotonic()
@@ -57,7 +57,7 @@ class BatchProgress:
     """Adds up the progress of several files. Calls the callback from one thread at a time."""
 
     def __init__(self, label: str, total: int, callback: ProgressCallback) -> None:
-        """`total` in bytes; 0 where the size of a file is not known."""
+        """`total` is in bytes; 0 if the size of a file is not known."""
         self._label = label
         self._total = total
         self._callback = callback

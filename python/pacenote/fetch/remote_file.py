@@ -1,4 +1,4 @@
-"""Where a file can be downloaded from: URLs, buckets, and mirrors in front of them."""
+"""Sources of a file: URLs, buckets and mirrors of them."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def remote_files(
     mirrors: Sequence[str] = (),
     environment: Mapping[str, str] = os.environ,
 ) -> tuple[RemoteFile, ...]:
-    """The places to download file `name` of a corpus from, in the order to try them: mirrors come first.
+    """The sources of file `name` of a corpus, in the order in which they are tried: mirrors come first.
 
     A mirror is `URL`, which replaces scheme and host of every base URL, or `PREFIX=URL`, which replaces a
     prefix of base URLs. Raises UsageError for a location that is not a valid URL.
     """
     mirrored = [mirror for text in mirrors if (mirror := _mirrored(text, base_url, corpus))]
-    # The query string may be a secret between the track and its own server.
+    # The query string may be a secret of the track's server, so it is not sent to mirrors.
     public_name = name.partition("?")[0]
     locations = [f"{base.rstrip('/')}/{public_name}" for base in mirrored]
     if base_url:
@@ -59,7 +59,7 @@ def remote_files(
 def _mirrored(mirror: str, base_url: str | None, corpus: str) -> str | None:
     """The base URL at a mirror; None when the mirror does not serve it."""
     prefix, equals, url = mirror.partition("=")
-    # A URL without a prefix may hold an equals sign, too.
+    # A URL without a prefix may contain an equals sign, too.
     if equals and "://" in url:
         prefix = prefix.rstrip("/")
         if base_url is None or not f"{base_url.rstrip('/')}/".startswith(f"{prefix}/"):
@@ -114,7 +114,8 @@ def _at_google(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:
 def presign(file: RemoteFile) -> RemoteFile:
     """An object of S3 with a URL signed by the credentials of the AWS configuration.
 
-    Raises MissingCredentials when boto3, which reads that configuration, is not installed, or finds none.
+    Raises MissingCredentials if boto3, which reads that configuration, is not installed or finds no
+    credentials.
     """
     try:
         boto3 = importlib.import_module("boto3")

@@ -1,4 +1,4 @@
-"""Repeating requests that fail for reasons that may pass, and reading small files that way."""
+"""Repeats requests after temporary failures, and reads small files with such requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def with_retries(policy: DownloadRetryPolicy, cancellation: Cancellation, reques
 
 
 def read_text(file: HttpFile, policy: DownloadRetryPolicy, cancellation: Cancellation) -> str | None:
-    """The text of a small file, None when the server has none. Raises TransientError and RequestRejected."""
+    """The text of a small file; None if the server does not have it.
+
+    Raises TransientError and RequestRejected.
+    """
     import urllib3
 
     def request() -> str:

@@ -1,4 +1,4 @@
-"""The transfer of one file from one server: large files in parallel segments, cut ones continued."""
+"""The transfer of one file from one server: in parallel segments if it is large, and resumable."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pacenote.net.failures import describe_failure
 
 _CHUNK_BYTES = 1 << 16
 _MAX_VERSIONS = 3
-"""How often a transfer starts again because the file changed on the server."""
+"""Number of times that a transfer starts again because the file changed on the server."""
 
 
 class SizeMismatch(TransientError):
-    """The server announces another size than the expected one, as a proxy does that truncates files."""
+    """The server announces a size other than the expected one, as a proxy that truncates files does."""
 
 
 class Transfer:
@@ -39,13 +39,13 @@ class Transfer:
         """Downloads the whole file; returns its version.
 
         `size` is the expected one in bytes (None: any). `check_space` is called before anything is written,
-        with the number of bytes that follow; it raises when there is no room for them. Raises TransientError
-        when retries did not help, RequestRejected and OSError; what is downloaded is kept.
+        with the number of bytes to write; it raises if the disk has no room for them. Raises TransientError
+        if retries did not help, RequestRejected and OSError; downloaded bytes are kept.
         """
         resumed = self._partial.resume()
         previous = self._partial.version
         if previous is not None and size not in (None, previous.size):
-            # The partial file is of another version than the expected one.
+            # The partial file has another size than the expected one, so it belongs to another version.
             resumed = False
         for _ in range(_MAX_VERSIONS):
             try:
@@ -120,7 +120,7 @@ class Transfer:
             for future in done:
                 future.result()
         finally:
-            # Also for Ctrl-C, which must not wait for servers.
+            # Also after Ctrl-C, so that it does not wait for servers.
             cancellation.cancel()
             pool.shutdown(wait=True, cancel_futures=True)
 

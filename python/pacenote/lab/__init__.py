@@ -2,7 +2,7 @@
 
 `saturate` finds the highest rate that an engine sustains: `rate_search` chooses rates, `probe` decides
 whether the engine kept up with one. An experiment races through `race.run.run_stages` and stores its own
-document beside the race record; statistics of its results belong to `stats`, how they are shown to `report`.
+document next to the race record; statistics of its results belong to `stats`, their presentation to `report`.
 
-Only `cli` calls it.
+Used only by `cli`.
 """

@@ -1,4 +1,4 @@
-"""One probe of a rate: how long it measures, and whether the engine kept up."""
+"""One probe of a rate: its duration, and the decision whether the engine kept up."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MIN_COMPLETED_SHARE = 0.99
 """A rate passes only if at least this share of the operations that were due was done in the window."""
 
 MIN_OPERATIONS = 100
-"""Operations of a probe at least: among fewer, one is more than the share that may be missing or fail."""
+"""Minimum number of operations of a probe; with fewer, a single failure would exceed the allowed share."""
 
 MARGIN = 1.1
-"""Factor by which more operations are planned than are needed, as some may fail and random arrivals vary."""
+"""Ratio of planned to required operations, as some may fail and random arrivals vary."""
 
 MAX_WINDOW_S = 300.0
-"""Longest measured window, even if a percentile then has too few samples."""
+"""Seconds of the longest measured window, even if a percentile then has too few samples."""
 
 
 def window_s(objective: Objective, rate: float, shortest_s: float) -> float:
@@ -45,8 +45,8 @@ def evaluate_probe(
 ) -> Probe:
     """The probe of `rate` operations per second; `busiest` is the CPU share of the busiest driver thread.
 
-    A driver that cannot keep up makes latency longer and throughput lower, never better, so that it voids
-    only a probe that failed.
+    A driver that cannot keep up increases latency and decreases throughput but never improves them, so that
+    it voids only a failed probe.
     """
     achieved = _achieved(result)
     driver = tuple(_driver_limits(result, busiest))
@@ -86,7 +86,7 @@ def _engine_limits(achieved: float, result: TaskResult, objective: Objective) ->
     due, done = result.accounting.normal + result.accounting.unsent, achieved * result.window_s
     if not due:
         yield "no operation was measured"
-    # One operation may overlap the end of the window while none overlaps its beginning.
+    # One operation may overlap the end of the window without another one that overlaps its beginning.
     elif done < MIN_COMPLETED_SHARE * due - 1:
         yield f"only {done / due * 100:.1f} % of the operations that were due were done"
     planned = result.accounting.operations + result.accounting.unsent

@@ -1,4 +1,4 @@
-"""The search for the highest rate that passes: doubling, then bisection, then both ends again.
+"""The search for the highest rate that passes: doubling, then bisection, then repeated trials of both ends.
 
 Pure: the next rate follows from the trials so far. Rates are compared on a logarithmic scale. Because a
 single trial may be wrong, the answer is a bracket whose ends were tried several times with one outcome; a
@@ -18,7 +18,7 @@ GROWTH = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RateRange:
-    """Which rates to search, and how closely. Rates are operations per second."""
+    """Range and precision of the search. Rates are operations per second."""
 
     start: float
     """First rate."""
@@ -33,7 +33,7 @@ class RateRange:
     """Width of the answer as a share of the rate; 0.03 is 3 %."""
 
     repeats: int = 2
-    """How often each end of the answer is tried again."""
+    """Number of times that each end of the answer is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class RateBracket:
     """The rates between which the limit lies, in operations per second."""
 
     stable: float | None
-    """Highest rate all of whose trials passed; None if there is none."""
+    """Highest rate of which all trials passed; None without such a rate."""
 
     unstable: float | None
-    """Lowest rate above it all of whose trials failed; None if there is none."""
+    """Lowest rate above it of which all trials failed; None without such a rate."""
 
 
 def next_rate(trials: Sequence[RateTrial], within: RateRange) -> float | None:
@@ -83,7 +83,7 @@ def find_bracket(trials: Sequence[RateTrial]) -> RateBracket:
     """The bracket according to the trials so far."""
     failed = [rate for rate in _rates(trials) if not any(_outcomes(trials, rate))]
     passed = [rate for rate in _rates(trials) if all(_outcomes(trials, rate))]
-    # A rate above one that always failed passed by chance.
+    # If a lower rate always failed, this rate passed by chance.
     ceiling = min(failed, default=math.inf)
     stable = max((rate for rate in passed if rate < ceiling), default=None)
     return RateBracket(stable, None if ceiling == math.inf else ceiling)
@@ -100,7 +100,7 @@ def _lower(trials: Sequence[RateTrial], within: RateRange) -> float | None:
 
 
 def _bisect(trials: Sequence[RateTrial], low: float, high: float, precision: float) -> float | None:
-    """The middle of the lowest gap between trials that is wider than `precision`; None without one."""
+    """The middle of the lowest gap between trials that is wider than `precision`; None without such a gap."""
     rates = [low, *(rate for rate in _rates(trials) if low < rate < high), high]
     for below, above in itertools.pairwise(rates):
         if above > below * (1 + precision):

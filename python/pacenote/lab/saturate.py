@@ -5,7 +5,7 @@
     sweep       the task in a closed loop with 1, 2, 4, … clients, to explain the answer (`stats.usl`)
 
 A saturation is stored as a race: its record holds the tasks of the preparation, `saturation.json` in its
-folder the probes, and each probe has a folder of its own below `probes/`.
+folder holds the probes, and each probe has a folder below `probes/`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ FILE = "saturation.json"
 """Name of the document in the race folder."""
 
 MAX_VOID_TRIALS = 3
-"""How often a rate is tried while the driver, not the engine, is too slow: a short disturbance of the host
-voids one trial.
+"""Maximum number of trials of a rate for which the driver, not the engine, is too slow.
+
+A short disturbance of the host voids only one trial.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaturationRequest:
-    """What to search for, and how."""
+    """The parameters of a search."""
 
     race: RaceRequest
     """The race that prepares the engine: track, challenge, cluster and data."""
@@ -55,13 +56,13 @@ class SaturationRequest:
     """Name of the task to saturate; None is the last task of the challenge."""
 
     objective: Objective
-    """What a rate must meet to pass."""
+    """The limits that a rate must meet to pass."""
 
     within: RateRange
-    """Which rates to try, and how closely."""
+    """Range and precision of the search."""
 
     connections: int
-    """Connections that may be open at most."""
+    """Maximum number of open connections."""
 
     window_s: float
     """Measured seconds of a probe; longer if a percentile needs more samples."""
@@ -70,18 +71,18 @@ class SaturationRequest:
     """Seconds of warm-up before the measured window."""
 
     clients: int
-    """Clients of the closed loop's sweep at most; 0 for no sweep."""
+    """Maximum number of clients of the closed-loop sweep; 0 for no sweep."""
 
     level_s: float
     """Measured seconds of each level of the sweep."""
 
     repeats: int = 3
-    """How often each level of the sweep is measured."""
+    """Number of measurements of each level of the sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """A search that has ended."""
+    """The result of a search."""
 
     record: RaceRecord
     """The record of the race, with the tasks of the preparation."""
@@ -100,7 +101,7 @@ class _ScheduledTask:
 
 @dataclass(frozen=True, slots=True)
 class _Timing:
-    """How long a task runs."""
+    """The duration of a task."""
 
     warmup_s: float
     measured_s: float
@@ -139,7 +140,7 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
 
 
 class _StoppedSearch(Exception):
-    """The user has ended the search, or an error, which is the text; the results so far are kept."""
+    """The user or an error, whose message is the text, has ended the search; the results so far are kept."""
 
 
 class _Search:
@@ -151,7 +152,7 @@ class _Search:
         self._challenge = context.prepared.challenge
         scheduled = _find(self._challenge, request.task)
         self._position, task = scheduled.position, scheduled.task
-        # `--arrivals` has not changed a task that has no target rate in the track.
+        # `--arrivals` does not change tasks that have no target rate in the track.
         arrivals = request.race.pacing.arrivals
         self._task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
         self._within = within
@@ -190,7 +191,7 @@ class _Search:
                 aborted = str(stopped)
                 record = dataclasses.replace(record, interrupted=not aborted, aborted=aborted)
             except KeyboardInterrupt:
-                # Between two probes, when the driver does not handle signals.
+                # Raised between two probes, when the driver does not handle signals.
                 record = dataclasses.replace(record, interrupted=True)
         record = dataclasses.replace(record, complete=not (record.interrupted or record.aborted))
         record = dataclasses.replace(record, verdict=determine_verdict(record))
@@ -214,7 +215,7 @@ class _Search:
         return notes
 
     def _prepare(self) -> DriveResult | None:
-        """Drives the challenge up to the task, as the track declares it; None if nothing comes before it."""
+        """Drives the challenge up to the task, as the track declares it; None if the task is the first."""
         plan = self._context.plan
         steps = plan.steps[: self._position]
         if not steps:
@@ -268,7 +269,7 @@ class _Search:
             return
         timing = _Timing(request.warmup_s, request.level_s)
         for _ in range(request.repeats):
-            # All levels, then all again, so that a drift over time is not attributed to one level.
+            # All levels are measured in turn, so that a drift over time is not attributed to one level.
             for clients in levels:
                 result = self._drive(_unpaced(self._task, clients, timing), open_loop=False).result
                 work = result.throughput.mean if result.throughput else 0.0
@@ -308,7 +309,7 @@ class _Search:
 
 
 def _find(challenge: Challenge, name: str | None) -> _ScheduledTask:
-    """The task of that name, the last one if `name` is None. Raises UsageError."""
+    """The task with this name, or the last task if `name` is None. Raises UsageError."""
     tasks: dict[str, _ScheduledTask] = {}
     for position, element in enumerate(challenge.schedule):
         for task in element.tasks if isinstance(element, Parallel) else (element,):
@@ -369,7 +370,7 @@ def _unpaced(task: Task, clients: int, timing: _Timing) -> Task:
 
 
 def _with_task(challenge: Challenge, scheduled: _ScheduledTask) -> Challenge:
-    """The challenge with a task in place of the one that has its name."""
+    """The challenge with the scheduled task replaced."""
     position, task = scheduled.position, scheduled.task
     element = challenge.schedule[position]
     if isinstance(element, Parallel):

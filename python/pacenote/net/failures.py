@@ -24,7 +24,7 @@ _REJECTING_ALERTS = (
     *("unknown ca", "bad certificate", "certificate expired", "certificate revoked"),
     *("certificate unknown", "unsupported certificate", "access denied"),
 )
-"""TLS alerts of a server that does not accept the client's certificate, in OpenSSL's words."""
+"""TLS alerts of a server that does not accept the client's certificate, as OpenSSL names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class FailureDescription:
     """Why a request failed."""
 
     reason: str
-    """What went wrong, in one clause."""
+    """The cause, as one clause."""
     hint: str = ""
-    """What to do; empty where the reason is enough."""
+    """The next step; empty if the reason is sufficient."""
 
 
 def describe_failure(failure: BaseException) -> FailureDescription:
@@ -53,7 +53,8 @@ def _reason(failure: BaseException) -> str:
         return _reason(failure.reason)
     if isinstance(failure, exceptions.ProxyError) and (reason := _tunnel_reason(failure)):
         return reason
-    # The order matters: to urllib3 a failed look-up is a failed connection, and that is a connect timeout.
+    # The order matters: in urllib3, NameResolutionError is a subclass of NewConnectionError, which is a
+    # subclass of ConnectTimeoutError.
     known: tuple[tuple[type[Exception], str | None], ...] = (
         (exceptions.NameResolutionError, "the host name cannot be resolved"),
         (exceptions.NewConnectionError, None),
@@ -62,14 +63,14 @@ def _reason(failure: BaseException) -> str:
         (exceptions.ProxyError, "the proxy does not answer"),
         (exceptions.IncompleteRead, "the response ended early"),
     )
-    words = next((words for kind, words in known if isinstance(failure, kind)), None)
-    return words or _root_reason(failure)
+    reason = next((text for kind, text in known if isinstance(failure, kind)), None)
+    return reason or _root_reason(failure)
 
 
 def _tunnel_reason(failure: ProxyError) -> str:
     """The answer of a proxy that refused to open a tunnel; empty for other failures."""
     _, mark, answer = str(failure.original_error).partition("Tunnel connection failed: ")
-    return f"the proxy opens no tunnel: {answer}" if mark else ""
+    return f"the proxy refused to open a tunnel: {answer}" if mark else ""
 
 
 def _root_reason(failure: BaseException) -> str:
@@ -98,7 +99,7 @@ def _tls_failure(failure: BaseException) -> FailureDescription | None:
     if "certificate required" in reason or "handshake failure" in reason:
         return FailureDescription("it asks for a client certificate", _CLIENT_HINT)
     if any(f"alert {alert}" in reason for alert in _REJECTING_ALERTS):
-        return FailureDescription("it does not accept our client certificate", _CLIENT_HINT)
+        return FailureDescription("it does not accept the client certificate", _CLIENT_HINT)
     if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
         return FailureDescription(
             "the port does not speak TLS", "write http:// in --target-hosts, or leave use_ssl out"
@@ -116,16 +117,16 @@ def _tls_failure(failure: BaseException) -> FailureDescription | None:
 
 def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescription:
     """Why the client rejected the certificate of a host."""
-    words = (error.verify_message or "it cannot be verified").rstrip(".")
-    if "ismatch" in words:
-        # In OpenSSL's words: "Hostname mismatch, certificate is not valid for 'es'".
-        return FailureDescription(f"its TLS certificate is for another name: {words}", _NAME_HINT)
-    if "expired" in words or "not yet valid" in words:
+    reason = (error.verify_message or "it cannot be verified").rstrip(".")
+    if "ismatch" in reason:
+        # OpenSSL's message is "Hostname mismatch, certificate is not valid for 'es'".
+        return FailureDescription(f"its TLS certificate is for another name: {reason}", _NAME_HINT)
+    if "expired" in reason or "not yet valid" in reason:
         return FailureDescription(
-            f"its TLS certificate is not valid now: {words}",
+            f"its TLS certificate is not valid now: {reason}",
             "renew it, check the clock of this host, or give --client-options=verify_certs:false",
         )
-    return FailureDescription(f"its TLS certificate is not trusted: {words}", _CA_HINT)
+    return FailureDescription(f"its TLS certificate is not trusted: {reason}", _CA_HINT)
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:

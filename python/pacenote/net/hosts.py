@@ -10,10 +10,10 @@ from pacenote.errors import UsageError
 from pacenote.net.url import host_and_port, parse_url
 
 DEFAULT_PORT = 9200
-"""The port of a host that names none and is not an https URL."""
+"""Default port of a host that is not an https URL."""
 
 HTTPS_PORT = 443
-"""The port of an https URL that names none; Rally does the same."""
+"""Default port of an https URL, as in Rally."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class HttpHost:
     port: int
     """TCP port."""
     path: str = ""
-    """Prefix of every path: empty, or with a leading slash and none at the end."""
+    """Prefix of every path: empty, or with a leading slash and without a trailing one."""
 
     @property
     def address(self) -> str:
@@ -45,14 +45,14 @@ class ParsedHosts:
     hosts: tuple[HttpHost, ...]
     """The hosts in the order given, each once; at least one."""
     authorization: str | None = field(default=None, repr=False)
-    """The value of the Authorization header for credentials found in the URLs; secret. None without any."""
+    """The value of the Authorization header for credentials in the URLs; secret. None without credentials."""
 
 
 def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -> ParsedHosts:
     """Parses `--target-hosts` (`host:port,host2:port/path`, URLs, `[::1]:9200`).
 
-    Without a scheme it is http, or https when `tls` is set; a scheme that contradicts `tls` is an error. The
-    default port is 9200, that of an https URL 443. Raises UsageError naming the entry that is wrong.
+    The default scheme is http, or https if `tls` is true; a scheme that contradicts `tls` is an error. The
+    default port is 9200, and 443 for an https URL. Raises UsageError that names the invalid entry.
     """
     text = target_hosts.split(",") if isinstance(target_hosts, str) else list(target_hosts)
     entries = [entry.strip() for entry in text if entry.strip()]

@@ -1,4 +1,4 @@
-"""Connection pools of urllib3: through a proxy where the environment names one, TLS verified by default."""
+"""Connection pools of urllib3 with the proxy of the environment, and verified TLS certificates by default."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConnectionPools:
     """One pool of connections per host. Safe to use from several threads."""
 
     def __init__(self, connections: int, config: ClientConfig = ClientConfig()) -> None:
-        """`connections` is how many a pool keeps open."""
+        """`connections` is the number of connections that a pool keeps open."""
         self._connections = connections
         self._config = config
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class ConnectionPools:
         proxy = proxy_for(scheme, host, port)
         if proxy is None:
             return urllib3.PoolManager(**options)
-        # The proxy's credentials travel in its own header, never in one of the request.
+        # The proxy's credentials are sent in a header for the proxy, never in a header of the request.
         headers = {"proxy-authorization": proxy.authorization} if proxy.authorization else {}
         if proxy.scheme == "https":
             options["proxy_ssl_context"] = context = proxy_context(self._config.tls)

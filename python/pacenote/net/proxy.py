@@ -14,7 +14,7 @@ class HttpProxy:
     """An HTTP proxy of the environment."""
 
     scheme: str
-    """`http` or `https`: how the proxy itself is connected to."""
+    """`http` or `https`: the scheme of connections to the proxy itself."""
     host: str
     """Host name or address, without the brackets of IPv6."""
     port: int
@@ -27,11 +27,12 @@ class HttpProxy:
 
 
 def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | None:
-    """The proxy that the environment names for a host, None if none.
+    """The proxy that the environment names for a host; None without a proxy.
 
     Reads `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, also in capitals; `no_proxy` holds names,
     domain suffixes, addresses, networks such as `10.0.0.0/8`, or `*`. Loopback is never reached through a
-    proxy, whose loopback is another one. Raises UsageError for a proxy that is not an http or https URL.
+    proxy, since a proxy on another host has a loopback of its own. Raises UsageError for a proxy that is not
+    an http or https URL.
     """
     if is_loopback(host):
         return None

@@ -86,7 +86,7 @@ class RestClient:
             f"the cluster cannot be reached at {'; '.join(str(failure) for failure in failures)}",
             hint=next(
                 (failure.hint for failure in failures if failure.hint),
-                "check that it runs, and --target-hosts",
+                "check that it is running, and check --target-hosts",
             ),
         )
 
@@ -169,7 +169,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _reason(body: Any) -> str:
-    """The reason of an error in one line, from the several forms that error bodies have."""
+    """The reason of an error in one line, from any of the forms that error bodies have."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("reason") or error.get("type") or json.dumps(error)

@@ -16,7 +16,7 @@ def tls_context(tls: TlsOptions) -> ssl.SSLContext:
     if tls.ca_file:
         _read_pem("ca_certs", tls.ca_file, _CERTIFICATE)
     try:
-        # Without verification the certificates of the system are not needed, and reading them takes time.
+        # The certificates of the system are not needed without verification, and reading them takes time.
         context = (
             ssl.create_default_context(cafile=tls.ca_file)
             if tls.verify
@@ -24,8 +24,8 @@ def tls_context(tls: TlsOptions) -> ssl.SSLContext:
         )
     except OSError:
         raise _unusable("ca_certs", tls.ca_file or "", "its certificates cannot be read") from None
-    # The rules of the driver, whatever the version of Python: every certificate in `ca_file` is trusted, not
-    # only self-signed ones, and deviations from RFC 5280 that do not affect trust are accepted.
+    # The same rules as in the driver, for all versions of Python: every certificate in `ca_file` is trusted,
+    # not only self-signed ones, and deviations from RFC 5280 that do not affect trust are accepted.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.hostname_checks_common_name = False

@@ -1,4 +1,4 @@
-"""URLs as users write them: checked, and with their credentials taken out so that the rest can be shown."""
+"""Parses URLs given by users, and separates their credentials so that the rest can be shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ParsedUrl:
     parts: SplitResult
     """The URL without credentials, query and fragment."""
     authorization: str | None = field(default=None, repr=False)
-    """The value of the Authorization header for the credentials in the URL; secret. None without any."""
+    """The value of the Authorization header for credentials in the URL; secret. None without credentials."""
 
     @property
     def host(self) -> str:

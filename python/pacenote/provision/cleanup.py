@@ -1,4 +1,4 @@
-"""Removal of what killed starts left behind: folders under construction and partial downloads."""
+"""Removes files that killed starts left: folders under construction and partial downloads."""
 
 from __future__ import annotations
 

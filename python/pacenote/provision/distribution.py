@@ -1,6 +1,6 @@
-"""What Pacenote needs to know about an engine to assemble and start it; one file per engine.
+"""The description of an engine, from which Pacenote assembles and starts it; one file per engine.
 
-A distribution is data only: names, options, settings. It starts no process and writes no file.
+A distribution is only data: names, options, settings. It starts no processes and writes no files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RootArtifact:
     version: str = ""
     """Version; empty if `follows` determines it."""
     follows: str = ""
-    """Artifact id whose resolved version is used; dependencies are not added then."""
+    """Artifact id whose resolved version is used; if it is set, dependencies are not added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Distribution(Protocol):
         """Whether this version can be assembled."""
 
     def supported_versions(self) -> str:
-        """The supported versions in words, for messages."""
+        """The supported versions as text for messages."""
 
     def java_range(self, version: str) -> JavaRange:
         """The versions of Java that the engine runs on."""
@@ -79,13 +79,13 @@ class Distribution(Protocol):
         """The artifacts that `lib/` is resolved from."""
 
     def locale_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """Artifacts that replace the locale data that a trimmed Java lacks."""
+        """Artifacts that replace the locale data that is missing in a trimmed Java."""
 
     def module_definitions(self, version: str) -> tuple[ModuleDefinition, ...]:
-        """The modules, those that others extend first."""
+        """The modules; a module comes after those that it extends."""
 
     def module_files(self, version: str, module: EngineModule) -> Mapping[str, str]:
-        """Text files of a module's folder beside its jars: file name to text."""
+        """Text files in a module's folder, in addition to its jars: file name to text."""
 
     def config_files(self, paths: NodePaths, settings: Mapping[str, object]) -> Mapping[str, str]:
         """The files of a node's config folder: file name to text."""

@@ -1,7 +1,7 @@
-"""Elasticsearch 7.17: what a node is made of and how it is started.
+"""Elasticsearch 7.17: the parts of a node and the command that starts it.
 
-The last version whose parts are published in a Maven repository. Comparisons with published results must
-consider the differences to the official archive:
+It is the last version whose parts are published in a Maven repository. Comparisons with published results
+must consider the differences to the official archive:
 
 - Painless, the analyzers beyond the server's own, ingest processors and all of X-Pack are not published, so
   there are no scripts, language analyzers, data streams, SQL and security.
@@ -54,11 +54,11 @@ class Elasticsearch:
     default_version: str = "7.17.28"
 
     def supports(self, version: str) -> bool:
-        """Whether this is a 7.17 release: of later ones the repository lacks parts that a node needs."""
+        """Whether this is a 7.17 release; the repository lacks parts of later versions that a node needs."""
         return re.fullmatch(r"7\.17\.\d+", version) is not None
 
     def supported_versions(self) -> str:
-        """The supported versions in words, for messages."""
+        """The supported versions as text for messages."""
         return f"7.17.x (default {self.default_version})"
 
     def java_range(self, version: str) -> JavaRange:
@@ -66,7 +66,7 @@ class Elasticsearch:
         return JavaRange(17, 21)
 
     def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """The server and what it needs although the server does not depend on it."""
+        """The server, and artifacts that it needs without declaring them as dependencies."""
         return (
             *(
                 RootArtifact(_GROUP, name, version)

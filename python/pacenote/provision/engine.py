@@ -65,11 +65,10 @@ class EngineRequest:
 
 
 def check_engine_request(request: EngineRequest) -> None:
-    """Raises what is known to prevent the start before anything is downloaded; creates no files.
+    """Raises an error for a cause that prevents the start and is known before any download; creates no files.
 
     That is an unknown distribution or version, no supported Java, a heap size that is invalid or does not fit
-    into the memory, and with `offline` anything that is missing. Kills nodes of dead owners, since they use
-    memory.
+    into the memory, and with `offline` every missing file. Kills nodes of dead owners, since they use memory.
     """
     layout = plan_layout(request.home)
     registry.cleanup_orphans(layout)
@@ -123,7 +122,7 @@ def _install(request: EngineRequest, layout: EngineLayout, progress: ProgressCal
         source = LockSource(layout.jars, request.maven_mirror)
         lock = resolve_lock(distribution, version, source, progress)
         save_lock(lock, layout.locks)
-    # Reported at every start, as it explains why a track fails that needs such a module.
+    # Reported at every start, since it explains the failure of a track that needs such a module.
     if absent := absent_modules(distribution, lock):
         progress(f"{distribution.name} {version} lacks {', '.join(absent)}: not published", 0, 0)
     fetch_artifacts(lock.artifacts(), layout.jars, mirror=request.maven_mirror, progress=progress)
@@ -170,9 +169,9 @@ def _check_memory(request: EngineRequest) -> None:
 
 
 def _find_lock(request: EngineRequest, distribution: Distribution, layout: EngineLayout) -> EngineLock | None:
-    """The lock; None when it has to be resolved. With `offline` it exists, and all its jars are cached.
+    """The lock; None if it has to be resolved. With `offline` it exists, and all its jars are cached.
 
-    Raises EngineError for what `offline` forbids to download.
+    Raises EngineError for files that `offline` forbids to download.
     """
     version = _version(request, distribution)
     lock = find_lock(distribution.name, version, layout.locks)

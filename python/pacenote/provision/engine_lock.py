@@ -1,4 +1,4 @@
-"""Lock files of engine versions: every jar with size and checksum, so that a race need not resolve them.
+"""Lock files of engine versions: every jar with size and checksum, so that races do not resolve versions.
 
 The lock files of the default versions are part of the package (`locks/`); those of other versions are made
 once, by `update_lock.py`.
@@ -20,7 +20,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.provision.maven import MavenArtifact
 
-# Names become names of folders and files, and must not lead out of them.
+# Names are used as names of folders and files, and must not lead to other folders.
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 
 
@@ -49,9 +49,9 @@ class EngineLock:
     lib: tuple[MavenArtifact, ...]
     """The jars of `lib/`."""
     modules: tuple[EngineModule, ...]
-    """The modules, those that others extend first."""
+    """The modules; a module comes after those that it extends."""
     locale: tuple[MavenArtifact, ...] = ()
-    """Jars that replace the locale data that a trimmed Java lacks."""
+    """Jars that replace the locale data that is missing in a trimmed Java."""
 
     def artifacts(self) -> tuple[MavenArtifact, ...]:
         """All jars, each once."""

@@ -1,4 +1,4 @@
-"""The log of an engine that ended: the lines that show the cause, and what to do about known causes."""
+"""The log of an engine that ended: the lines that show the cause, and the next step for known causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _MAX_LINE_CHARS = 300
 PORT_IN_USE = "Address already in use"
 OUT_OF_MEMORY = "OutOfMemoryError"
 
-# Text in the log, and the next step. The first that occurs wins, so causes precede their consequences.
+# Text in the log, and the next step. The first text that occurs is used, so causes precede their
+# consequences.
 _KNOWN_PROBLEMS: tuple[tuple[str, str], ...] = (
     (PORT_IN_USE, "another process took the port; try again"),
     (OUT_OF_MEMORY, "give the node more heap, for example --car=4gheap"),

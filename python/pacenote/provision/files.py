@@ -1,4 +1,4 @@
-"""Folders and files of an engine that every user can read, and folders that one process fills at a time."""
+"""Folders and files of an engine that every user can read, and exclusive access to folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_public(path: Path, text: str) -> None:
 
 @contextmanager
 def exclusive(folder: Path) -> Generator[None, None, None]:
-    """Lets one process at a time work in a folder; others wait. Raises OSError."""
+    """Gives one process at a time access to a folder; other processes wait. Raises OSError."""
     lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

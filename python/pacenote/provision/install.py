@@ -1,4 +1,4 @@
-"""Assembling an engine from its jars into a folder that later races use as well."""
+"""Assembles an engine from its jars in a folder that later races use again."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIterato
 def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs: Path) -> Path:
     """The folder of an assembled engine below `installs`, built from the cache `jars` unless it exists.
 
-    The name holds the lock's digest, so that another set of jars gets another folder. It is built under
-    another name and renamed. Raises DiskError when it cannot be written, EngineError for a damaged jar.
+    Its name contains the lock's digest, so that another set of jars gets another folder. The folder is built
+    under another name and renamed. Raises DiskError if it cannot be written, EngineError for a damaged jar.
     """
     target = installs / f"{lock.distribution}-{lock.version}-{lock.digest()}-{LAYOUT_VERSION}"
     if (target / MARKER).exists():
@@ -53,7 +53,7 @@ def assemble(distribution: Distribution, lock: EngineLock, jars: Path, installs:
 
 def _fill(build: Path, distribution: Distribution, lock: EngineLock, jars: Path) -> None:
     build.chmod(0o755)
-    # The engine expects these folders, even empty, and has no right to create them.
+    # The engine expects these folders, even if they are empty, and has no permission to create them.
     for name in ("bin", "config", "plugins"):
         _create_folder(build / name)
     _link_all(lock.lib, jars, _create_folder(build / "lib"))
@@ -73,7 +73,7 @@ def _move(build: Path, target: Path) -> None:
     try:
         build.rename(target)
     except OSError:
-        # Another race created it meanwhile. A folder without its marker is damaged and replaced.
+        # Another race created it in the meantime. A folder without its marker is damaged and replaced.
         if (target / MARKER).exists():
             return
         shutil.rmtree(target)

@@ -25,7 +25,7 @@ class JavaRange:
     lowest: int
     """The lowest major version."""
     highest: int | None = None
-    """The highest major version; None where there is no limit."""
+    """The highest major version; None without a limit."""
 
     def __contains__(self, major: int) -> bool:
         return major >= self.lowest and (self.highest is None or major <= self.highest)
@@ -43,11 +43,11 @@ class JavaRuntime:
     version: str
     """Full version, such as `21.0.4`."""
     vendor: str
-    """Who built it; empty where it is not known."""
+    """Vendor of the runtime; empty if it is not known."""
     modules: frozenset[str]
-    """Names of its Java modules; empty where they are not known."""
+    """Names of its Java modules; empty if they are not known."""
     origin: str
-    """How it was found: `bundled`, `downloaded`, or the name of an option or environment variable."""
+    """Source of the runtime: `bundled`, `downloaded`, or the name of an option or environment variable."""
     trimmed_locales: bool = False
     """Whether it has only the locale data of the most common languages."""
 

@@ -5,7 +5,8 @@
     ROOT/java       copies of Java, where needed         written by Pacenote, read by nodes
     ROOT/nodes/ID   config, data, logs and tmp of one running node, written by the node
 
-ROOT is `engines` in the home folder, unless the node's user cannot enter that.
+ROOT is `engines` in the home folder, or a folder below /var/tmp if the node's user cannot enter the home
+folder.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class EngineLayout:
 def create_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED) -> EngineLayout:
     """The layout for `home`; its folders are created when missing.
 
-    `root` says whether Pacenote runs as root; by default the system is asked. Raises DiskError when a folder
-    cannot be created, EngineError when it belongs to another user, who could change what the engine runs.
+    `root` is whether Pacenote runs as root; None determines it from the process. Raises DiskError if a folder
+    cannot be created, EngineError if it belongs to another user, who could change the programs that are run.
     """
     home = home.expanduser().absolute()
     try:
@@ -114,7 +115,7 @@ def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED)
 
 
 def node_user() -> NodeUser:
-    """The user `nobody`, by its usual number where the system has no such name."""
+    """The user `nobody`, with its usual number if the system has no user of that name."""
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError:
@@ -130,7 +131,8 @@ def reachable(folder: Path) -> bool:
 def check_ownership(folder: Path) -> None:
     """Raises EngineError for a folder that is a link, belongs to another user or is writable by others.
 
-    In a shared folder another user may have created it first, to make Pacenote run files of theirs.
+    In a shared folder, another user may have created it first in order to have Pacenote run that user's
+    files.
     """
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):

@@ -28,7 +28,7 @@ from pacenote.units import format_count
 NETWORK_HINT = "check the network, or name a reachable Maven repository with --maven-mirror"
 
 DOWNLOAD_OPTIONS = DownloadOptions(retry=DownloadRetryPolicy(first_attempts=4, attempts=4))
-"""Jars are small and many: what fails four times in a row fails."""
+"""Settings for many small files: a download fails after four attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class MavenArtifact:
     version: str
     """Version."""
     sha256: str = ""
-    """Checksum in hex; empty while it is not known."""
+    """SHA-256 checksum in hexadecimal form; empty if it is not known yet."""
     size: int = 0
-    """Size in bytes; 0 while it is not known."""
+    """Size in bytes; 0 if it is not known yet."""
 
     @property
     def group_and_name(self) -> str:
@@ -62,7 +62,7 @@ class MavenArtifact:
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
     def path_in(self, cache_dir: Path) -> Path:
-        """The path of the jar in a cache. It holds the group: two groups may use the same name."""
+        """The path of the jar in a cache; it contains the group id, as groups may use the same name."""
         return cache_dir / self.group / self.file_name
 
     def __str__(self) -> str:
@@ -89,11 +89,11 @@ class MavenRepository:
         return resolve(f"{self.location}/{path}")
 
     def exists(self, path: str) -> bool:
-        """Whether the repository has a file. Raises EngineError when it cannot be asked."""
+        """Whether the repository has a file. Raises EngineError if the request fails."""
         return self.read_text(path) is not None
 
     def read_text(self, path: str) -> str | None:
-        """The text of a small file; None when the repository has none. Raises EngineError."""
+        """The text of a small file; None if the repository does not have it. Raises EngineError."""
         try:
             file = HttpFile(self.file(path), self._pools)
             return read_text(file, self.options.retry, Cancellation())
@@ -128,17 +128,17 @@ def fetch_artifacts(
 ) -> tuple[MavenArtifact, ...]:
     """Downloads the artifacts that are missing in the cache; returns all with checksum and size known.
 
-    A file in the cache with the right size is used as it is: it was verified before it got its name. One
-    whose checksum is not known is verified against the SHA-1 that the repository publishes. Progress is in
-    bytes. Raises EngineError naming the artifact that cannot be downloaded, DiskError when the cache cannot
-    be written.
+    A file in the cache with the right size is used without a check, since it was verified before it got its
+    name. A download whose checksum is not known is verified against the SHA-1 that the repository publishes.
+    Progress is in bytes. Raises EngineError that names the artifact that cannot be downloaded, DiskError if
+    the cache cannot be written.
     """
     if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
     try:
         make_public_dir(cache_dir)
         with exclusive(cache_dir):
-            # Another race may have downloaded them while this one waited.
+            # Another race may have downloaded them while this race waited for the lock.
             missing = missing_artifacts(artifacts, cache_dir)
             for artifact in missing:
                 make_public_dir(artifact.path_in(cache_dir).parent)
@@ -218,7 +218,7 @@ def _measured(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
 
 def _default_url() -> str:
     """The Maven repository that jgo uses."""
-    # Only here: jgo takes 100 ms to import, and a race with a warm cache does not need it.
+    # Imported here because it takes 100 ms, and a race with a warm cache does not need it.
     from jgo.maven import MavenContext
 
     return str(next(iter(MavenContext().remote_repos.values())))

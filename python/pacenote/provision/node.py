@@ -35,7 +35,7 @@ STOP_TIMEOUT_S = 10.0
 """Seconds between SIGTERM and SIGKILL."""
 
 MAX_PORT_ATTEMPTS = 3
-"""Starts with other ports after a port was in use."""
+"""Number of starts with other ports after a port was in use."""
 
 POLL_INTERVAL_S = 0.1
 """Seconds between two health checks during the start."""
@@ -119,13 +119,13 @@ class Node:
         return self._child is not None and self._child.exit_code is None
 
     def exit_reason(self) -> str | None:
-        """Why the process ended by itself, in one line; None while it runs and after `stop`."""
+        """Why the process ended without `stop`, in one line; None while it runs and after `stop`."""
         if self._child is None or self._child.exit_code is None or self._stopping:
             return self._exit_reason
         text = engine_log.read_tail(self.log_file, self._log_start)
         memory = " (OutOfMemoryError)" if engine_log.OUT_OF_MEMORY in text else ""
         exit_text = engine_log.describe_exit(self._child.exit_code)
-        # A process that is killed has no time to log the cause.
+        # A killed process cannot log the cause.
         lines = () if exit_text.startswith("killed") and not memory else engine_log.cause_lines(text)
         return "; ".join((
             f"node {self.spec.name} ended unexpectedly{memory}: {exit_text}",
@@ -139,7 +139,7 @@ class Node:
         Copies its logs and removes its folder unless `preserve` is set. May be called again. No process is
         left, even if the call is interrupted.
         """
-        # Read before the stop, after which every end is a normal one.
+        # Read before the stop: after it, every exit counts as normal.
         self._exit_reason = self.exit_reason()
         self._stopping = True
         try:
@@ -165,7 +165,7 @@ class Node:
             self._child.terminate()
             self._child.wait(STOP_TIMEOUT_S)
         finally:
-            # Without effect on an ended process; needed when the wait timed out or was interrupted.
+            # Has no effect on an ended process; needed if the wait timed out or was interrupted.
             self._child.kill()
             self._child.wait(STOP_TIMEOUT_S)
 
@@ -224,7 +224,7 @@ class Node:
             *installation.distribution.main_arguments(paths, installation.java),
         )
         environment = {
-            # The environment of Pacenote may hold secrets; the engine needs hardly any of it.
+            # The environment of Pacenote may contain secrets, and the engine needs little of it.
             **{name: os.environ[name] for name in ("PATH", "TZ") if name in os.environ},
             "LANG": "C.UTF-8",
             "HOME": str(paths.tmp),
@@ -254,7 +254,7 @@ class Node:
             if error is None:
                 self.start_duration_s = time.monotonic() - started
                 return
-            # Another port does not help when the user chose this one.
+            # No other port is tried if the user chose this one.
             final = attempt == MAX_PORT_ATTEMPTS or "http.port" in self.spec.settings
             if final or engine_log.PORT_IN_USE not in str(error):
                 raise error

@@ -1,4 +1,4 @@
-"""OpenSearch 3.x: what a node is made of and how it is started.
+"""OpenSearch 3.x: the parts of a node and the command that starts it.
 
 Heap, garbage collector, direct memory and buffer recycling are those of the official archive. Comparisons
 with published results must consider three differences:
@@ -64,7 +64,7 @@ class OpenSearch:
         return re.fullmatch(r"3\.\d+\.\d+", version) is not None
 
     def supported_versions(self) -> str:
-        """The supported versions in words, for messages."""
+        """The supported versions as text for messages."""
         return f"3.x (default {self.default_version})"
 
     def java_range(self, version: str) -> JavaRange:
@@ -72,7 +72,7 @@ class OpenSearch:
         return JavaRange(21)
 
     def root_artifacts(self, version: str) -> tuple[RootArtifact, ...]:
-        """The server and what it needs although the server does not depend on it."""
+        """The server, and artifacts that it needs without declaring them as dependencies."""
         names = (
             "opensearch",
             "opensearch-cli",
@@ -160,7 +160,8 @@ class OpenSearch:
 
     def main_arguments(self, paths: NodePaths, java: JavaRuntime) -> tuple[str, ...]:
         """The bootstrap class with `lib/*` as its class path."""
-        # Every new index creates every analyzer, also the Thai one, whose dictionary a trimmed Java lacks.
+        # Every new index creates all analyzers, including the Thai one, whose dictionary a trimmed Java
+        # lacks.
         classes = (
             f"{paths.home}/lib/*:{paths.home}/locale/*" if java.trimmed_locales else f"{paths.home}/lib/*"
         )

@@ -1,7 +1,7 @@
-"""Child processes that end with Pacenote, are never confused with others, and may run as another user.
+"""Child processes that end when Pacenote ends, have unambiguous identities, and may run as another user.
 
-The kernel's "parent died" signal is tied to the thread that started the child, not to its process. So every
-child has a supervisor: a thread that spawns it, waits for it and reaps it, and ends with it.
+The kernel's parent-death signal is tied to the thread that started the child, not to its process. Every child
+therefore has a supervisor: a thread that spawns it, waits for it, reaps it, and ends with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """Identifies one process, and no later one with the same number."""
+    """Identifies one process; a later process with the same number has another identity."""
 
     pid: int
     """Process number."""
@@ -37,30 +37,30 @@ class ProcessIdentity:
 
 
 def process_identity(pid: int) -> ProcessIdentity | None:
-    """The process with this number; None when there is none, or only a zombie."""
+    """The identity of the process with this number; None if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
         return None
-    # The fields after the name, which may hold blanks and brackets itself: the first is the state, the 20th
-    # the start time.
+    # The fields after the name, which may itself contain blanks and brackets. The first is the state, the
+    # 20th is the start time.
     return None if fields[0] in "ZX" else ProcessIdentity(pid, int(fields[19]), boot)
 
 
 def is_running(process: ProcessIdentity) -> bool:
-    """Whether exactly this process still runs."""
+    """Whether this process still runs."""
     return process_identity(process.pid) == process
 
 
 def kill_process(process: ProcessIdentity, timeout_s: float = 5.0) -> bool:
     """Kills a process that is not a child, and waits for its end; returns whether it has ended.
 
-    Never touches another process that has got the same number since.
+    Never affects a later process with the same number.
     """
     deadline = time.monotonic() + timeout_s
     try:
-        # The descriptor pins the process: its number is not given to another one before the signal.
+        # The descriptor refers to this process, so that the signal cannot go to a later one with its number.
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         return not is_running(process)
@@ -151,13 +151,13 @@ class ChildProcess:
             self._process = process
             self.identity = process_identity(process.pid)
             if self._kill_requested:
-                # The caller was interrupted (Ctrl-C) before the process was there.
+                # The caller was interrupted (Ctrl-C) before the process was spawned.
                 process.kill()
         self._started.set()
         # Waits without reaping, so that the number stays taken until the lock is held.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
-            # Kills what the child left running, while its number still names the group.
+            # Kills processes that the child left running, while its number still identifies their group.
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -165,7 +165,7 @@ class ChildProcess:
 
 
 def spawn_child(command: ChildCommand) -> ChildProcess:
-    """Spawns a child in its own session; it gets SIGKILL when this process dies, however it dies.
+    """Spawns a child in its own session. The kernel sends it SIGKILL when this process ends for any reason.
 
     Raises EngineError when it cannot be started.
     """
@@ -199,7 +199,7 @@ def _spawn(command: ChildCommand) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=command.output,
             stderr=subprocess.STDOUT,
-            # Away from the terminal: Ctrl-C goes to Pacenote only, which then stops the child in order.
+            # In another session than the terminal: Ctrl-C reaches only Pacenote, which then stops the child.
             start_new_session=True,
             user=user.uid if user else None,
             group=user.gid if user else None,
@@ -210,7 +210,7 @@ def _spawn(command: ChildCommand) -> subprocess.Popen[bytes]:
 
 
 def _die_with_parent() -> Callable[[], None]:
-    """A function that lets the kernel kill the calling process when this one dies."""
+    """A function that makes the kernel kill the calling process when this process ends."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
     parent = os.getpid()

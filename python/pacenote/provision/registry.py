@@ -1,11 +1,11 @@
-"""The registry of running nodes, through which a node whose owner was killed is found and removed.
+"""The registry of running nodes, which serves to find and remove nodes whose owners were killed.
 
-The kernel already kills a node whose owner dies; the registry serves to remove its files, and to kill it
-where the kernel did not.
+The kernel already kills a node whose owner dies; the registry serves to remove its files, and to kill it if
+the kernel did not.
 
-ID.json is the entry of a node. ID.lock beside it is locked by its owner as long as that runs, and only the
-lock tells whether the owner is dead: a home folder may be shared by containers and machines, which see
-neither each other's processes nor the same boot.
+ID.json is the entry of a node. Its owner keeps a lock on the file ID.lock while it runs. Only the lock shows
+whether the owner is dead, since a home folder may be shared by containers and machines, which do not see each
+other's processes and have different boot ids.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def current_process() -> ProcessIdentity:
 
 
 def lock_node(layout: EngineLayout, entry: NodeEntry) -> NodeLock:
-    """Locks a node's entry, which must be done before it is written.
+    """Locks a node's entry. Must be called before the entry is written.
 
     Raises DiskError where files cannot be locked.
     """
@@ -116,7 +116,7 @@ def _lock_file(layout: EngineLayout, node_id: str) -> Path:
 
 
 def _acquire(file: Path, operation: int) -> NodeLock | None:
-    """Takes a lock; None when its file was removed while this process waited, so that the lock is void."""
+    """Takes a lock; None if the file was removed while this process waited, since the lock is then void."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, operation)
@@ -134,7 +134,7 @@ def _acquire(file: Path, operation: int) -> NodeLock | None:
 def cleanup_orphans(layout: EngineLayout) -> tuple[str, ...]:
     """Kills every node whose owner is dead and removes its files; returns the ids of those removed.
 
-    A node whose owner holds its lock is left alone, and so is a process that only has the number of a dead
+    Nodes whose owners hold their locks are not affected, nor are processes that reuse the number of a dead
     node.
     """
     ids = {file.stem for pattern in ("*.json", "*.lock") for file in layout.registry.glob(pattern)}
@@ -145,12 +145,12 @@ def _cleanup_orphan(layout: EngineLayout, node_id: str) -> bool:
     try:
         lock = _acquire(_lock_file(layout, node_id), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        # The owner is alive, perhaps on another machine; or that is not known, and data must not be lost.
+        # The owner is alive, perhaps on another machine, or its state is unknown; data must not be lost.
         return False
     if lock is None:
         return False
     try:
-        # Read under the lock: until then the owner may have ended normally, and kept the folder on purpose.
+        # Read under the lock: the owner may have ended normally before, and preserved the folder on request.
         file = layout.registry / f"{node_id}.json"
         entry = _read(file)
         if entry is not None:

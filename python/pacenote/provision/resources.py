@@ -13,10 +13,10 @@ from pacenote.units import format_bytes
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 NON_HEAP_BYTES = 512 * MIB
-"""What a JVM with an idle engine takes beside its heap: code, metaspace, threads, buffers."""
+"""Bytes that a JVM with an idle engine uses in addition to its heap: code, metaspace, threads, buffers."""
 
 MIN_FREE_DISK_BYTES = 512 * MIB
-"""Enough to start a node and to index a little; the space for a corpus is not included."""
+"""Bytes that suffice to start a node and to index some documents; space for a corpus is not included."""
 
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
@@ -71,7 +71,7 @@ def _cgroup_memory(root: Path) -> list[int | None]:
             mount, files = root / "sys/fs/cgroup/memory", _CGROUP_V1
         else:
             continue
-        # A limit of any parent group holds as well. In a container the path may not exist below the mount.
+        # Limits of parent groups apply as well. In a container, the path may not exist below the mount.
         group = mount / path.lstrip("/")
         while group != mount:
             available.append(_headroom(group, files))
@@ -85,7 +85,7 @@ def _headroom(group: Path, files: _CgroupFiles) -> int | None:
     limit, usage = _read(group / files.limit).strip(), _read(group / files.usage).strip()
     if not limit.isdigit() or not usage.isdigit():
         return None
-    # Page cache counts as used, but the kernel reclaims it before it kills a process.
+    # Page cache counts as used memory, but the kernel reclaims it before it kills a process.
     cache = re.search(rf"^{files.inactive_cache} (\d+)", _read(group / "memory.stat"), re.MULTILINE)
     return max(0, int(limit) - int(usage) + (int(cache[1]) if cache else 0))
 

@@ -1,4 +1,4 @@
-"""Making lock files: resolves an engine version with jgo and downloads its jars to compute their checksums.
+"""Creates lock files: resolves an engine version with jgo and downloads its jars to compute their checksums.
 
 `python -m pacenote.provision.update_lock opensearch 3.3.0` renews the lock file in `locks/`.
 """
@@ -52,7 +52,7 @@ def resolve_lock(
         present = {jar.group_and_name for jar in (*lib, *inherited)}
         found = resolver.module(definition)
         if found:
-            # The first is the module's own jar. It must not repeat jars of lib/ or of modules it extends.
+            # The first is the module's own jar. Jars of lib/ and of modules that it extends are left out.
             by_module[definition.folder] = tuple(jar for jar in found if jar.group_and_name not in present)
     module_jars = (jar for jars in by_module.values() for jar in jars)
     artifacts = tuple(dict.fromkeys((*lib, *locale, *module_jars)))

@@ -1,4 +1,4 @@
-"""The data of a race: found, downloaded, unpacked or generated, and counted, before anything is measured."""
+"""Prepares the data of a race before it starts: finds, downloads, unpacks or generates it, and counts it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class PreparedCorpora:
     """The data that a challenge indexes."""
 
     recorded: tuple[RecordedCorpus, ...]
-    """What the race record keeps of each corpus."""
+    """The entry of each corpus in the race record."""
 
     files: Mapping[tuple[str, str], DataFile] = field(default_factory=dict)
-    """Data files by names of the corpus and of the source file."""
+    """Data files by name of the corpus and name of the source file."""
 
     def data_file(self, file: CorpusFile) -> PreparedFile:
-        """The `DataFileLookup` of the planner."""
+        """The prepared data file of a corpus; implements `DataFileLookup` for the planner."""
         found = self.files[file.corpus.name, file.documents.source_file]
         return PreparedFile(found.path, found.documents)
 
@@ -59,7 +59,7 @@ class _LocatedFile:
 
     path: Path
     excerpt: bool
-    """Whether it was cut out of the full file for test mode."""
+    """Whether it is an excerpt of the full file, written for test mode."""
 
 
 def prepare_corpora(
@@ -69,11 +69,11 @@ def prepare_corpora(
     progress: ProgressCallback,
     source_files: SourceFiles = no_source_files,
 ) -> PreparedCorpora:
-    """Prepares the data that a challenge indexes, and no other.
+    """Prepares the data that a challenge indexes.
 
     `source_files` returns the data that the parameter source of a task reads. Raises CorpusError for data
-    that is missing and cannot be generated, for a broken archive, and for another size or number of documents
-    than the track declares.
+    that is missing and cannot be generated, for a damaged archive, and for a size or number of documents
+    other than the track declares.
     """
     needed: dict[str, list[Documents]] = {}
     corpora: dict[str, Corpus] = {}
@@ -123,11 +123,11 @@ class _CorpusPreparer:
         self._progress = progress
 
     def prepare(self, corpus: Corpus, wanted: tuple[Documents, ...]) -> _CorpusFiles:
-        """The files of a corpus, from where `--corpus` says.
+        """The files of a corpus, from the source that `--corpus` selects.
 
-        Without that option, the declared files are used if they can be had; otherwise they are generated if
-        the track declares a generator. In test mode, small files that cannot be had are cut out of the full
-        ones, or else generated.
+        Without that option, the declared files are used if they are available; otherwise they are generated
+        if the track declares a generator. In test mode, small files that are not available are written as
+        excerpts of the full ones, or else generated.
         """
         choice = self._request.corpus
         if choice == "generated":
@@ -146,7 +146,7 @@ class _CorpusPreparer:
         return _CorpusFiles(self._origin(wanted, located), files)
 
     def _locate(self, corpus: Corpus, documents: Documents, dirs: DataDirs) -> _LocatedFile:
-        """The file, found or downloaded; in test mode also cut out of the full one.
+        """Finds or downloads the file; in test mode, it may be an excerpt of the full one.
 
         Raises CorpusNotAvailable.
         """
@@ -171,7 +171,7 @@ class _CorpusPreparer:
         target = path_inside(dirs.cache, name, corpus.name)
         size = documents.compressed_bytes if documents.archive else documents.uncompressed_bytes
         with exclusive_folder(target.parent):
-            # Another race may have downloaded it while this one waited for the lock.
+            # Another race may have downloaded it while this race waited for the lock.
             if found := dirs.find(documents):
                 return found
             expected_size = None if request.corpus == "as-is" else size

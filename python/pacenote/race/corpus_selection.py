@@ -1,6 +1,6 @@
-"""Which files of a corpus a race uses, where they are downloaded from, and how many documents are generated.
+"""Selects the files of a corpus, their download locations, and the numbers of documents to generate.
 
-Pure: nothing here reads a disk or the network.
+Pure: does not access the disk or the network.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pacenote.model.track import Corpus, Documents
 from pacenote.units import split_by_weight
 
 MAX_GENERATED_DOCUMENTS = 1_000_000
-"""Documents generated for a corpus at most, unless `--corpus-documents` says otherwise."""
+"""Maximum number of documents generated for a corpus, unless `--corpus-documents` is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class DownloadLocation:
-    """Where a data file is published."""
+    """The published location of a data file."""
 
     base_url: str | None
     """URL of the folder; None if the track declares none."""
@@ -46,7 +46,10 @@ def full_file(documents: Documents) -> Documents:
 
 
 def download_location(documents: Documents) -> DownloadLocation:
-    """Where a data file is published. OpenSearch Benchmark's `source-url` is the URL of the file itself."""
+    """The published location of a data file.
+
+    `source-url`, a parameter of OpenSearch Benchmark, is the URL of the file itself.
+    """
     url = documents.params.get("source-url")
     if isinstance(url, str) and not is_excerpt(documents):
         folder, _, name = url.rpartition("/")
@@ -77,8 +80,9 @@ def generated_document_counts(
 
 
 def _generator_counts(corpus: Corpus, limit: int | None) -> Mapping[str, int]:
-    """The counts of all files, including those that no task needs, so that the content of a file does not
-    depend on which others are generated.
+    """The counts of all files, including those that no task needs.
+
+    The content of a file therefore does not depend on the other files that are generated.
     """
     names = [_name(documents) for documents in corpus.documents]
     if limit is None or corpus.generator is None:

@@ -44,7 +44,7 @@ class DataDirs:
     """Folder below Pacenote's home: files are downloaded and unpacked here."""
 
     searched_first: tuple[Path, ...] = ()
-    """Folders of the user, which are only read, and looked into before the cache."""
+    """Folders of the user; they are only read, and searched before the cache."""
 
     def find(self, documents: Documents) -> Path | None:
         """The absolute path of the unpacked file or of an archive of it; None if there is neither."""
@@ -62,7 +62,7 @@ def open_data_file(
     """The data file at `path`, unpacked if it is an archive, and counted.
 
     With `checked`, its size and number of documents must be those that the track declares; a file that
-    differs is not deleted. Raises CorpusError for a file that differs, a broken archive or a full disk.
+    differs is not deleted. Raises CorpusError for a file that differs, a damaged archive or a full disk.
     """
     if path.name.endswith(ARCHIVE_SUFFIXES):
         if checked and path.name == Path(documents.source_file).name:
@@ -86,7 +86,7 @@ def write_excerpt(path: Path, documents: Documents, dirs: DataDirs, progress: Pr
     An excerpt that exists is used again. Raises CorpusError.
     """
     count = documents.document_count or 1
-    # The fingerprint tells it from files of the same name; the rest of its path may lead out of the cache.
+    # The fingerprint distinguishes files of the same name; the original path may lead out of the cache.
     target = dirs.cache / f"first-{count}-{_fingerprint(path)}" / Path(documents.document_file).name
     if target.is_file():
         return target
@@ -124,7 +124,7 @@ def _lines_per_document(documents: Documents) -> int:
 
 
 def _fingerprint(path: Path) -> str:
-    """Tells a file from others of its name, and from its own earlier contents."""
+    """A text that differs between files of the same name, and between versions of a file."""
     status = path.stat()
     identity = f"{path}\n{status.st_size}\n{status.st_mtime_ns}"
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -138,7 +138,8 @@ def _unpack(
     max_bytes: int | None = None,
 ) -> Path:
     """The unpacked file of an archive, which is unpacked once. Raises CorpusError above `max_bytes`."""
-    # An archive of the user's is unpacked to the cache, in a folder of its own: others may have its name.
+    # An archive of the user is unpacked to a separate folder in the cache, as other archives may have its
+    # name.
     in_cache = Path(os.path.normpath(archive)).is_relative_to(dirs.cache.absolute())
     folder = archive.parent if in_cache else dirs.cache / f"local-{_fingerprint(archive)}"
     suffix = next(suffix for suffix in ARCHIVE_SUFFIXES if archive.name.endswith(suffix))
@@ -148,7 +149,7 @@ def _unpack(
     check_free_space(folder, documents.uncompressed_bytes or 0, target.name)
     label = f"unpacking {archive.name}"
     with exclusive_folder(folder):
-        # Another race may have unpacked it while this one waited for the lock.
+        # Another race may have unpacked it while this race waited for the lock.
         if target.is_file():
             return target
         path, _ = call_core(

@@ -1,4 +1,4 @@
-"""Folders of corpus data that several races share: locking, atomic writes, paths that stay inside."""
+"""Folders of corpus data that several races share: locking, atomic writes, checks of paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pacenote import _core
 from pacenote.errors import CorpusError
 
 LOCK = ".lock"
-"""File that is locked while a race writes to its folder."""
+"""Name of the file that is locked while a race writes to its folder."""
 
 T = TypeVar("T")
 

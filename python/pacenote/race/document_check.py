@@ -1,4 +1,4 @@
-"""The check for lost documents: the number the engine has acknowledged against the number it holds."""
+"""The check for lost documents: compares the acknowledged number with the number that the engine holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DocumentChecks:
     """The checks of all indices that a race adds documents to."""
 
     checks: tuple[DocumentCheck, ...] = ()
-    """One check per index, or per group of indices that cannot be told apart."""
+    """One check per index, or per group of indices whose acknowledged documents are counted together."""
 
     problems: tuple[str, ...] = ()
     """A sentence for each index that could not be counted."""
@@ -74,7 +74,7 @@ def _merge(groups: Iterable[_Acknowledged]) -> list[_Acknowledged]:
 
 
 def _acknowledged(plan: Plan, results: Sequence[TaskResult]) -> Iterator[_Acknowledged]:
-    """What was acknowledged, per bulk task or, if it is known, per file."""
+    """Acknowledged documents, per file if they are known per file, otherwise per bulk task."""
     by_name = {result.task: result for result in results}
     for task in plan.tasks:
         result = by_name.get(task.name)
@@ -97,7 +97,7 @@ def _sent_everything(work: Bulk, result: TaskResult) -> bool:
 
 
 def _index(file: BulkFile) -> str | None:
-    """The index that a file is sent to; None if its own action lines say so."""
+    """The index that a file is sent to; None if action lines in the file name the indices."""
     if isinstance(file.action, ActionInFile):
         return None
     if isinstance(file.action, ActionLine):
@@ -107,7 +107,7 @@ def _index(file: BulkFile) -> str | None:
 
 
 def _repeated_ids(plan: Plan) -> dict[str, str]:
-    """Indices that get documents under ids that were used before, each with a sentence that says why."""
+    """Indices that receive documents under ids that were used before, each with the reason as a sentence."""
     tasks: dict[str, list[PlannedTask]] = {}
     for task in plan.tasks:
         if isinstance(task.work, Bulk) and task.work.conflicts is not None:

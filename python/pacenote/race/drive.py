@@ -1,6 +1,6 @@
 """Driving a plan: starts the Rust core, receives its events, stores results, and stops it on request.
 
-The core sends requests on threads of its own; the loop here only receives what has happened.
+The core sends requests on its own threads; the loop of this module only receives events.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop a race and keep its results: Ctrl-C, a request to terminate, a closed terminal."""
 
 EVENT_TIMEOUT_S = 0.2
-"""How long one call waits for events of the core; signals are handled in between."""
+"""Seconds that one call waits for events of the core; signals are handled between calls."""
 
 PROGRESS_INTERVAL_S = 0.5
-"""Time between two progress reports."""
+"""Seconds between two progress reports."""
 
 SHUTDOWN_TIMEOUT_S = 2.0
-"""How long pending requests may take to finish after Ctrl-C, before they are dropped as unanswered."""
+"""Seconds that pending requests may take to finish after Ctrl-C, before they are dropped as unanswered."""
 
 EXIT_REASON_WAIT_S = 2.0
-"""How long after a failure to wait for the exit of the engine's process, which explains the failure."""
+"""Seconds to wait after a failure for the exit of the engine's process, which explains the failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriveResult:
-    """What driving a plan has produced."""
+    """The result of driving a plan."""
 
     tasks: tuple[TaskResult, ...]
-    """Results of the tasks that ended, in that order."""
+    """Results of the tasks in the order in which they ended."""
 
     summary: Mapping[str, object] = field(default_factory=dict)
     """The driver's own figures: threads, samples, clock steps."""
 
     interrupted: bool = False
-    """Whether the user stopped it."""
+    """Whether the user stopped the race."""
 
     aborted: str = ""
     """The failure that ended the race early; empty if there was none."""
 
     error: str = ""
-    """Why the driver or the engine could not go on; empty if they could."""
+    """Why the driver or the engine could not continue; empty if they could."""
 
     @property
     def completed(self) -> bool:
@@ -80,9 +80,10 @@ def drive(
 ) -> DriveResult:
     """Drives a plan document until it is done, stopped or failed.
 
-    `exit_reason` returns why the engine has ended, None while it runs; without it the engine is not watched.
-    `python_tasks` are the tasks that need Python, if there are any. Raises DriverError if the core cannot
-    start, StoreError if a result cannot be stored; the core has stopped when it is raised.
+    `exit_reason` returns why the engine has ended, and None while it runs; without this function, exits of
+    the engine are not detected. `python_tasks` are the tasks that need Python, None without such tasks.
+    Raises DriverError if the core cannot start, StoreError if a result cannot be stored; the core has stopped
+    before the error is raised.
     """
     try:
         driver = _core.Driver(plan, str(folder.path))
@@ -128,7 +129,7 @@ class _RunningDriver:
                 while self._summary is None:
                     self._poll()
             except BaseException:
-                # Without this loop the core would go on sending requests.
+                # Otherwise the core would continue to send requests after this loop has ended.
                 self._driver.stop(True)
                 raise
         error = str(self._summary.pop("error", None) or "")
@@ -145,8 +146,9 @@ class _RunningDriver:
 
     @contextmanager
     def _signal_handlers(self) -> Generator[None, None, None]:
-        """Handles signals without raising: an exception between receiving an event and storing its result
-        would lose the result.
+        """Handles signals without raising.
+
+        An exception between receiving an event and storing its result would lose the result.
         """
         try:
             previous = {number: signal.signal(number, self._handle_signal) for number in handled_signals()}
@@ -184,8 +186,10 @@ class _RunningDriver:
         self._listener.task_finished(result)
 
     def _wait_for_exit_reason(self) -> None:
-        """Waits for the engine's process to exit: its sockets close earlier, so that the driver first sees a
-        refused connection, which the exit explains.
+        """Waits for the engine's process to exit.
+
+        Its sockets close before the exit, so that the driver first reports a refused connection; the exit
+        explains it.
         """
         deadline = time.monotonic() + EXIT_REASON_WAIT_S
         while self._exit_reason is not None and not self._engine_failure and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Generated corpora, and the manifest beside their files that says how they were made."""
+"""Generated corpora, and the manifest in their folders that describes how they were generated."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from pacenote.model.progress import ProgressCallback
 from pacenote.race.data_folder import call_core, exclusive_folder, write_error
 
 MANIFEST = "generated.json"
-"""File that names the generator and lists the files of a folder. It is written last, so that a folder without
-it is incomplete.
+"""Name of the manifest, which names the generator and lists the files of a folder.
+
+It is written last, so that a folder without it is incomplete.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedCorpus:
-    """What fixes the bytes of a generated corpus: equal values give equal files."""
+    """The parameters that determine the bytes of a generated corpus: equal values give equal files."""
 
     generator: str
     """Name of the generator in the Rust core."""
@@ -41,7 +42,7 @@ class GeneratedCorpus:
 
 
 def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> Mapping[str, int]:
-    """The number of documents by file name, of a corpus that is generated unless the folder already holds it.
+    """Generates a corpus unless the folder already contains it; returns the number of documents by file name.
 
     Raises CorpusError.
     """
@@ -49,12 +50,12 @@ def ensure_generated(corpus: GeneratedCorpus, folder: Path, progress: ProgressCa
     if present is not None:
         return present
     with exclusive_folder(folder, tuple(corpus.counts)):
-        # Another race may have generated it while this one waited for the lock.
+        # Another race may have generated it while this race waited for the lock.
         return _read_manifest(folder, corpus) or _generate(corpus, folder, progress)
 
 
 def generate(name: str, documents: int, seed: int, folder: Path, progress: ProgressCallback) -> None:
-    """Writes so many generated documents to a folder (`pacenote generate`). Raises CorpusError."""
+    """Writes `documents` generated documents to a folder (`pacenote generate`). Raises CorpusError."""
     available = _core.generators()
     if name not in available:
         raise CorpusError(f"there is no generator for '{name}'", hint=f"generators: {', '.join(available)}")
@@ -97,13 +98,13 @@ def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> Mapping[str, int] |
 
 
 def _identity(corpus: GeneratedCorpus) -> Mapping[str, Any]:
-    """The keys of the manifest that tell one corpus from another."""
+    """The keys of the manifest that identify a corpus."""
     counts = [[file, count] for file, count in corpus.counts.items()]
     return {"generator": corpus.generator, "counts": counts, "seed": corpus.seed}
 
 
 def _write_manifest(target: Path, text: str) -> None:
-    """Writes the whole manifest or none, since its presence means that the folder is complete."""
+    """Writes the manifest atomically, since its presence means that the folder is complete."""
     partial = target.with_name(f".{target.name}.part")
     try:
         partial.write_text(text)

@@ -1,4 +1,4 @@
-"""The plan of a race: from the request and what is known of the engine to the planner's settings."""
+"""The plan of a race, made from the request and the known properties of the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pacenote.plan.document import OnError, Plan, SampleRetention
 
 
 def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, context: PlanContext) -> Plan:
-    """The plan of a challenge without its targets, which are known only when the engine runs.
+    """The plan of a challenge without its targets, which are not known before the engine runs.
 
     Raises TrackError with the problems of all tasks.
     """
@@ -30,8 +30,9 @@ def plan_challenge(request: RaceRequest, track: Track, challenge: Challenge, con
 
 
 def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInfo:
-    """The engine that the race is going to start, or the one of the existing cluster: some requests differ
-    between engines. Raises EngineError.
+    """The engine that the race will start, or the one of the existing cluster.
+
+    The planner needs it because some requests differ between engines. Raises EngineError.
     """
     if existing is None:
         return EngineInfo(request.distribution, request.distribution_version)
@@ -45,10 +46,10 @@ def running_engine(cluster: Cluster) -> EngineInfo:
 
 
 def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:
-    """Raises UsageError for a challenge that only searches, on a new engine, which has no indices.
+    """Raises UsageError for a challenge that only searches on a new engine, which has no indices.
 
-    A search for an index pattern that matches nothing succeeds without hits, so that the results would
-    mislead.
+    A search with an index pattern that matches no index succeeds without hits, so that the results would be
+    misleading.
     """
     types = {task.operation.type for task in challenge.tasks()}
     creates = types & {"bulk", "create-index", "create-data-stream", *plugins.runners}

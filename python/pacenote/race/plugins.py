@@ -1,6 +1,6 @@
-"""The Python code of a track in a race: plug-ins are loaded, change the track, prepare data and run tasks.
+"""The Python code of a track in a race: plug-ins that change the track, prepare data and run tasks.
 
-A track without Python code does not import what runs it.
+For a track without Python code, the modules that run such code are not imported.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def source_files(plugins: TrackPlugins | None, track: Track) -> SourceFiles:
 def prepare_plugin_data(
     plugins: TrackPlugins | None, request: RaceRequest, progress: ProgressCallback
 ) -> None:
-    """Lets plug-ins download or generate data of their own. Raises TrackError and CorpusError."""
+    """Lets plug-ins download or generate their own data. Raises TrackError and CorpusError."""
     if plugins is not None:
         plugins.prepare(data_root(request), _tools(request, progress), progress)
 

@@ -1,4 +1,4 @@
-"""Downloading what a race needs before it runs: the engine and the data (`pacenote download`)."""
+"""Downloads the engine and the data of a race before it runs (`pacenote download`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The race record as the race goes on: what is known at its start, with the engine, and when it fails."""
+"""The race record in the states of a race: at its start, when the engine runs, and after a failure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCHEMES: dict[str, Authentication] = {"basic": "basic", "apikey": "api-key", "b
 
 
 def initial_record(request: RaceRequest, prepared: PreparedTrack, corpora: PreparedCorpora) -> RaceRecord:
-    """The record before there is an engine."""
+    """The record before the engine is started."""
     track, challenge = prepared.track, prepared.challenge
     provisioned = request.pipeline != "benchmark-only"
     unreported = [
@@ -76,7 +76,7 @@ def recorded_plan(name: str, text: str) -> PlanFile:
 
 
 def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
-    """The cluster as it is recorded; what it does not report is None."""
+    """The cluster in the form of the record; values that it does not report are None."""
     return RecordedCluster(
         distribution=info.distribution,
         version=info.version or None,
@@ -88,7 +88,7 @@ def recorded_cluster(info: ClusterInfo) -> RecordedCluster:
 
 
 def recorded_client(target: Target) -> RecordedClient:
-    """The client as it is recorded: everything that may affect the results, and no secret."""
+    """The client settings in the form of the record: all that may affect the results, without secrets."""
     encrypted = any(host.scheme == "https" for host in target.hosts)
     schemes = [value.partition(" ")[0].lower() for name, value in target.headers if name == "authorization"]
     return RecordedClient(

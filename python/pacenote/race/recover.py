@@ -1,4 +1,4 @@
-"""Completing the files that a killed race left in its folder."""
+"""Completes the files that a killed race left in its folder."""
 
 from __future__ import annotations
 

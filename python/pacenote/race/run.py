@@ -1,12 +1,12 @@
-"""A race from beginning to end: the table of contents.
+"""The stages of a race in order.
 
-    load        the track, and a plan of what it declares, so that a mistake shows before anything is fetched
+    load        the track, and a plan of what it declares, so that mistakes are found before any download
     prepare     the data: found, downloaded, unpacked or generated
     provision   the engine: assembled and started, or an existing cluster
-    drive       the plan; each task's result is stored when it ends
+    drive       the plan; each task's result is stored when the task ends
     conclude    telemetry, document counts, verdict
 
-Whatever ends a race early, what was measured is stored and the engine is stopped.
+If a race ends early for any reason, the results so far are stored and the engine is stopped.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class RaceContext:
     """A race whose data is prepared and whose engine runs, ready to be driven."""
 
     request: RaceRequest
-    """What the user asked for."""
+    """The request of the user."""
 
     prepared: PreparedTrack
-    """The track as it runs, and its challenge."""
+    """The track after its processors have run, and its challenge."""
 
     plan: Plan
     """The plan of the whole challenge, without its targets."""
@@ -90,13 +90,13 @@ class RaceContext:
     """The folder of the race."""
 
     record: RaceRecord
-    """The record as it is stored in the folder, without results."""
+    """The record as stored in the folder before the race is driven, without results."""
 
     listener: RaceListener
     """Receives notes, progress and results."""
 
     plan_context: PlanContext = field(repr=False)
-    """What the plan was made with, to plan a changed challenge."""
+    """The context of the plan, for planning a changed challenge."""
 
     plugins: TrackPlugins | None = field(repr=False)
     """The plug-ins of the track, if it has any."""
@@ -129,7 +129,7 @@ PlanCheck = Callable[[Challenge, Plan], None]
 
 
 def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
-    """What a race would do, step by step, according to what the track declares.
+    """The steps of a race according to the declarations of its track.
 
     Raises TrackError, and UsageError for hosts and cars that the race would refuse.
     """
@@ -159,8 +159,8 @@ def run_stages(
 ) -> RaceRecord:
     """Prepares a race, calls `drive_stage` to drive it, and returns the record.
 
-    `check` refuses challenges that `drive_stage` does not support, before anything is fetched. Raises what
-    both raise, and what `race` raises.
+    `check` refuses challenges that `drive_stage` does not support, before any download. Raises the errors of
+    both functions and of `race`.
     """
     with _signals_interrupt():
         existing = probe_clusters(request, listener.warning)
@@ -220,7 +220,7 @@ class _Preparation:
             raise
 
     def _check_engine(self) -> EngineRequest:
-        """The engine to start. Raises UsageError and EngineError for what is known to be impossible."""
+        """The engine to start. Raises UsageError and EngineError if it is known that it cannot start."""
         request = self.request
         folder = RaceFolder(RaceStore(request.home).races / request.race_id)
         engine = engine_request(request, folder.artifacts)
@@ -253,7 +253,7 @@ def _load_track(
         info = existing.info()
         distribution, version = info.distribution, info.version
         if info.flavor == SERVERLESS:
-            # Serverless always reports the same version; the newest track is the right one.
+            # Serverless always reports the same version, so the newest track is used.
             request, version = dataclasses.replace(request, build_flavor=SERVERLESS), ""
     elif request.pipeline == "benchmark-only":
         version = ""
@@ -262,7 +262,7 @@ def _load_track(
 
 
 def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
-    """Reports where the track comes from, which tasks are left out, and what its author says to users."""
+    """Reports the source of the track, the tasks that are left out, and the track's notes to users."""
     for text in prepared.located.warnings:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
@@ -270,7 +270,7 @@ def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
 
 
 def _store_plan(folder: RaceFolder, plan: Plan, cluster: Cluster, request: RaceRequest) -> RaceRecord:
-    """Stores the plan as it is driven, without its secrets, and the record with the cluster."""
+    """Stores the final plan without its secrets, and the record with the cluster."""
     plan = with_targets(plan, cluster, request)
     public = plan.to_public_json(secret_values(request.track_params))
     folder.write_plan(public)
@@ -312,14 +312,14 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
 
 
 def _startup_time(cluster: Cluster) -> dict[str, float]:
-    """How long the node took to become healthy, in seconds, under Rally's name."""
+    """Seconds until the node was healthy, under Rally's name for the value; empty for an existing cluster."""
     return (
         {"node_startup_time": cluster.node.start_duration_s} if isinstance(cluster, EmbeddedCluster) else {}
     )
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:
-    """Stores the final record. Raises DriverError if nothing was measured, which is not a void race."""
+    """Stores the final record. Raises DriverError if nothing was measured, as that is not a void race."""
     record = with_verdict(dataclasses.replace(record, complete=driven.completed))
     folder.finish(record)
     if driven.error and not driven.tasks:
@@ -331,7 +331,7 @@ def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> Ra
 
 
 def _record_failure(folder: RaceFolder, error: BaseException) -> None:
-    """Stores why a race ended outside its measured part; a complete record stays as it is."""
+    """Stores why a race ended outside its measured part; does not change a complete record."""
     record = folder.read()
     if not record.complete:
         folder.finish(with_failure(record, error))
@@ -339,8 +339,9 @@ def _record_failure(folder: RaceFolder, error: BaseException) -> None:
 
 @contextmanager
 def _signals_interrupt() -> Generator[None, None, None]:
-    """Lets a request to terminate and a closed terminal raise KeyboardInterrupt, as Ctrl-C does, so that the
-    engine is stopped and results are kept.
+    """Makes SIGTERM and a closed terminal raise KeyboardInterrupt, as Ctrl-C does.
+
+    The engine is then stopped and results are kept.
 
     SIGINT is set as well, because a shell starts background jobs with SIGINT ignored.
     """

@@ -1,4 +1,4 @@
-"""The targets of a race: from hosts and client options to the clusters that the plan names."""
+"""The targets of a race: the clusters of its plan, made from hosts and client options."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DEFAULT_HOSTS = ("127.0.0.1:9200",)
 
 
 def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
-    """The existing clusters of a race, the one under test first, without a request to any of them.
+    """The existing clusters of a race, the one under test first; sends no requests.
 
-    Returns none if the race starts an engine. Raises UsageError for invalid hosts and client options.
+    The result is empty if the race starts an engine. Raises UsageError for invalid hosts and client options.
     """
     if request.pipeline != "benchmark-only":
         return ()
@@ -28,10 +28,10 @@ def parse_clusters(request: RaceRequest) -> tuple[ExistingCluster, ...]:
 
 
 def probe_clusters(request: RaceRequest, warn: Callable[[str], None]) -> Cluster | None:
-    """The existing cluster under test, None if the race starts an engine.
+    """The existing cluster under test; None if the race starts an engine.
 
-    Sends a request to each cluster of the race, so that one that does not answer is found now. Calls `warn`
-    with each caution about a connection, such as certificates that are not verified. Raises UsageError as
+    Sends a request to each cluster of the race, so that failures are found before the race. Calls `warn` with
+    each warning about a connection, such as certificates that are not verified. Raises UsageError as
     `parse_clusters` does, and EngineError for a cluster that does not answer or rejects the credentials.
     """
     clusters = parse_clusters(request)
@@ -54,7 +54,7 @@ def with_targets(plan: Plan, cluster: Cluster, request: RaceRequest) -> Plan:
 
 
 def _target(cluster: Cluster, client: ClientOptions) -> Target:
-    # An engine that the race starts has no security, so the credentials are left out; other headers are sent.
+    # An engine that the race starts has no security, so credentials are left out; other headers are sent.
     headers = client.headers if isinstance(cluster, EmbeddedCluster) else cluster.client_config.headers
     return Target(
         hosts=tuple(map(_host, cluster.hosts)),

@@ -25,7 +25,7 @@ class Row:
     """One value of the report, in Rally's columns."""
 
     metric: str
-    """What was measured, such as `99th percentile service time`."""
+    """Name of the value, such as `99th percentile service time`."""
 
     task: str
     """Name of the task or index; empty for a value of the whole race."""
@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One line of text beside the rows."""
+    """One line of text in addition to the rows."""
 
     label: str
     """Kind of note, such as `Warning`."""
@@ -65,7 +65,7 @@ class Report:
     """The report of one race."""
 
     header: tuple[Note, ...]
-    """What was raced, and with what."""
+    """Notes on the track, the engine and the options of the race."""
 
     rows: tuple[Row, ...]
     """The values, in the order in which they are printed."""

@@ -1,4 +1,4 @@
-"""The lines of a report that are not values: what was raced, what went wrong, what the marks mean.
+"""The lines of a report that are not values: description of the race, problems, explanations of marks.
 
 Some texts come from engines and tracks, so control characters are removed here, once for all renderers.
 """
@@ -15,14 +15,14 @@ from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.units import format_count
 
 _TOP_ERRORS = 3
-"""Number of kinds of errors that are shown for each task."""
+"""Maximum number of kinds of errors that are shown for each task."""
 
 _WAITED_SHARE = 0.01
 """Share of the operations above which late ones are reported in a closed loop."""
 
 
 def header(record: RaceRecord) -> tuple[Note, ...]:
-    """What was raced, and with what; unknown values are left out."""
+    """Notes on the track, the engine and the options of the race; unknown values are left out."""
     cluster = record.cluster
     engine = " ".join(part for part in (cluster.distribution, cluster.version, cluster.flavor) if part)
     lines = (
@@ -87,7 +87,7 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _client_texts(client: RecordedClient) -> Iterator[str]:
-    """What a reader of the values should know about the connection to the cluster."""
+    """Sentences about the connection to the cluster that matter for the interpretation of the values."""
     for host, proxy in client.proxies.items():
         yield f"requests to {host} went through the proxy {proxy}"
     if client.certificates_verified is False:
@@ -130,7 +130,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
 
 
 def _unsteady_text(task: TaskResult) -> str:
-    """What changed while a task was measured; empty if it was steady or cannot be judged."""
+    """The changes while a task was measured; empty if it was steady or its state is unknown."""
     steady = task.steady
     if steady.by is None or not steady.changes:
         return ""

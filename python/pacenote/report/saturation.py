@@ -20,7 +20,7 @@ _WHY: dict[LimitedBy, str] = {
 
 
 def render_saturation(found: SaturationResult) -> str:
-    """The answer, then every probe, then the closed loop."""
+    """The answer, then all probes, then the closed-loop sweep."""
     return "\n".join([*_answer(found), "", *_probes(found), *_levels(found), ""])
 
 
@@ -36,8 +36,8 @@ def answer(found: SaturationResult) -> str:
 
 
 def _answer(found: SaturationResult) -> Iterator[str]:
-    asked = [str(limit) for limit in found.objective.latency]
-    asked += [
+    limits = [str(limit) for limit in found.objective.latency]
+    limits += [
         f"error rate at most {found.objective.error_rate * 100:g} %",
         "all operations sent and answered",
     ]
@@ -46,7 +46,7 @@ def _answer(found: SaturationResult) -> Iterator[str]:
     yield f"**{answer(found)}**"
     yield ""
     yield f"- race: {found.race_id}"
-    yield f"- objective: {', '.join(asked)}"
+    yield f"- objective: {', '.join(limits)}"
     yield f"- open loop, at most {format_count(found.connections, 'connection')}"
     yield (
         f"- each probe {found.window_s:g} s after {found.warmup_s:g} s of warm-up, longer where a "

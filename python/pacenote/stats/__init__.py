@@ -1,1 +1,1 @@
-"""Statistics: pure, of numbers alone."""
+"""Statistics: pure functions of numbers. Used by `lab`."""

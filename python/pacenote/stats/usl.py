@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pacenote.model.saturation import Estimate, UslFit
 
 MIN_LEVELS = 6
-"""Number of concurrency levels below which contention and coherency cannot be told apart."""
+"""Number of concurrency levels that is needed to distinguish contention from coherency."""
 
 RESAMPLES = 1_000
 """Number of bootstrap samples."""
@@ -48,7 +48,7 @@ class _Curve:
     """kappa: cost of consistency between each pair of clients."""
 
     def throughput(self, clients: float) -> float:
-        """Work per second of so many clients."""
+        """Work per second with this number of clients."""
         queueing = self.contention * (clients - 1)
         return self.alone * clients / (1 + queueing + self.coherency * clients * (clients - 1))
 
@@ -116,8 +116,8 @@ def _fit(rates: Mapping[int, float]) -> _Curve:
 
 def _interval(value: float, resampled: Sequence[float]) -> Estimate:
     ordered = sorted(resampled)
-    cut = round((1 - _CONFIDENCE) / 2 * (len(ordered) - 1))
-    return Estimate(value, ordered[cut], ordered[-1 - cut])
+    excluded = round((1 - _CONFIDENCE) / 2 * (len(ordered) - 1))
+    return Estimate(value, ordered[excluded], ordered[-1 - excluded])
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""Writing files so that a crash, a kill or a full disk leaves the old content or the new one, never half."""
+"""Atomic writes: after a crash, a kill or a full disk, a file has either its old or its new content."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class RaceSummary:
-    """One row of `pacenote list races`. An unreadable race has an id and a state; all else is empty."""
+    """One row of `pacenote list races`. An unreadable race has only an id and a state."""
 
     race_id: str
     """Id, which is the name of the folder."""
@@ -73,15 +73,15 @@ class RaceSummary:
     """State of the verdict: `valid`, `suspect` or `void`."""
 
     state: RaceState
-    """How far the race came."""
+    """State of the race, such as `unfinished`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RaceFilter:
-    """Which races to list. A condition that is None or empty matches all races."""
+    """Conditions for races to list. A condition that is None or empty matches all races."""
 
     limit: int = 10
-    """Number of races at most."""
+    """Maximum number of races."""
 
     track: str | None = None
     """Name of the track."""
@@ -103,7 +103,7 @@ class RaceFilter:
 
 
 class RaceIndex:
-    """Finds races below the folder `races`; every method sees what is on disk now."""
+    """Finds races below the folder `races`; every method returns the current state of the disk."""
 
     def __init__(self, races: Path) -> None:
         self._races = races
@@ -180,7 +180,7 @@ def _update(database: sqlite3.Connection, races: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version == _SCHEMA_VERSION and _indexed(database) == _fingerprints(races):
         return
-    # Takes the write lock first, so that of two processes one reads the folders and the other finds it done.
+    # The write lock is taken first, so that only one of two processes reads the changed folders.
     database.execute("BEGIN IMMEDIATE")
     try:
         _prepare_table(database)

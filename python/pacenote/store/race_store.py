@@ -20,7 +20,7 @@ from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_index import RaceFilter, RaceIndex, RaceSummary
 
 LATEST = "latest"
-"""Stands for the newest race in place of a race id, so that it cannot be the id of a race."""
+"""Refers to the newest race in place of a race id, and is therefore not a valid race id."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -78,7 +78,7 @@ class RaceStore:
         try:
             folder.write(record)
         except StoreError:
-            # An empty race would block its id.
+            # A folder without a record would reserve the id.
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
         return folder

@@ -1,4 +1,4 @@
-"""Telemetry devices, and running several of them so that none can end a race."""
+"""Telemetry devices, and a runner that prevents an error of a device from ending a race."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ GetJson = Callable[[str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class DeviceReading:
-    """What one device has measured. A value that could not be read is left out."""
+    """The values that one device has measured; a value that could not be read is left out."""
 
     system: Mapping[str, Any] = field(default_factory=dict)
-    """Values that `SystemMetrics` has a field for, by its name and in its unit."""
+    """Values by name of their field in `SystemMetrics`, in the unit of the field."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     """All other values, by the name they have in the race record."""
@@ -51,7 +51,7 @@ class TelemetryDevice(ABC):
 
 @dataclass(frozen=True, slots=True)
 class TelemetryResult:
-    """What all devices of a race have measured."""
+    """The values that all devices of a race have measured."""
 
     system: SystemMetrics
     """Values that Rally reports, too."""
@@ -100,6 +100,6 @@ class Telemetry:
 
 
 def _describe(device: TelemetryDevice, when: str, error: Exception) -> str:
-    # An unexpected reply raises KeyError and the like, whose text means nothing without the type.
+    # An unexpected reply raises errors such as KeyError, whose text is meaningless without the type.
     text = error.message if isinstance(error, PacenoteError) else f"{type(error).__name__}: {error}"
     return f"{device.name}: could not be read {when} the race: {' '.join(text.split())}"

@@ -1,10 +1,10 @@
-"""What the engine did to its indices during the race: indexing, merging, refreshing, flushing.
+"""Index statistics of the race: indexing, merging, refreshing, flushing, sizes and segments.
 
 Rally reports the counters of all indices as they are at the end, so that a cluster that was not empty adds
 its past to the result. Here, every counter is the difference per primary shard between the end and the start
 of the race. An index that was created during the race counts in full, even if it replaces an index of the
-same name (its UUID differs). An index that is gone at the end is not counted, because the engine has lost its
-counters. If the counters of a shard went down (it moved to another node, or its node restarted), the
+same name (its UUID differs). An index that was deleted before the end is not counted, because its counters
+are lost. If the counters of a shard went down (it moved to another node, or its node restarted), the
 difference is not known: the value is then missing, with a reason.
 
 Indices whose name begins with a dot belong to the system and are left out, except for backing indices of data
@@ -30,7 +30,7 @@ _PATH = (
 
 @dataclass(frozen=True, slots=True)
 class _Counter:
-    """Where the statistics of a shard have a value."""
+    """The position of a value in the statistics of a shard."""
 
     group: str
     field: str
@@ -80,7 +80,7 @@ _Shards = dict[_ShardId, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """How much a counter of each shard has grown during the race."""
+    """The growth of a counter during the race, over all shards."""
 
     values: tuple[int, ...] = ()
     reset: _ShardId | None = None

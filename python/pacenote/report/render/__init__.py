@@ -1,5 +1,5 @@
-"""Printing a report: one module per format, all of which show the same data.
+"""Renderers of reports: one module per format, all of which show the same data.
 
-A renderer knows rows, notes and marks, but no particular row; what is shown is decided in `report.summary`
-and `report.notes`. Only `cli` calls them.
+A renderer does not depend on particular rows; `report.summary` and `report.notes` determine the content. Used
+only by `cli`.
 """
