@@ -1,4 +1,4 @@
-"""A cluster on loopback that has one index of two shards, as far as reading it needs one."""
+"""A fake cluster on loopback with one index of two shards, which supports only reading it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FakeCluster:
     drop_page: bool = False
     """Whether the second page of a scroll is lost on its way."""
     statuses: list[int] = field(default_factory=list)
-    """What the next searches are answered with, in place of hits."""
+    """Replies to the next searches, in place of hits."""
     points: dict[str, str] = field(default_factory=dict)
     """The points in time that are open, with their preference."""
     opened: int = 0

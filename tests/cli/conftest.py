@@ -55,7 +55,7 @@ def run(capsys):
 
 @pytest.fixture
 def fake_race(monkeypatch):
-    """Puts a function in the place of `pacenote.race.run.race`, and gives the list of requests it got."""
+    """Replaces `pacenote.race.run.race` with a function; returns the list of requests that it received."""
 
     def install(race):
         requests = []
@@ -74,7 +74,7 @@ def fake_race(monkeypatch):
 
 @pytest.fixture
 def books(tmp_path):
-    """A folder with one track, and its template reads a parameter."""
+    """A folder with one track whose template reads a parameter."""
     folder = tmp_path / "tracks" / "books"
     folder.mkdir(parents=True)
     text = json.dumps(

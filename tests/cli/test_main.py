@@ -267,7 +267,7 @@ def test_rich_does_not_fail_on_a_closed_stream():
 
 @pytest.mark.parametrize("command", ["info", "validate-track", "render-track", "race"])
 def test_help_imports_nothing_slow(command):
-    """Whatever reads tracks or stores races takes longer to import than the whole answer should."""
+    """Modules that read tracks or store races take longer to import than the help should take in total."""
     program = (
         "import sys; from pacenote.cli.main import main; main(sys.argv[1:]); "
         "print([name for name in ('jinja2', 'sqlite3', 'pacenote.report') if name in sys.modules])"

@@ -1,6 +1,6 @@
 """One home for all tests that start an engine, so that it is fetched and assembled once.
 
-Needs the network once, for about 70 MB; PACENOTE_TEST_HOME names a home folder to keep them in between runs.
+Downloads about 70 MB once; PACENOTE_TEST_HOME names a home folder that keeps them between runs.
 """
 
 from __future__ import annotations

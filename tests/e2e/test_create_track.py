@@ -96,14 +96,14 @@ def test_a_captured_track_can_be_raced(cluster: EmbeddedCluster, home: Path, tmp
     fill(cluster) if cluster.rest().exchange("DELETE", "/notes").ok else None
 
 
-class Cut(Exception):
-    """What ends a run in the middle."""
+class Aborted(Exception):
+    """Ends a capture before it is complete."""
 
 
-def cut_after(documents: int):
+def abort_after(documents: int):
     def progress(label: str, done: int, total: int) -> None:
         if label.startswith("reading") and done >= documents:
-            raise Cut
+            raise Aborted
 
     return progress
 
@@ -111,23 +111,23 @@ def cut_after(documents: int):
 @pytest.mark.parametrize("lost", [False, True])
 def test_an_aborted_capture_continues(cluster: EmbeddedCluster, tmp_path: Path, *, lost: bool) -> None:
     folder = tmp_path / "mine"
-    wanted = CaptureRequest("mine", folder, indices=("notes",), batch_size=300)
+    request = CaptureRequest("mine", folder, indices=("notes",), batch_size=300)
     warnings: list[str] = []
-    with pytest.raises(Cut):
-        create_track(wanted, cluster.rest(), cut_after(900), warnings.append)
+    with pytest.raises(Aborted):
+        create_track(request, cluster.rest(), abort_after(900), warnings.append)
     (source,) = find_indices(cluster.rest(), ("notes",))
     state = CaptureJournal(folder).state(source)
     assert state.documents == 900
-    # Half a page more than was noted, as after a kill.
+    # Documents after the last saved position, as after a kill.
     with (folder / "notes-documents.json").open("ab") as file:
         file.write(b'{"n": -1}\n{"n"')
     if lost:
         cluster.rest().request("DELETE", "/_search/point_in_time", {"pit_id": [state.position.pit_id]})
-    said: list[str] = []
-    create_track(wanted, cluster.rest(), lambda label, *_: said.append(label), warnings.append)
+    labels: list[str] = []
+    create_track(request, cluster.rest(), lambda label, *_: labels.append(label), warnings.append)
     assert numbers(folder / "notes-documents.json") == list(range(COUNT))
-    assert "reading notes: continuing after 900 documents" in said
-    assert any("starting from the beginning" in label for label in said) == lost
+    assert "reading notes: continuing after 900 documents" in labels
+    assert any("starting from the beginning" in label for label in labels) == lost
     assert not (folder / JOURNAL).exists()
 
 
@@ -153,11 +153,11 @@ def test_a_data_stream(cluster: EmbeddedCluster, tmp_path: Path) -> None:
 
 
 def test_an_engine_without_points_in_time_is_scrolled(home: Path, tmp_path: Path) -> None:
-    request = EngineRequest(home, tmp_path / "artifacts", distribution="elasticsearch", car=CAR)
-    with start_cluster(request) as running:
+    engine = EngineRequest(home, tmp_path / "artifacts", distribution="elasticsearch", car=CAR)
+    with start_cluster(engine) as running:
         fill(running)
-        wanted = CaptureRequest("mine", tmp_path / "mine", indices=("notes",), batch_size=400)
-        with pytest.raises(Cut):
-            create_track(wanted, running.rest(), cut_after(800), print)
-        create_track(wanted, running.rest(), lambda *_: None, print)
+        request = CaptureRequest("mine", tmp_path / "mine", indices=("notes",), batch_size=400)
+        with pytest.raises(Aborted):
+            create_track(request, running.rest(), abort_after(800), print)
+        create_track(request, running.rest(), lambda *_: None, print)
     assert numbers(tmp_path / "mine" / "notes-documents.json") == list(range(COUNT))

@@ -1,7 +1,7 @@
-"""Public tracks as they are, in test mode with generated data, on a real engine.
+"""Unchanged public tracks, in test mode with generated data, on a real engine.
 
-They belong to others and are not part of this repository. PACENOTE_PUBLIC_TRACKS names a folder that holds
-checkouts of rally-tracks and rally-eventdata-track where there is no way to fetch them.
+They are not part of this repository. If they cannot be fetched, PACENOTE_PUBLIC_TRACKS names a folder with
+checkouts of rally-tracks and rally-eventdata-track.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engine
 ORIGIN = "https://github.com/elastic"
 FETCH_S = 120
 
-# What OpenSearch does not have: ES|QL, term enumeration, geo_grid, relations of points but intersects.
+# Not supported by OpenSearch: ES|QL, term enumeration, geo_grid, relations of points other than intersects.
 UNSUPPORTED = {
     "geopoint": "polygon-contains,polygon-disjoint,polygon-within,distanceFilterEQ,distanceFilterGTE,"
     "distanceFilter10kGTE,distanceFilterCount100x200,distanceFilterCount200x300,distanceFilterCount300x400,"

@@ -54,7 +54,7 @@ class Pacenote:
         return pyarrow.parquet.read_table(self.home / "races" / race_id / f"{name}.parquet").to_pylist()
 
     def node_pids(self, owner: int) -> list[int]:
-        """The engines that a process has noted as its own."""
+        """Process numbers of the registered engines of a process."""
         notes = [json.loads(note.read_text()) for note in create_layout(self.home).registry.glob("*.json")]
         return [note["process"]["pid"] for note in notes if note["owner"]["pid"] == owner and note["process"]]
 
@@ -92,7 +92,7 @@ def wait_for(condition: Callable[[], object], what: str) -> Any:
 
 
 def indexing(pacenote: Pacenote, race_id: str) -> Callable[[], bool]:
-    """Whether bulks of the race have come back for at least a second."""
+    """Whether the race has received replies to bulks for at least a second."""
     journal = pacenote.home / "races" / race_id / "series.jsonl"
     return lambda: journal.exists() and '"index-append"' in journal.read_text()
 
@@ -133,7 +133,7 @@ def test_every_request_is_in_the_race_folder(pacenote: Pacenote) -> None:
 
 
 def test_every_query_has_hits_on_the_generated_corpus(pacenote: Pacenote) -> None:
-    # A reply without hits is some 200 bytes; the smallest of ours carries documents or buckets.
+    # A reply without hits has about 200 bytes; replies with documents or buckets are longer.
     samples = pacenote.rows("first", "samples")
     for task in ("default", "term", "range", "200s-in-range", "400s-in-range", "desc_sort_timestamp"):
         assert min(row["bytes_in"] for row in samples if row["task"] == task) > 1_000, task

@@ -19,7 +19,7 @@ from pacenote.model.saturation import SaturationResult
 pytestmark = pytest.mark.engine
 
 SERVICE_S = 0.005
-"""What the server needs for a search; it does one at a time, so that 200 a second are its limit."""
+"""Seconds that the server needs for a search; it runs one at a time, so that its limit is 200 per second."""
 
 LIMIT = 1 / SERVICE_S
 
@@ -122,7 +122,7 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     saturation = found(tmp_path / "home")
     assert saturation.complete
     assert saturation.limited_by == "engine"
-    # Nothing can be faster than the server; a busy machine only makes it slower.
+    # The rate cannot exceed the limit of the server; a busy machine only reduces it.
     assert saturation.stable is not None
     assert saturation.unstable is not None
     assert saturation.stable <= LIMIT * 1.02
@@ -130,7 +130,7 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     assert saturation.stable >= LIMIT / 2
     assert f"between {saturation.stable:,.5g}" in ran.stdout
     assert {level.clients for level in saturation.levels} == {1, 2, 4, 8, 16, 32}
-    # One at a time is contention of 1: more clients bring nothing.
+    # One search at a time means a contention of 1: more clients do not increase throughput.
     assert saturation.fit is not None
     assert saturation.fit.contention.value > 0.5
     folders = sorted((tmp_path / "home").glob("races/*/probes/*"))

@@ -32,7 +32,7 @@ def jar(name: str, content: bytes) -> MavenArtifact:
     return MavenArtifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
 
 
-# What the stand-in for Java does depends on its last argument.
+# The last argument selects the behaviour of this stand-in for Java.
 _ENGINE = """\
 import http.server, json, os, signal, sys, time
 mode, config = sys.argv[-1], json.load(open(sys.argv[-2]))
@@ -67,7 +67,7 @@ http.server.HTTPServer(("127.0.0.1", config["http.port"]), Handler).serve_foreve
 
 @dataclass
 class FakeEngine:
-    """A distribution that is a Python script; `mode` says how it behaves."""
+    """A distribution that is a Python script; `mode` selects its behaviour."""
 
     mode: str = "healthy"
     name: str = "fake"

@@ -1,4 +1,4 @@
-"""What a node of Elasticsearch is made of."""
+"""The parts of a node of Elasticsearch."""
 
 from __future__ import annotations
 

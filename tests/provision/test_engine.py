@@ -1,4 +1,4 @@
-"""What prevents the start of an engine is reported before anything is downloaded or created."""
+"""Causes that prevent the start of an engine are reported before anything is downloaded or created."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRequest:
 
     monkeypatch.setattr("pacenote.provision.maven.MavenRepository", no_download)
     monkeypatch.setattr(engine_module, "resolve_lock", no_download)
-    # As an ordinary user, so that also root leaves nothing outside of the test's own folder.
+    # As an ordinary user, so that nothing is created outside the test's folder even if root runs the test.
     monkeypatch.setattr(engine_module, "create_layout", partial(create_layout, root=False))
     monkeypatch.setattr(engine_module, "plan_layout", partial(plan_layout, root=False))
     car = Car(heap_size="128m")

@@ -1,4 +1,4 @@
-"""What a node of OpenSearch is made of."""
+"""The parts of a node of OpenSearch."""
 
 from __future__ import annotations
 

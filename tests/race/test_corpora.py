@@ -32,7 +32,7 @@ class Folder:
         self.data = self.home / "corpora" / "notes"
         self.track.mkdir()
         self.data.mkdir(parents=True)
-        self.said: list[str] = []
+        self.labels: list[str] = []
         self.name = "notes"
         self.generator: dict[str, object] = {}
         self.more: list[dict[str, object]] = []
@@ -54,7 +54,7 @@ class Folder:
             "schedule": [{"operation": {"operation-type": "bulk", "bulk-size": 10}}],
         }
         file, text = self.track / "track.json", json.dumps(track)
-        # Others may be reading it.
+        # Other processes may be reading it.
         if not file.exists() or file.read_text() != text:
             file.write_text(text)
         loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
@@ -70,7 +70,7 @@ class Folder:
         )
 
         def progress(label: str, done: int, total: int) -> None:
-            self.said.append(label)
+            self.labels.append(label)
 
         return prepare_corpora(loaded, loaded.challenge(None), request, progress)
 
@@ -115,7 +115,7 @@ def test_the_folder_of_the_track_is_searched_first(folder: Folder) -> None:
 
 
 def test_archives_of_the_same_name_are_told_apart(folder: Folder) -> None:
-    # Another track that calls its corpus the same was here before.
+    # An earlier track had a corpus of the same name.
     (folder.data / "notes.json").write_bytes(lines(7))
     (folder.track / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
     assert only(folder.prepare({"source-file": "notes.json.gz"}))[2] == 25
@@ -182,7 +182,7 @@ def test_a_missing_file_is_downloaded_once(folder: Folder, server: FileServer) -
     server.content = gzip.compress(lines(25))
     wanted = {"source-file": "notes.json.gz", "document-count": 25, "base-url": f"{server.url}/notes"}
     assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
-    assert folder.said[0] == "downloading notes.json.gz"
+    assert folder.labels[0] == "downloading notes.json.gz"
     folder.prepare(wanted)
     assert [request.target for request in server.requests] == ["/notes/notes.json.gz"]
 
@@ -270,7 +270,7 @@ def test_test_mode_takes_the_beginning_of_the_full_file(folder: Folder, ending: 
     origin, path, count = only(folder.prepare(wanted, test_mode=True))
     assert (origin, path.name, count) == ("excerpt", "notes-1k.json", 1_000)
     assert path.read_bytes() == lines(1_000)
-    # What was cut out must not pass for the small file that the track's authors publish.
+    # The excerpt must not be mistaken for the small file that the track's authors publish.
     assert path.parent.parent == folder.data
     assert only(folder.prepare(wanted, test_mode=True))[1] == path
     (folder.data / "notes-1k.json").write_bytes(lines(1_000))

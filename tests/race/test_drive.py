@@ -1,4 +1,4 @@
-"""Listening to the real core while it drives a plan against a real socket."""
+"""Driving a plan with the real core against a real socket."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def port() -> Iterator[int]:
 
 
 class Listener:
-    """Keeps what it receives; raises signals at the first progress."""
+    """Records its calls; raises signals at the first progress report."""
 
     def __init__(self, *at_progress: signal.Signals) -> None:
         self.tasks: list[str] = []
@@ -65,7 +65,7 @@ class Listener:
         self.tasks.append(result.task)
 
     def info(self, text: str) -> None:
-        """Nothing is noted while driving."""
+        """Ignored: the driver reports no information."""
 
     def warning(self, text: str) -> None:
         self.warnings.append(text)
@@ -172,7 +172,7 @@ def test_a_full_disk_ends_the_race_and_every_finished_task_is_reported(port: int
 
 
 def test_ctrl_c_at_any_moment_loses_no_result(port: int, folder: RaceFolder) -> None:
-    # A race of some 40 ms, struck every few milliseconds: before, at and after its end.
+    # A race of about 40 ms, interrupted after different delays: before, at and after its end.
     for delay_ms in range(0, 90, 6):
         struck = threading.Timer(delay_ms / 1000, signal.raise_signal, (signal.SIGINT,))
         before = signal.signal(signal.SIGINT, lambda *_: None)
@@ -181,7 +181,7 @@ def test_ctrl_c_at_any_moment_loses_no_result(port: int, folder: RaceFolder) -> 
         struck.join()
         signal.signal(signal.SIGINT, before)
         recorded = sum(result.accounting.operations for result in driven.tasks)
-        assert recorded == driven.summary["samples"], f"struck after {delay_ms} ms"
+        assert recorded == driven.summary["samples"], f"interrupted after {delay_ms} ms"
 
 
 def test_a_dead_engine_ends_the_race(port: int, folder: RaceFolder) -> None:

@@ -10,24 +10,24 @@ from pacenote.race.generated_corpora import generate
 
 
 def test_a_corpus_is_generated_once_and_again_if_it_is_damaged(tmp_path: Path) -> None:
-    said: list[str] = []
+    labels: list[str] = []
 
     def progress(label: str, done: int, total: int) -> None:
-        said.append(label)
+        labels.append(label)
 
     generate("http_logs", 700, 1, tmp_path, progress)
     first = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
     assert sum(text.count(b"\n") for name, text in first.items() if name != "generated.json") == 700
-    assert set(said) == {"generating 700 documents of http_logs"}
-    said.clear()
+    assert set(labels) == {"generating 700 documents of http_logs"}
+    labels.clear()
     generate("http_logs", 700, 1, tmp_path, progress)
-    assert said == []
+    assert labels == []
     (tmp_path / "documents-241998.json").write_bytes(b"")
     (tmp_path / "documents-241998.json.Ab12Cd.partial").write_bytes(b"")
     (tmp_path / "thesis.partial").write_bytes(b"")
     generate("http_logs", 700, 1, tmp_path, progress)
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == first
-    # It is the user's folder: only what is ours is removed.
+    # The folder belongs to the user: only Pacenote's own partial files are removed.
     assert [path.name for path in tmp_path.glob("*.partial")] == ["thesis.partial"]
 
 

@@ -76,7 +76,7 @@ def text(operation: SuppliedOperation) -> str:
 
 
 class Player:
-    """Plays the asyncio loop: reads events as they come and answers them."""
+    """Stands in for the asyncio loop: reads events and answers them."""
 
     def __init__(self, bridge: _core.PythonBridge) -> None:
         self.bridge = bridge

@@ -1,4 +1,4 @@
-"""What a race record keeps of the way to the cluster."""
+"""The connection to the cluster in the race record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole races without an engine: a small server answers as one would."""
+"""Whole races without an engine: a small server answers like one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def address(engine: Engine) -> str:
 
 
 class Listener:
-    """Keeps what it receives."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.received: list[str] = []
@@ -57,7 +57,7 @@ class Listener:
         self.received.append("started")
 
     def progress(self, progress: Any) -> None:
-        """Comes or not, as time allows."""
+        """Ignored: whether it is called depends on timing."""
 
     def task_finished(self, result: Any) -> None:
         self.received.append(result.task)

@@ -49,7 +49,7 @@ def no_proxy_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Listener:
-    """Keeps the warnings."""
+    """Records warnings."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -58,7 +58,7 @@ class Listener:
         self.warnings.append(text)
 
     def ignore(self, *_: object) -> None:
-        """All else."""
+        """Ignores all other calls."""
 
     preparing = started = progress = task_finished = note = finished = ignore
 
@@ -94,7 +94,7 @@ def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_
     with engine(None, authorization=ME) as one, engine(None, authorization=ME) as two:
         record, warnings, kept = raced(tmp_path, client, one.address, two.address)
         assert (record.tasks[0].error_rate, warnings) == (0.0, [])
-        # Clients are dealt out over the hosts.
+        # Clients are distributed over the hosts.
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
         assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
         hosts = (f"http://{one.address}", f"http://{two.address}")

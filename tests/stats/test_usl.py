@@ -42,7 +42,7 @@ def test_exact_throughput_gives_the_law_back() -> None:
     assert fit.residual < 1e-6
 
 
-def test_noise_widens_the_intervals_and_the_truth_is_inside() -> None:
+def test_noise_widens_the_intervals_which_contain_the_true_values() -> None:
     fit = fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1)
     assert fit is not None
     assert fit.contention.low < 0.05 < fit.contention.high

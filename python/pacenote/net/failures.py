@@ -63,8 +63,8 @@ def _reason(failure: BaseException) -> str:
         (exceptions.ProxyError, "the proxy does not answer"),
         (exceptions.IncompleteRead, "the response ended early"),
     )
-    reason = next((text for kind, text in known if isinstance(failure, kind)), None)
-    return reason or _root_reason(failure)
+    known_reason = next((text for kind, text in known if isinstance(failure, kind)), None)
+    return known_reason or _root_reason(failure)
 
 
 def _tunnel_reason(failure: ProxyError) -> str:
