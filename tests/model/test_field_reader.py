@@ -77,7 +77,7 @@ def test_problems(value: Any, ask: Callable[[FieldReader], Any], stand_in: Any, 
     assert read({"k": value}, ask) == (stand_in, [problem])
 
 
-def test_paths_and_values_are_written_for_people() -> None:
+def test_paths_and_values_are_formatted_for_messages() -> None:
     assert format_path(()) == "the document"
     assert format_path(("a", 0, "b-c", 1)) == "a[0].b-c[1]"
     assert preview({"a": "é"}) == '{"a": "é"}'

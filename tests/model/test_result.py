@@ -46,7 +46,7 @@ def test_a_bad_field_is_named(change, message):
     assert caught.value.message == message
 
 
-def test_ended_by_is_closed():
+def test_an_unknown_ended_by_is_rejected():
     with pytest.raises(PacenoteError, match=r"ended_by has the unknown value 'bored'"):
         TaskResult.from_document(bulk().to_document() | {"ended_by": "bored"})
 

@@ -41,7 +41,7 @@ def test_values_are_found_at_any_depth() -> None:
     assert secret_values(params) == {"hunter2", "123456", "in-list", "someone"}
 
 
-def test_records_hide_within_lists() -> None:
+def test_secrets_within_lists_are_redacted() -> None:
     params = {"hosts": [{"name": "a", "secret_x": 1}, [{"my_token": "t"}]], "s3.secret_key": "k", "n": 1}
     assert redact_params(params) == {
         "hosts": [{"name": "a", "secret_x": "<hidden>"}, [{"my_token": "<hidden>"}]],
@@ -60,13 +60,13 @@ def test_records_hide_within_lists() -> None:
         ("nothing", "nothing"),
     ],
 )
-def test_hiding(text: str, hidden: str) -> None:
+def test_secrets_in_text_are_redacted(text: str, hidden: str) -> None:
     assert redact(text, {"hunter2 x"}) == hidden
 
 
-def test_the_longest_secret_is_hidden_first() -> None:
+def test_the_longest_secret_is_redacted_first() -> None:
     assert redact("passpass1", ["pass", "passpass1"]) == "<hidden>"
 
 
-def test_nothing_to_hide() -> None:
+def test_text_without_secrets_is_unchanged() -> None:
     assert redact("text", ()) == "text"

@@ -12,7 +12,7 @@ def test_a_clean_race_is_valid():
     assert determine_verdict(record()) == Verdict("valid")
 
 
-def test_errors_above_the_limit_void_it():
+def test_errors_above_the_limit_void_a_race():
     race = record(tasks=(bulk(error_rate=0.02),))
     assert determine_verdict(race) == Verdict(
         "void", ("task 'index-append': error rate 2 % is above the limit of 1 %",)
@@ -31,7 +31,7 @@ def test_interrupted_aborted_and_unfinished_races_are_void():
     assert determine_verdict(record(complete=False)).reasons == ("the race has not finished",)
 
 
-def test_late_sends_make_it_suspect():
+def test_late_sends_make_a_race_suspect():
     (reason,) = determine_verdict(record(tasks=(paced(late_p99=0.81),))).reasons
     assert reason.startswith(
         "task 'term': p99 lateness 0.81 ms is more than 10 % of the p99 service time 8 ms"
@@ -43,7 +43,7 @@ def test_late_sends_make_it_suspect():
     assert determine_verdict(record(tasks=(paced(late_p99=0.79),))).state == "valid"
 
 
-def test_a_disk_too_slow_for_samples_makes_it_suspect():
+def test_a_disk_too_slow_for_samples_makes_a_race_suspect():
     lossy = task(samples=SamplesKept(kept=900, lost=100, from_s=3.0))
     assert determine_verdict(record(tasks=(lossy,))) == Verdict(
         "suspect", ("task 'search': 100 of 1,000 samples were lost: the disk was too slow for them",)
@@ -65,7 +65,7 @@ def test_late_sends_of_a_task_without_answers_decide_nothing():
     assert determine_verdict(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
 
 
-def test_a_schedule_that_was_not_kept_makes_it_suspect():
+def test_unsent_operations_make_a_race_suspect():
     slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
     (reason,) = determine_verdict(record(tasks=(slow,))).reasons
     assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent within its time")

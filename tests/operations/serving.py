@@ -66,7 +66,7 @@ class Served:
 
 @contextmanager
 def serving(answer: Answer) -> Iterator[Served]:
-    """A server that answers so."""
+    """Runs a server that replies with `answer`."""
 
     def respond(request: HttpRequest) -> HttpResponse:
         body = request.body.decode()
@@ -81,6 +81,6 @@ def serving(answer: Answer) -> Iterator[Served]:
 
 
 def in_turn(*replies: Any) -> Answer:
-    """Answers with one after another, the last for ever."""
+    """Answers with the replies in turn; repeats the last one."""
     left = list(replies)
     return lambda line, body: left.pop(0) if len(left) > 1 else left[0]

@@ -114,7 +114,7 @@ def test_documents_that_were_rejected_are_sent_again_if_asked_for() -> None:
     assert bulk().retries_on_429 == 0
 
 
-def test_what_has_no_effect_is_accepted() -> None:
+def test_parameters_without_effect_are_accepted() -> None:
     assert bulk(detailed_results=True, batch_size=200, **{"#COMMENT": "x"}) == bulk()
 
 

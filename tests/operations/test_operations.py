@@ -67,7 +67,7 @@ def test_search_paths(params: dict[str, Any], path: str) -> None:
     assert requests("search", body={}, **params)[0].path == path
 
 
-def test_a_search_may_want_its_reply_uncompressed() -> None:
+def test_a_search_may_request_an_uncompressed_reply() -> None:
     (search,) = requests(
         "search", body={}, **{"response-compression-enabled": False, "headers": {"X-A": "b"}}
     )

@@ -233,7 +233,7 @@ def test_deleting_a_missing_resource_is_neither_a_failure_nor_work(kind: str, pa
     assert (request.method, request.ignore, request.ignored_weight) == ("DELETE", (404,), 0)
 
 
-def test_opensearch_has_other_words() -> None:
+def test_opensearch_has_other_paths_and_parameters() -> None:
     opensearch = context(engine=OPENSEARCH)
     assert lines("put-pipeline", opensearch, id="p", body={}, master_timeout="9s") == (
         "PUT /_ingest/pipeline/p?cluster_manager_timeout=9s {}",
@@ -293,7 +293,7 @@ ENOUGH: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", known_types())
-def test_what_is_tried_again(name: str) -> None:
+def test_retries_of_operation_types(name: str) -> None:
     kind = find_type(name)
     assert kind is not None
     if kind.run is not None:

@@ -121,7 +121,7 @@ def test_waiting_for_a_snapshot() -> None:
         ({"snapshots": []}, 'snapshot "s" is missing'),
     ],
 )
-def test_a_snapshot_that_will_never_be_there(reply: dict[str, Any], message: str) -> None:
+def test_a_snapshot_that_is_not_created_fails_the_operation(reply: dict[str, Any], message: str) -> None:
     def answer(line: str, body: str) -> Any:
         return reply if "_status" in line else {"snapshots": []}
 
@@ -235,7 +235,7 @@ def test_a_timeout_of_the_engine_is_tried_again_another_status_is_not() -> None:
     assert len(served.asked) == 1
 
 
-def test_a_connection_that_is_refused_is_tried_so_often() -> None:
+def test_a_refused_connection_is_retried_up_to_the_limit() -> None:
     with serving(in_turn({})) as served:
         pass
     with pytest.raises(ConnectionFailed):

@@ -149,7 +149,7 @@ def test_documents_are_those_that_the_model_writes(kind: str, params: dict[str, 
     )
 
 
-def test_values_beside_json() -> None:
+def test_values_that_json_lacks_are_converted() -> None:
     made = supply("search", {"index": "a", "body": {"when": date(2020, 1, 2), "price": Decimal("1.5")}})
     (request,) = json.loads(made.document)["calls"]
     assert request["body"] == '{"when":"2020-01-02","price":1.5}'
@@ -176,13 +176,13 @@ def test_names_and_bodies_as_runners_take_them() -> None:
     )
 
 
-def test_nowhere_in_particular_is_everywhere() -> None:
+def test_a_search_without_index_searches_all_indices() -> None:
     made = supply("search", {"index": None, "body": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_search"
     assert refused("search", {"body": {}}) == "returned invalid parameters: index is missing"
 
 
-def test_nonsense_is_reported() -> None:
+def test_values_of_wrong_types_are_reported() -> None:
     assert refused("search", [1, 2]) == "returned a list ([1, 2]), must be a dictionary of parameters"
     assert refused("search", None) == "returned nothing, must be a dictionary of parameters"
     assert refused("bulk", {"bulk-size": 1}) == 'returned no "action-metadata-present", must be true or false'

@@ -60,12 +60,12 @@ def test_an_endless_task_may_be_completed_by_another(completed_by: str) -> None:
     ("completed_by", "endless"),
     [(None, ["find"]), ("find", ["find"])],
 )
-def test_completing_by_what_never_ends_does_not_help(completed_by: str | None, endless: list[str]) -> None:
+def test_an_endless_task_cannot_complete_a_step(completed_by: str | None, endless: list[str]) -> None:
     both = (task("append", BULK), task("find", SEARCH, **FOREVER))
     found = refused(Parallel(both, completed_by=completed_by))
     assert [problem.split(" ")[0] for problem in found] == endless
 
 
-def test_any_needs_one_that_ends() -> None:
+def test_completed_by_any_needs_a_task_that_ends() -> None:
     both = (task("x", LOOPED, **FOREVER), task("y", SEARCH, **FOREVER))
     assert len(refused(Parallel(both, completed_by="any"))) == 2

@@ -86,7 +86,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class Raced:
-    """What came of a race."""
+    """Result of a race."""
 
     record: RaceRecord
     warnings: list[str]

@@ -158,7 +158,7 @@ def test_no_two_public_types_of_a_language_have_one_name(types):
     assert duplicates(types()) == {}
 
 
-def test_names_that_were_given_up_stay_away():
+def test_removed_names_are_not_used_again():
     found = list(items())
     assert len(found) > 3000, "the guard found hardly any items: has the source moved?"
     back = [f"{label(path)}: {name} is {GIVEN_UP[name]} now" for name, path in found if name in GIVEN_UP]

@@ -82,7 +82,7 @@ def part(operation: str, **changes: Any) -> SubOperationResult:
 
 
 def bulk(name: str = "index-append", **changes: Any) -> TaskResult:
-    """A finished bulk task that was told twice that the queue is full."""
+    """A finished bulk task with rejections because of a full queue."""
     errors = (
         FailureGroup(
             "bulk-item", "rejected | es_rejected_execution_exception:\n[queue full]", 429, 12, 3.25, 9.5

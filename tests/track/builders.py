@@ -48,7 +48,7 @@ def load(root: Path, **changes: Any) -> Track:
 
 
 def problems(root: Path, **changes: Any) -> list[str]:
-    """What is said about a small track with something wrong in it."""
+    """Returns the problems of an invalid small track."""
     with pytest.raises(TrackError) as caught:
         load(root, **changes)
     return list(caught.value.problems)

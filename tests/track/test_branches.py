@@ -48,7 +48,7 @@ def test_the_best_branch(version: str, branch: str | None) -> None:
     assert best_branch(BRANCHES, version) == branch
 
 
-def test_main_stands_in_for_master() -> None:
+def test_main_is_used_without_master() -> None:
     assert best_branch(("main", "8"), "") == "main"
     assert best_branch(("main", "8.1.1"), "9.0.0") == "main"
     assert best_branch(("main", "8.1.1"), "7.0.0") is None

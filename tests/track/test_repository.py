@@ -99,7 +99,7 @@ def test_a_commit_can_be_named(shared: GitRepository) -> None:
     assert shared.checkout("8.11.0", newest[:10]).revision == newest
 
 
-def test_what_is_new_upstream_is_fetched(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
+def test_new_commits_upstream_are_fetched(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
     before = repository.checkout()
     change_upstream(upstream, tmp_path, "even newer")
     after = repository.checkout()
@@ -107,7 +107,7 @@ def test_what_is_new_upstream_is_fetched(repository: GitRepository, upstream: Pa
     assert described(before) == "for the newest"
 
 
-def test_offline_uses_what_is_there(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
+def test_offline_uses_the_existing_clone(repository: GitRepository, upstream: Path, tmp_path: Path) -> None:
     offline = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
     with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
         offline.checkout()
@@ -118,7 +118,7 @@ def test_offline_uses_what_is_there(repository: GitRepository, upstream: Path, t
     assert note.startswith('track repository "mine" cannot be updated, the existing clone is used: ')
 
 
-def test_a_users_changes_stay_and_show(repository: GitRepository) -> None:
+def test_local_changes_are_kept_and_reported(repository: GitRepository) -> None:
     checkout = repository.checkout()
     file = checkout.root / "books" / "track.json"
     file.write_text(json.dumps(document(description="tried")))
@@ -147,7 +147,7 @@ def test_files_that_python_writes_are_not_changes(repository: GitRepository) -> 
     assert repository.checkout().revision == checkout.revision
 
 
-def test_a_checkout_that_was_killed_is_made_again(repository: GitRepository) -> None:
+def test_an_incomplete_checkout_is_created_again(repository: GitRepository) -> None:
     root = repository.checkout().root
     git("worktree", "remove", str(root), at=repository.clone)
     begun = root.with_name(f".{root.name}")

@@ -32,7 +32,7 @@ def test_names_of_several_parts(tmp_path: Path) -> None:
     assert find_track("elastic/logs", (repository,)).name == "elastic/logs"
 
 
-def test_a_name_cannot_climb_out_of_the_repository(tmp_path: Path) -> None:
+def test_a_name_cannot_leave_the_repository(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "track.json").write_text("{}")

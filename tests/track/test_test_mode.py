@@ -40,7 +40,7 @@ def task(tmp_path: Path, **keys: Any) -> Task:
         ("/data/mine.json.bz2", "/data/mine-1k.json.bz2"),
     ],
 )
-def test_large_files_give_way_to_their_beginning(tmp_path: Path, name: str, short: str) -> None:
+def test_large_files_are_replaced_by_their_first_documents(tmp_path: Path, name: str, short: str) -> None:
     file = documents(tmp_path, source_file=name, compressed_bytes=10, uncompressed_bytes=20)
     assert (file.source_file, file.document_count) == (short, 1000)
     assert (file.compressed_bytes, file.uncompressed_bytes) == (None, None)
@@ -85,7 +85,7 @@ def test_periods_are_short_and_without_warm_up(tmp_path: Path) -> None:
         ({"target_interval": 5}, f"{sys.maxsize} ops/s"),
     ],
 )
-def test_target_rates_are_lifted(tmp_path: Path, target: dict[str, Any], lifted: str) -> None:
+def test_target_rates_are_removed(tmp_path: Path, target: dict[str, Any], lifted: str) -> None:
     plain = task(tmp_path, **target)
     assert (plain.target_throughput, plain.target_interval) == (None, None)
     assert plain.params["target-throughput"] == lifted
