@@ -120,7 +120,12 @@ def test_ctrl_c_and_a_closed_terminal_stop_the_race_and_keep_results(
     port: int, folder: RaceFolder, number: signal.Signals
 ) -> None:
     listener = Listener(number)
-    driven = drive(plan(port, 10_000_000), folder, None, listener)
+    # A test run under nohup ignores SIGHUP.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        driven = drive(plan(port, 10_000_000), folder, None, listener)
+    finally:
+        signal.signal(number, before)
     assert (driven.interrupted, driven.aborted, driven.completed) == (True, "", False)
     (result,) = driven.tasks
     assert result.ended_by == "stopped"
