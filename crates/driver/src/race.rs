@@ -116,7 +116,7 @@ impl Drop for Race {
     }
 }
 
-/// The plan with an `accept-encoding` header for every cluster whose replies are to be compressed. A request that names
+/// The plan with an `accept-encoding` header for every cluster whose responses are to be compressed. A request that names
 /// its own encoding keeps it.
 fn with_accept_encoding(mut plan: Plan) -> Plan {
     let others = plan.others.iter_mut().map(|other| &mut other.target);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, OperationEnded, PythonEvent, RunnerReply, RunnerRequest, RunnerResult};
+use pacenote_driver::{ClientId, OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult};
 use pacenote_record::{EndedBy, ErrorClass};
 use serde_json::{Value, json};
 use support::python::{
@@ -160,7 +160,7 @@ fn service_times_of_a_runner_are_those_of_its_requests() {
             running = *query_id;
             bridge.request(Some(CLIENT), "default", get("/_cat")).unwrap();
         }
-        PythonEvent::ReplyReceived(RunnerReply { status, headers, body, .. }) => {
+        PythonEvent::ResponseReceived(RunnerResponse { status, headers, body, .. }) => {
             assert_eq!(
                 (*status, body.as_slice()),
                 (200, &success_response()[success_response().len() - body.len()..])
@@ -219,7 +219,7 @@ fn a_runner_can_have_concurrent_requests_and_address_another_cluster() {
             assert!(bridge.request(Some(CLIENT), "third", get("/")).is_err());
             assert!(bridge.request(Some(CLIENT), "default", get("/a b")).is_err());
         }
-        PythonEvent::ReplyReceived(RunnerReply { status, .. }) => {
+        PythonEvent::ResponseReceived(RunnerResponse { status, .. }) => {
             statuses.push(*status);
             if statuses.len() == 4 {
                 statuses.sort_unstable();
@@ -450,7 +450,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
             let request_id = bridge.request(Some(*client), "default", get("/own")).unwrap();
             running.insert(request_id, *query_id);
         }
-        PythonEvent::ReplyReceived(RunnerReply { request_id, .. }) => {
+        PythonEvent::ResponseReceived(RunnerResponse { request_id, .. }) => {
             bridge.complete(running[request_id], success(1, false)).unwrap();
         }
         PythonEvent::ClientEnded { client } => endings.lock().unwrap().push(*client),

@@ -106,9 +106,9 @@ pub fn event_object(py: Python<'_>, event: PythonEvent) -> PyResult<Bound<'_, Py
         ),
         PythonEvent::ClientEnded { client } => object(py, PyClientEnded { client: client.into() }),
         PythonEvent::StepEnded { step } => object(py, PyStepEnded { step }),
-        PythonEvent::ReplyReceived(reply) => {
-            let body = PyBytes::new(py, &reply.body).unbind();
-            let (request_id, status, headers) = (reply.request_id, reply.status, reply.headers);
+        PythonEvent::ResponseReceived(response) => {
+            let body = PyBytes::new(py, &response.body).unbind();
+            let (request_id, status, headers) = (response.request_id, response.status, response.headers);
             object(py, PyReplyReceived { request_id, status, headers, body })
         }
         PythonEvent::RequestFailed { request_id, kind, reason } => {

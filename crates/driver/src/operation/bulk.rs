@@ -12,7 +12,7 @@ use pacenote_plan::{Bulk, BulkAction, BulkFile, IdOrder, IngestLimit, OnConflict
 use super::bulk_request::BulkRequest;
 use super::context::Destination;
 use super::data_files::DataFiles;
-use super::outcome::Outcome;
+use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
@@ -171,7 +171,7 @@ impl BulkSource {
         &mut self,
         connection: &mut PooledConnection,
         cancellation: &Cancellation<'_>,
-    ) -> Outcome {
+    ) -> OperationOutcome {
         self.request.execute(connection, cancellation).await
     }
 }

@@ -2,12 +2,12 @@
 
 use pacenote_record::ErrorClass;
 
-use super::bulk_retry::{join_attempts, rejected_positions, select_documents, without_retried};
-use super::outcome::Outcome;
+use super::bulk_retry::{rejected_positions, select_documents, with_retry, without_retried};
+use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
 use crate::response::check::check_bulk_response;
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::transport::pool::PooledConnection;
 
 /// A bulk request and the number of its documents.
@@ -23,7 +23,7 @@ pub struct BulkRequest<B> {
 
 /// One response to a bulk request.
 struct Attempt {
-    outcome: Outcome,
+    outcome: OperationOutcome,
     /// Positions of the documents that may be sent again.
     rejected: Vec<usize>,
 }
@@ -63,7 +63,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         &mut self,
         connection: &mut PooledConnection,
         cancellation: &Cancellation<'_>,
-    ) -> Outcome {
+    ) -> OperationOutcome {
         let Attempt { mut outcome, mut rejected } = self.send(connection).await;
         let mut selected: Option<Vec<u8>> = None;
         for _ in 0..self.retries_on_429 {
@@ -73,7 +73,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             let body = selected.as_deref().unwrap_or(self.request.body().as_ref());
             let (body, documents) = (select_documents(body, &rejected), rejected.len() as u64);
             let next = self.send_again(connection, &body, documents).await;
-            outcome = join_attempts(without_retried(outcome, documents), next.outcome);
+            outcome = with_retry(without_retried(outcome, documents), next.outcome);
             (selected, rejected) = (Some(body), next.rejected);
         }
         outcome
@@ -82,10 +82,10 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
     /// Posts all documents.
     async fn send(&mut self, connection: &mut PooledConnection) -> Attempt {
         if let Some(error) = &self.compression_error {
-            return Attempt::unsent(error.clone());
+            return Attempt::unsendable(error.clone());
         }
         let mut check = BulkCheck::new(self.documents, self.retries_on_429 > 0);
-        let outcome = self.request.send(connection, |status, reply: &[u8]| check.check(status, reply)).await;
+        let outcome = self.request.send(connection, |status, body: &[u8]| check.check(status, body)).await;
         check.attempt(outcome)
     }
 
@@ -97,10 +97,10 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         documents: u64,
     ) -> Attempt {
         let mut check = BulkCheck::new(documents, self.retries_on_429 > 0);
-        let check_reply = |status, reply: &[u8]| check.check(status, reply);
-        match self.request.send_other_body(body, connection, check_reply).await {
+        let check_response = |status, body: &[u8]| check.check(status, body);
+        match self.request.send_other_body(body, connection, check_response).await {
             Ok(outcome) => check.attempt(outcome),
-            Err(error) => Attempt::unsent(error.to_string()),
+            Err(error) => Attempt::unsendable(error.to_string()),
         }
     }
 }
@@ -110,26 +110,26 @@ impl BulkCheck {
         Self { documents, retries, rejected: Vec::new() }
     }
 
-    fn check(&mut self, status: u16, reply: &[u8]) -> ReplyOutcome {
-        let result = check_bulk_response(status, reply, self.documents);
-        if self.retries && result.class == ErrorClass::BulkItem {
-            self.rejected = rejected_positions(reply, self.documents);
+    fn check(&mut self, status: u16, body: &[u8]) -> ResponseOutcome {
+        let outcome = check_bulk_response(status, body, self.documents);
+        if self.retries && outcome.error_class == ErrorClass::BulkItem {
+            self.rejected = rejected_positions(body, self.documents);
         }
-        result
+        outcome
     }
 
-    fn attempt(self, mut outcome: Outcome) -> Attempt {
-        let result = &mut outcome.result;
-        if !result.is_success() && result.class != ErrorClass::BulkItem {
+    fn attempt(self, mut outcome: OperationOutcome) -> Attempt {
+        let response = &mut outcome.response;
+        if !response.is_success() && response.error_class != ErrorClass::BulkItem {
             // Without a response about each document it is unknown whether any of them was indexed.
-            (result.accepted, result.rejected) = (0, self.documents);
+            (response.weight, response.failed_weight) = (0, self.documents);
         }
         Attempt { outcome, rejected: self.rejected }
     }
 }
 
 impl Attempt {
-    fn unsent(reason: String) -> Self {
-        Self { outcome: Outcome::unsent(reason), rejected: Vec::new() }
+    fn unsendable(reason: String) -> Self {
+        Self { outcome: OperationOutcome::unsendable(reason), rejected: Vec::new() }
     }
 }

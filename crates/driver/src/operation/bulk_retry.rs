@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use pacenote_record::ErrorClass;
 use serde::Deserialize;
 
-use crate::operation::outcome::Outcome;
-use crate::response::outcome::ReplyOutcome;
+use crate::operation::outcome::OperationOutcome;
+use crate::response::outcome::ResponseOutcome;
 
 /// The status of a document that was rejected because the engine is overloaded.
 const TOO_MANY_REQUESTS: u16 = 429;
@@ -52,38 +52,42 @@ pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
 }
 
 /// The outcome without `retried` rejected documents, which are sent again.
-pub fn without_retried(mut before: Outcome, retried: u64) -> Outcome {
-    let result = &mut before.result;
-    result.rejected = result.rejected.saturating_sub(retried);
-    result.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
+pub fn without_retried(mut before: OperationOutcome, retried: u64) -> OperationOutcome {
+    let response = &mut before.response;
+    response.failed_weight = response.failed_weight.saturating_sub(retried);
+    response.failures.retain(|failure| failure.status != TOO_MANY_REQUESTS);
     // The last failure also counts those beyond the limit, regardless of their status.
-    let counted: u64 = result.failures.iter().map(|failure| failure.count).sum();
-    if let Some(last) = result.failures.last_mut() {
-        last.count = (last.count + result.rejected).saturating_sub(counted);
+    let counted: u64 = response.failures.iter().map(|failure| failure.count).sum();
+    if let Some(last) = response.failures.last_mut() {
+        last.count = (last.count + response.failed_weight).saturating_sub(counted);
     }
     before
 }
 
 /// The outcome together with that of the next attempt, which sent the documents that [`without_retried`] left out. Its
 /// time and its work are those of all attempts.
-pub fn join_attempts(before: Outcome, after: Outcome) -> Outcome {
-    let (first, last) = (before.result, after.result);
+pub fn with_retry(before: OperationOutcome, after: OperationOutcome) -> OperationOutcome {
+    let (first, last) = (before.response, after.response);
     let took_ms = match (first.took_ms, last.took_ms) {
         (first, last) if first >= 0 && last >= 0 => first + last,
         (first, last) => first.max(last),
     };
-    let class = if last.class == ErrorClass::None && first.rejected > 0 { first.class } else { last.class };
-    let result = ReplyOutcome {
-        class,
-        accepted: first.accepted + last.accepted,
-        rejected: first.rejected + last.rejected,
+    let error_class = if last.error_class == ErrorClass::None && first.failed_weight > 0 {
+        first.error_class
+    } else {
+        last.error_class
+    };
+    let response = ResponseOutcome {
+        error_class,
+        weight: first.weight + last.weight,
+        failed_weight: first.failed_weight + last.failed_weight,
         took_ms,
         failures: first.failures.into_iter().chain(last.failures).collect(),
     };
-    Outcome {
+    OperationOutcome {
         first_sent: before.first_sent,
         sent: before.sent,
-        result,
+        response,
         retries: before.retries + 1,
         traffic: before.traffic + after.traffic,
         ..after
@@ -112,11 +116,16 @@ mod tests {
     fn reasons_of_documents_that_are_sent_again_are_not_counted() {
         let failure = |status, count| Failure { status, kind: "k".into(), reason: "r".into(), count };
         let failures = vec![failure(429, 5), failure(400, 1), failure(400, 3)];
-        let result =
-            ReplyOutcome { class: ErrorClass::BulkItem, accepted: 1, rejected: 9, took_ms: 2, failures };
+        let response = ResponseOutcome {
+            error_class: ErrorClass::BulkItem,
+            weight: 1,
+            failed_weight: 9,
+            took_ms: 2,
+            failures,
+        };
         // Two of the last kind had status 429: there were too many reasons to tell them apart.
-        let left = without_retried(Outcome { result, ..Outcome::nothing() }, 7).result;
-        assert_eq!((left.accepted, left.rejected), (1, 2));
+        let left = without_retried(OperationOutcome { response, ..OperationOutcome::nothing() }, 7).response;
+        assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
     }
 }

@@ -1,6 +1,6 @@
-//! The steps of an operation, and composites: operations within an operation.
+//! The calls of a sequence, and composites: operations within an operation.
 //!
-//! A step may be a composite, and each operation of a composite has steps: one file holds both.
+//! A call may be a composite, and each operation of a composite has calls: one file holds both.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,29 +13,29 @@ use pacenote_record::{ErrorClass, Traffic};
 use tokio::sync::Semaphore;
 
 use super::context::{Destination, Execution};
-use super::outcome::{Label, Outcome, SubOperation};
+use super::outcome::{Label, OperationOutcome, SubOperation};
 use super::paging::Paginator;
 use super::request::CheckedRequest;
 use super::wait::{pause, wait};
 use crate::error::DriveError;
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 
-/// Steps that run one after another, and their retry policy.
+/// Calls that are made one after another, and their retry policy.
 #[derive(Debug)]
-pub struct Steps {
-    steps: Vec<Step>,
+pub struct PreparedCallList {
+    calls: Vec<PreparedCall>,
     retry: RetryPolicy,
 }
 
 #[derive(Debug)]
-enum Step {
+enum PreparedCall {
     Composite(Box<PreparedComposite>),
-    Single(SingleStep),
+    Single(SingleCall),
 }
 
-/// A step that has one request in flight at a time.
+/// A call that has one request in flight at a time.
 #[derive(Debug)]
-enum SingleStep {
+enum SingleCall {
     Request(Box<CheckedRequest>),
     Pages(Box<Paginator>),
     Wait { duration: Duration, weight: u64 },
@@ -58,7 +58,7 @@ enum Element {
 #[derive(Debug)]
 struct PreparedSubOperation {
     label: Arc<Label>,
-    steps: Steps,
+    calls: PreparedCallList,
     /// Whether it is itself a composite; then its sub-operations are recorded in its place.
     is_composite: bool,
 }
@@ -68,13 +68,13 @@ enum EarlyEnd {
     /// The race or the step has ended.
     Cancelled,
     /// An operation failed.
-    Failed { result: ReplyOutcome, status: u16 },
+    Failed { response: ResponseOutcome, status: u16 },
 }
 
 type StreamFuture<'a> = Pin<Box<dyn Future<Output = Result<(), EarlyEnd>> + 'a>>;
 
-impl Steps {
-    /// Prepares the steps for one host.
+impl PreparedCallList {
+    /// Prepares the calls for one host.
     ///
     /// # Errors
     ///
@@ -82,13 +82,14 @@ impl Steps {
     pub fn new(calls: &[Call], retry: RetryPolicy, to: Destination<'_>) -> Result<Self, DriveError> {
         // A pause counts as work only if it is the whole operation.
         let wait_weight = u64::from(calls.len() == 1);
-        let steps: Result<Vec<_>, _> = calls.iter().map(|call| Step::new(call, wait_weight, to)).collect();
-        Ok(Self { steps: steps?, retry })
+        let prepared: Result<Vec<_>, _> =
+            calls.iter().map(|call| PreparedCall::new(call, wait_weight, to)).collect();
+        Ok(Self { calls: prepared?, retry })
     }
 
-    /// Executes the steps, with all attempts of their retry policy. Returns `None` if the race or the step of the plan
-    /// ends while they wait.
-    pub async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+    /// Makes the calls, with all attempts of their retry policy. Returns `None` if the race or the step ends while they
+    /// wait.
+    pub async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         let mut retries = 0;
         let mut first_sent = None;
         let mut traffic = Traffic::default();
@@ -98,15 +99,15 @@ impl Steps {
             traffic += outcome.traffic;
             let attempts_left = self.retry.until_success || u64::from(retries) < self.retry.retries;
             if !(attempts_left && self.may_retry(&outcome)) {
-                return Some(Outcome { first_sent, retries, traffic, ..outcome });
+                return Some(OperationOutcome { first_sent, retries, traffic, ..outcome });
             }
             pause(Duration::from_secs_f64(self.retry.wait_s), execution.cancellation).await?;
             retries += 1;
         }
     }
 
-    fn may_retry(&self, outcome: &Outcome) -> bool {
-        match outcome.result.class {
+    fn may_retry(&self, outcome: &OperationOutcome) -> bool {
+        match outcome.response.error_class {
             ErrorClass::Connect | ErrorClass::Tls | ErrorClass::Reset | ErrorClass::Timeout => {
                 self.retry.on_timeout
             }
@@ -116,41 +117,41 @@ impl Steps {
         }
     }
 
-    /// Executes all steps once; the first failure ends the attempt.
-    async fn attempt(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
-        let mut whole: Option<Outcome> = None;
-        for step in &mut self.steps {
-            let outcome = step.execute(execution).await?;
-            let failed = !outcome.result.is_success();
+    /// Makes all calls once; the first failure ends the attempt.
+    async fn attempt(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
+        let mut whole: Option<OperationOutcome> = None;
+        for call in &mut self.calls {
+            let outcome = call.execute(execution).await?;
+            let failed = !outcome.response.is_success();
             whole = Some(match whole {
                 None => outcome,
                 Some(before) => before.join(outcome),
             });
             if failed {
                 // A failed operation does no work, even if its first requests succeeded.
-                return whole.map(Outcome::without_work);
+                return whole.map(OperationOutcome::without_work);
             }
         }
         whole
     }
 }
 
-impl Step {
+impl PreparedCall {
     fn new(call: &Call, wait_weight: u64, to: Destination<'_>) -> Result<Self, DriveError> {
         Ok(match call {
             Call::Request(request) => {
-                Self::Single(SingleStep::Request(Box::new(CheckedRequest::new(request, to)?)))
+                Self::Single(SingleCall::Request(Box::new(CheckedRequest::new(request, to)?)))
             }
-            Call::Pages(paged) => Self::Single(SingleStep::Pages(Box::new(Paginator::new(paged, to)?))),
+            Call::Pages(paged) => Self::Single(SingleCall::Pages(Box::new(Paginator::new(paged, to)?))),
             Call::Wait { seconds } => {
                 let duration = Duration::from_secs_f64(*seconds);
-                Self::Single(SingleStep::Wait { duration, weight: wait_weight })
+                Self::Single(SingleCall::Wait { duration, weight: wait_weight })
             }
             Call::Composite(composite) => Self::Composite(Box::new(PreparedComposite::new(composite, to)?)),
         })
     }
 
-    async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+    async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         let single = match self {
             Self::Composite(composite) => return Box::pin(composite.execute(execution)).await,
             Self::Single(single) => single,
@@ -161,14 +162,14 @@ impl Step {
         };
         let outcome = match single {
             // A pause takes no connection from the pool: a concurrent request would have to open another.
-            SingleStep::Wait { duration, weight } => wait(*duration, *weight, execution.cancellation).await,
-            SingleStep::Request(request) => {
+            SingleCall::Wait { duration, weight } => wait(*duration, *weight, execution.cancellation).await,
+            SingleCall::Request(request) => {
                 let mut connection = execution.connections.acquire();
                 let outcome = request.send(&mut connection, execution).await;
                 execution.connections.release(connection);
                 outcome
             }
-            SingleStep::Pages(paginator) => {
+            SingleCall::Pages(paginator) => {
                 let mut connection = execution.connections.acquire();
                 let outcome = Box::pin(paginator.send(&mut connection, execution)).await;
                 execution.connections.release(connection);
@@ -188,24 +189,24 @@ impl PreparedComposite {
     }
 
     /// Executes all operations; the first failure ends the composite. Only the outermost composite returns traffic:
-    /// that of all operations within it. Returns `None` if the race or the step of the plan ends while it waits.
-    async fn execute(&mut self, execution: &Execution<'_>) -> Option<Outcome> {
+    /// that of all operations within it. Returns `None` if the race or the step ends while it waits.
+    async fn execute(&mut self, execution: &Execution<'_>) -> Option<OperationOutcome> {
         // A composite within another shares its connections.
         let own_limit = self.max_connections.filter(|_| !execution.nested).map(Semaphore::new);
         let within = Execution { limit: execution.limit.or(own_limit.as_ref()), nested: true, ..*execution };
         let earlier = execution.sub_operations.borrow().len();
         if !execution.nested {
-            // Steps before the composite return their own traffic.
+            // Calls before the composite return their own traffic.
             execution.traffic.take_completed();
         }
         let ended = run_elements(&mut self.elements, &within).await;
-        let (result, status) = match ended {
-            Ok(()) => (ReplyOutcome::success(1, -1), None),
-            Err(EarlyEnd::Failed { result, status }) => (result, Some(status)),
+        let (response, status) = match ended {
+            Ok(()) => (ResponseOutcome::success(1, -1), None),
+            Err(EarlyEnd::Failed { response, status }) => (response, Some(status)),
             Err(EarlyEnd::Cancelled) => return None,
         };
         let mut whole = spanning(&execution.sub_operations.borrow()[earlier..]);
-        whole.result = result;
+        whole.response = response;
         whole.status = status.unwrap_or(whole.status);
         if !execution.nested {
             whole.traffic = execution.traffic.take_completed();
@@ -226,8 +227,8 @@ fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>,
                     return Err(to.calls_error(format!("{name} has a composite operation among other calls")));
                 }
                 let label = Label { operation: name.clone(), operation_type: operation_type.clone() };
-                let (label, steps) = (Arc::new(label), Steps::new(calls, *retry, to)?);
-                Element::Operation(Box::new(PreparedSubOperation { label, steps, is_composite }))
+                let (label, calls) = (Arc::new(label), PreparedCallList::new(calls, *retry, to)?);
+                Element::Operation(Box::new(PreparedSubOperation { label, calls, is_composite }))
             }
         })
     };
@@ -235,8 +236,8 @@ fn prepare(items: &[CompositeItem], to: Destination<'_>) -> Result<Vec<Element>,
 }
 
 /// An outcome that lasts from the start of the first sub-operation to the end of the last.
-fn spanning(sub_operations: &[SubOperation]) -> Outcome {
-    let mut whole = Outcome::nothing();
+fn spanning(sub_operations: &[SubOperation]) -> OperationOutcome {
+    let mut whole = OperationOutcome::nothing();
     let outcomes = || sub_operations.iter().map(|sub_operation| &sub_operation.outcome);
     if let (Some(sent), Some(last)) =
         (outcomes().map(|outcome| outcome.first_sent).min(), outcomes().max_by_key(|outcome| outcome.done))
@@ -289,10 +290,10 @@ async fn join_streams(mut streams: Vec<StreamFuture<'_>>) -> Result<(), EarlyEnd
 
 impl PreparedSubOperation {
     async fn execute(&mut self, execution: &Execution<'_>) -> Result<(), EarlyEnd> {
-        let outcome = self.steps.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
-        let result = &outcome.result;
-        let failed = (!result.is_success()).then(|| EarlyEnd::Failed {
-            result: ReplyOutcome { rejected: 0, accepted: 0, took_ms: -1, ..result.clone() },
+        let outcome = self.calls.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
+        let response = &outcome.response;
+        let failed = (!response.is_success()).then(|| EarlyEnd::Failed {
+            response: ResponseOutcome { failed_weight: 0, weight: 0, took_ms: -1, ..response.clone() },
             status: outcome.status,
         });
         if !self.is_composite {

@@ -1,4 +1,4 @@
-//! Context of the steps of an operation: where their requests go, and the state of the current execution.
+//! Context of the calls of an operation: where their requests go, and the state of the current execution.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,7 +7,7 @@ use pacenote_record::Traffic;
 use tokio::sync::Semaphore;
 
 use super::captures::Captures;
-use super::outcome::{Outcome, SubOperation};
+use super::outcome::{OperationOutcome, SubOperation};
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::transport::http::RequestHeadError;
@@ -21,22 +21,22 @@ pub struct Destination<'a> {
     /// Position of the host in the cluster; the connections that execute the operation lead to this host.
     pub host: usize,
     /// Name of the task, for messages.
-    pub task: &'a str,
+    pub task_name: &'a str,
 }
 
 impl Destination<'_> {
     /// The error of a request that cannot be written as HTTP.
     pub fn request_error(&self, source: RequestHeadError) -> DriveError {
-        DriveError::Request { task: self.task.to_owned(), source }
+        DriveError::Request { task: self.task_name.to_owned(), source }
     }
 
     /// The error of an operation that cannot be executed as the plan describes it.
     pub fn calls_error(&self, problem: String) -> DriveError {
-        DriveError::InvalidOperation { task: self.task.to_owned(), problem }
+        DriveError::InvalidOperation { task: self.task_name.to_owned(), problem }
     }
 }
 
-/// The state of one execution of an operation, shared by all its steps.
+/// The state of one execution of an operation, shared by all its calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Execution<'a> {
     /// Connections of the client.
@@ -47,11 +47,11 @@ pub struct Execution<'a> {
     pub captures: &'a RefCell<Captures>,
     /// Sub-operations that have ended.
     pub sub_operations: &'a RefCell<Vec<SubOperation>>,
-    /// Requests and bytes of all steps.
+    /// Requests and bytes of all calls.
     pub traffic: &'a TrafficCounter,
     /// Limits the requests in flight of a composite.
     pub limit: Option<&'a Semaphore>,
-    /// Whether a composite executes these steps.
+    /// Whether a composite makes these calls.
     pub nested: bool,
 }
 
@@ -69,7 +69,7 @@ impl TrafficCounter {
     }
 
     /// Counts the traffic of a request that has ended.
-    pub fn request_ended(&self, outcome: &Outcome) {
+    pub fn request_ended(&self, outcome: &OperationOutcome) {
         self.in_flight.set(self.in_flight.get() - 1);
         self.completed.set(self.completed.get() + outcome.traffic);
     }

@@ -13,7 +13,7 @@
 //! | `request.rs` | a request of a call sequence: its template, and how its response is checked |
 //! | `template.rs`, `captures.rs` | bodies with gaps, and the values of earlier responses that fill them |
 //! | `paging.rs` | page by page: searches, scrolls, aggregations, SQL |
-//! | `composite.rs` | steps one after another, and operations within an operation |
+//! | `composite.rs` | calls one after another, and operations within an operation |
 //! | `bulk.rs`, `data_files.rs` | the bulks that a client posts, and the files they are read from |
 //! | `bulk_request.rs`, `bulk_retry.rs` | one bulk request, and its rejected documents sent again |
 //! | `compression.rs` | request bodies compressed with gzip |
@@ -44,35 +44,35 @@ use crate::cancel::Cancellation;
 use crate::error::DriveError;
 use crate::transport::pool::ConnectionPool;
 use captures::Captures;
-use composite::Steps;
+use composite::PreparedCallList;
 use context::{Destination, Execution, TrafficCounter};
-use outcome::{Outcome, SubOperation};
+use outcome::{OperationOutcome, SubOperation};
 use request::CheckedRequest;
 
-/// A sequence of calls, prepared to be executed any number of times.
+/// A call sequence, prepared for one host; it can be executed any number of times.
 #[derive(Debug)]
-pub struct Operation {
-    kind: OperationKind,
+pub struct PreparedCalls {
+    kind: PreparedCallsKind,
 }
 
 #[derive(Debug)]
-enum OperationKind {
+enum PreparedCallsKind {
     /// One request whose outcome depends on its check alone, as for most operations. It takes the shortest path to its
     /// connection.
     Plain(Box<CheckedRequest>),
     /// Everything else.
-    Stepped(Box<SteppedOperation>),
+    Sequence(Box<PreparedSequence>),
 }
 
-/// An operation of several steps, with the state of its current execution.
+/// A call sequence with the state of its current execution.
 #[derive(Debug)]
-struct SteppedOperation {
-    steps: Steps,
+struct PreparedSequence {
+    calls: PreparedCallList,
     captures: RefCell<Captures>,
     sub_operations: RefCell<Vec<SubOperation>>,
 }
 
-impl Operation {
+impl PreparedCalls {
     /// Prepares a sequence of calls for one host.
     ///
     /// # Errors
@@ -84,41 +84,44 @@ impl Operation {
         if let ([Call::Request(request)], true) = (calls.calls.as_slice(), tried_once) {
             let request = Box::new(CheckedRequest::new(request, to)?);
             if request.is_plain() {
-                return Ok(Self { kind: OperationKind::Plain(request) });
+                return Ok(Self { kind: PreparedCallsKind::Plain(request) });
             }
         }
-        let steps = Steps::new(&calls.calls, retry, to)?;
-        let stepped =
-            SteppedOperation { steps, captures: RefCell::default(), sub_operations: RefCell::default() };
-        Ok(Self { kind: OperationKind::Stepped(Box::new(stepped)) })
+        let prepared = PreparedCallList::new(&calls.calls, retry, to)?;
+        let sequence = PreparedSequence {
+            calls: prepared,
+            captures: RefCell::default(),
+            sub_operations: RefCell::default(),
+        };
+        Ok(Self { kind: PreparedCallsKind::Sequence(Box::new(sequence)) })
     }
 
-    /// Executes the operation, with all attempts of its retry policy. Returns `None` if the race or the step ends while
-    /// it waits.
+    /// Executes the calls, with all attempts of its retry policy. Returns `None` if the race or the step ends while
+    /// they wait.
     pub async fn execute(
         &mut self,
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         match &mut self.kind {
-            OperationKind::Plain(request) => {
+            PreparedCallsKind::Plain(request) => {
                 let mut connection = connections.acquire();
                 let outcome = request.send_plain(&mut connection).await;
                 connections.release(connection);
                 Some(outcome)
             }
-            OperationKind::Stepped(stepped) => stepped.execute(connections, cancellation).await,
+            PreparedCallsKind::Sequence(sequence) => sequence.execute(connections, cancellation).await,
         }
     }
 }
 
-impl SteppedOperation {
+impl PreparedSequence {
     async fn execute(
         &mut self,
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
-    ) -> Option<Outcome> {
-        let Self { steps, captures, sub_operations } = self;
+    ) -> Option<OperationOutcome> {
+        let Self { calls, captures, sub_operations } = self;
         captures.get_mut().clear();
         sub_operations.get_mut().clear();
         let traffic = TrafficCounter::default();
@@ -131,7 +134,7 @@ impl SteppedOperation {
             limit: None,
             nested: false,
         };
-        let mut outcome = steps.execute(&execution).await?;
+        let mut outcome = calls.execute(&execution).await?;
         outcome.sub_operations = std::mem::take(sub_operations.get_mut());
         Some(outcome)
     }

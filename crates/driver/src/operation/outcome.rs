@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pacenote_record::{ErrorClass, Traffic};
 
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::transport::ConnectError;
 use crate::transport::http::ExchangeError;
 use crate::transport::pool::{Exchange, RequestError};
@@ -13,7 +13,7 @@ use crate::transport::tls_error;
 
 /// The outcome of one operation, from its first request to its last response.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct OperationOutcome {
     /// When the first request of the first attempt was sent.
     pub first_sent: Instant,
     /// When the first request of the last attempt was sent.
@@ -24,7 +24,7 @@ pub struct Outcome {
     /// stopped.
     pub free: Instant,
     /// Whether it succeeded, and how much work it did.
-    pub result: ReplyOutcome,
+    pub response: ResponseOutcome,
     /// HTTP status of the last response; 0 if there was none.
     pub status: u16,
     /// Number of attempts after the first.
@@ -41,7 +41,7 @@ pub struct SubOperation {
     /// Its name and type.
     pub label: Arc<Label>,
     /// Its outcome, which has no sub-operations.
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
 }
 
 /// Name and type of an operation of a composite.
@@ -53,28 +53,28 @@ pub struct Label {
     pub operation_type: String,
 }
 
-impl Outcome {
+impl OperationOutcome {
     /// This outcome without the work that was done.
     pub fn without_work(mut self) -> Self {
-        self.result.accepted = 0;
+        self.response.weight = 0;
         self
     }
 
     /// The outcome of an operation whose request could not be created.
-    pub fn unsent(reason: String) -> Self {
-        Self { result: ReplyOutcome::failure(ErrorClass::Protocol, 0, "", reason), ..Self::nothing() }
+    pub fn unsendable(reason: String) -> Self {
+        Self { response: ResponseOutcome::failure(ErrorClass::Protocol, 0, "", reason), ..Self::nothing() }
     }
 
     /// The outcome of an operation that sends nothing: a success without work.
     pub fn nothing() -> Self {
         let now = Instant::now();
-        let result = ReplyOutcome::success(0, -1);
+        let response = ResponseOutcome::success(0, -1);
         Self {
             first_sent: now,
             sent: now,
             done: now,
             free: now,
-            result,
+            response,
             status: 0,
             retries: 0,
             traffic: Traffic::default(),
@@ -85,15 +85,15 @@ impl Outcome {
     /// The outcome of this step and the next of the same operation. `after` decides whether it succeeded: the earlier
     /// responses of a poll are not failures.
     pub fn join(self, after: Self) -> Self {
-        let mut result = after.result;
-        result.accepted += self.result.accepted;
-        result.rejected += self.result.rejected;
+        let mut response = after.response;
+        response.weight += self.response.weight;
+        response.failed_weight += self.response.failed_weight;
         let mut sub_operations = self.sub_operations;
         sub_operations.extend(after.sub_operations);
         Self {
             first_sent: self.first_sent,
             sent: self.sent,
-            result,
+            response,
             traffic: self.traffic + after.traffic,
             sub_operations,
             ..after
@@ -101,16 +101,16 @@ impl Outcome {
     }
 }
 
-impl From<Exchange<ReplyOutcome>> for Outcome {
+impl From<Exchange<ResponseOutcome>> for OperationOutcome {
     /// The outcome of an operation that consists of one request.
-    fn from(exchange: Exchange<ReplyOutcome>) -> Self {
+    fn from(exchange: Exchange<ResponseOutcome>) -> Self {
         let Exchange { sent, done, traffic, status, result } = exchange;
         Self {
             first_sent: sent,
             sent,
             done,
             free: done,
-            result: result.unwrap_or_else(|error| failed_request(&error)),
+            response: result.unwrap_or_else(|error| failed_request(&error)),
             status,
             retries: 0,
             traffic,
@@ -120,17 +120,17 @@ impl From<Exchange<ReplyOutcome>> for Outcome {
 }
 
 /// The failure of a request that has no response.
-fn failed_request(error: &RequestError) -> ReplyOutcome {
+fn failed_request(error: &RequestError) -> ResponseOutcome {
     let class = match error {
         RequestError::Connect(ConnectError::Tls(_)) => ErrorClass::Tls,
         RequestError::Connect(_) => ErrorClass::Connect,
         RequestError::Exchange(ExchangeError::Io(error)) if tls_error(error).is_some() => {
             let reason = format!("TLS: {error}");
-            return ReplyOutcome::failure(ErrorClass::Tls, 0, "", reason);
+            return ResponseOutcome::failure(ErrorClass::Tls, 0, "", reason);
         }
         RequestError::Exchange(ExchangeError::Timeout(_)) => ErrorClass::Timeout,
         RequestError::Exchange(ExchangeError::Io(_) | ExchangeError::Closed) => ErrorClass::Reset,
         RequestError::Exchange(_) => ErrorClass::Protocol,
     };
-    ReplyOutcome::failure(class, 0, "", error.to_string())
+    ResponseOutcome::failure(class, 0, "", error.to_string())
 }

@@ -6,13 +6,13 @@ use pacenote_plan::{NextPage, PagedRequest};
 use pacenote_record::ErrorClass;
 
 use super::context::{Destination, Execution};
-use super::outcome::Outcome;
+use super::outcome::OperationOutcome;
 use super::prepared::RequestSpec;
 use super::request::{CheckedRequest, RequestTemplate};
 use super::template::{BodyTemplate, Values};
 use crate::error::DriveError;
 use crate::response::json_scan::{Elements, Fields, field, first_value};
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::transport::pool::PooledConnection;
 
 /// A paged request, prepared for one host.
@@ -54,7 +54,7 @@ struct Page<'a> {
 
 /// The outcome of fetching one page.
 struct FetchedPage {
-    outcome: Outcome,
+    outcome: OperationOutcome,
     /// Whether there may be a page after it.
     has_more: bool,
 }
@@ -109,25 +109,25 @@ impl Paginator {
         &mut self,
         connection: &mut PooledConnection,
         execution: &Execution<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         self.page_key.clear();
         self.point_in_time.clear();
         let FetchedPage { outcome: mut whole, mut has_more } =
             self.fetch(true, connection, execution).await?;
-        while has_more && self.max_pages.is_none_or(|most| whole.result.accepted < u64::from(most)) {
+        while has_more && self.max_pages.is_none_or(|most| whole.response.weight < u64::from(most)) {
             let page = self.fetch(false, connection, execution).await?;
-            let took_ms = whole.result.took_ms.max(0) + page.outcome.result.took_ms.max(0);
+            let took_ms = whole.response.took_ms.max(0) + page.outcome.response.took_ms.max(0);
             whole = whole.join(page.outcome);
-            whole.result.took_ms = took_ms;
+            whole.response.took_ms = took_ms;
             has_more = page.has_more;
         }
-        let (fetched, wanted) = (whole.result.accepted, self.max_pages.map_or(0, u64::from));
-        if !whole.result.is_success() {
+        let (fetched, wanted) = (whole.response.weight, self.max_pages.map_or(0, u64::from));
+        if !whole.response.is_success() {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
             let reason = format!("{fetched} of {wanted} pages were fetched: there are no more");
-            let failure = ReplyOutcome::failure(ErrorClass::Condition, whole.status, "", reason);
-            whole.result = ReplyOutcome { took_ms: whole.result.took_ms, ..failure };
+            let failure = ResponseOutcome::failure(ErrorClass::Condition, whole.status, "", reason);
+            whole.response = ResponseOutcome { took_ms: whole.response.took_ms, ..failure };
         }
         self.close(&mut whole, connection, execution).await;
         Some(whole)
@@ -152,8 +152,8 @@ impl Paginator {
         }
         let (mut seen, mut full) = (false, true);
         let (page_size, renews) = (self.page_size, self.renews_point_in_time);
-        let inspect = |reply: &[u8]| {
-            let page = reader.read(reply, page_size.is_some(), renews);
+        let inspect = |body: &[u8]| {
+            let page = reader.read(body, page_size.is_some(), renews);
             // A scroll continues with its last id until it gets another; otherwise a page without a key is the last.
             renew(page_key, page.key, matches!(reader, PageReader::Scroll));
             renew(point_in_time, page.point_in_time, true);
@@ -165,9 +165,9 @@ impl Paginator {
             let renewed = serde_json::from_slice(point_in_time).ok();
             execution.captures.borrow_mut().set(&placeholder.name, renewed);
         }
-        let good = seen && outcome.result.is_success();
+        let good = seen && outcome.response.is_success();
         if good {
-            outcome.result.accepted = 1;
+            outcome.response.weight = 1;
         }
         Some(FetchedPage { outcome, has_more: good && full && !page_key.is_empty() })
     }
@@ -176,7 +176,7 @@ impl Paginator {
     /// stopped. If that fails, the engine frees it when its keep-alive has expired.
     async fn close(
         &mut self,
-        whole: &mut Outcome,
+        whole: &mut OperationOutcome,
         connection: &mut PooledConnection,
         execution: &Execution<'_>,
     ) {
@@ -236,9 +236,9 @@ fn renew(known: &mut Vec<u8>, value: Option<&[u8]>, keep: bool) {
 impl PageReader {
     /// Reads what decides about the next page. Buckets and rows are counted only if `counts`, and reading stops as soon
     /// as everything is found; engines write ids first.
-    fn read<'a>(&self, reply: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
+    fn read<'a>(&self, response: &'a [u8], counts: bool, renews: bool) -> Page<'a> {
         let (mut page, mut body) = (Page::default(), false);
-        for (key, text) in Fields::new(reply) {
+        for (key, text) in Fields::new(response) {
             match (self, key) {
                 (Self::SearchAfter | Self::AfterKey(_), b"pit_id") => page.point_in_time = present(text),
                 (Self::Scroll, b"_scroll_id") | (Self::Cursor, b"cursor") => page.key = present(text),

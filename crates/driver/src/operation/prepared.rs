@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::compression::{CONTENT_ENCODING, compress, compress_in_slices, is_compressed};
 use super::context::Destination;
-use super::outcome::Outcome;
-use crate::response::outcome::ReplyOutcome;
+use super::outcome::OperationOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::transport::http::{RequestHead, RequestHeadError};
 use crate::transport::pool::{PooledConnection, RequestBody};
 
@@ -103,10 +103,10 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     pub async fn send(
         &mut self,
         connection: &mut PooledConnection,
-        check: impl FnOnce(u16, &[u8]) -> ReplyOutcome,
-    ) -> Outcome {
+        check: impl FnOnce(u16, &[u8]) -> ResponseOutcome,
+    ) -> OperationOutcome {
         let body = request_body(self.body.as_ref(), self.compressed.as_deref());
-        Outcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
+        OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
     }
 
     /// Sends `content` instead of the request's own body, compressed if the own body is.
@@ -118,13 +118,13 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &mut self,
         content: &[u8],
         connection: &mut PooledConnection,
-        check: impl FnOnce(u16, &[u8]) -> ReplyOutcome,
-    ) -> io::Result<Outcome> {
+        check: impl FnOnce(u16, &[u8]) -> ResponseOutcome,
+    ) -> io::Result<OperationOutcome> {
         if let Some(compressed) = &mut self.compressed {
             compress_in_slices(content, compressed).await?;
         }
         let body = request_body(content, self.compressed.as_deref());
-        Ok(Outcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await))
+        Ok(OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await))
     }
 }
 

@@ -8,14 +8,14 @@ use pacenote_record::ErrorClass;
 
 use super::captures::{Captured, Captures};
 use super::context::{Destination, Execution};
-use super::outcome::Outcome;
+use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
 use super::template::{BodyTemplate, Values};
 use super::wait::pause;
 use crate::error::DriveError;
 use crate::response::check::{check_response, failed_assertion, is_2xx};
 use crate::response::json_scan::{first_value, value_at_path};
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::transport::http::RequestHead;
 use crate::transport::pool::PooledConnection;
 
@@ -88,9 +88,9 @@ impl CheckedRequest {
     }
 
     /// Sends a plain request.
-    pub async fn send_plain(&mut self, connection: &mut PooledConnection) -> Outcome {
+    pub async fn send_plain(&mut self, connection: &mut PooledConnection) -> OperationOutcome {
         let Self { template, policy } = self;
-        let check = |status, reply: &[u8]| check_response(&policy.request, status, reply);
+        let check = |status, body: &[u8]| check_response(&policy.request, status, body);
         template.request.send(connection, check).await
     }
 
@@ -99,7 +99,7 @@ impl CheckedRequest {
         &mut self,
         connection: &mut PooledConnection,
         execution: &Execution<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         let Self { template, policy } = self;
         if let Some(placeholder) = &policy.request.placeholder
             && let Err(error) =
@@ -180,21 +180,21 @@ impl RequestTemplate {
         policy: &ResponsePolicy,
         execution: &Execution<'_>,
         mut inspect: impl FnMut(&[u8]),
-    ) -> Option<Outcome> {
-        let mut whole: Option<Outcome> = None;
+    ) -> Option<OperationOutcome> {
+        let mut whole: Option<OperationOutcome> = None;
         loop {
-            let check = |status, reply: &[u8]| {
-                let result = check_response(&policy.request, status, reply);
+            let check = |status, body: &[u8]| {
+                let result = check_response(&policy.request, status, body);
                 if !(result.is_success() && is_2xx(status)) {
                     return result;
                 }
-                inspect(reply);
-                policy.inspect(execution.captures, reply).unwrap_or(result)
+                inspect(body);
+                policy.inspect(execution.captures, body).unwrap_or(result)
             };
             execution.traffic.request_started();
             let outcome = self.request.send(connection, check).await;
             execution.traffic.request_ended(&outcome);
-            let unmet = outcome.result.class == ErrorClass::Condition;
+            let unmet = outcome.response.error_class == ErrorClass::Condition;
             let joined = match whole.take() {
                 None => outcome,
                 Some(before) => before.join(outcome),
@@ -210,9 +210,9 @@ impl RequestTemplate {
         &mut self,
         connection: &mut PooledConnection,
         execution: &Execution<'_>,
-    ) -> Outcome {
+    ) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(connection, |_, _: &[u8]| ReplyOutcome::success(0, -1)).await;
+        let outcome = self.request.send(connection, |_, _: &[u8]| ResponseOutcome::success(0, -1)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }
@@ -220,25 +220,25 @@ impl RequestTemplate {
 
 impl ResponsePolicy {
     /// Captures a value of a successful response, and returns the failure of the first assertion that does not hold.
-    fn inspect(&self, captures: &RefCell<Captures>, reply: &[u8]) -> Option<ReplyOutcome> {
+    fn inspect(&self, captures: &RefCell<Captures>, body: &[u8]) -> Option<ResponseOutcome> {
         if !self.inspects_body {
             return None;
         }
         if let Some(capture) = &self.request.capture {
-            let value = value_at_path(reply, &capture.path)
+            let value = value_at_path(body, &capture.path)
                 .and_then(|text| serde_json::from_slice(first_value(text)).ok());
             captures.borrow_mut().set(&capture.name, value);
         }
-        failed_assertion(&self.request.assertions, reply)
+        failed_assertion(&self.request.assertions, body)
     }
 }
 
 impl FillError {
     /// The outcome of a request that is not sent.
-    pub fn outcome(self) -> Outcome {
+    pub fn outcome(self) -> OperationOutcome {
         match self {
-            Self::NothingToDo => Outcome::nothing(),
-            Self::Missing(reason) => Outcome::unsent(reason),
+            Self::NothingToDo => OperationOutcome::nothing(),
+            Self::Missing(reason) => OperationOutcome::unsendable(reason),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::outcome::Outcome;
+use super::outcome::OperationOutcome;
 use crate::cancel::Cancellation;
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 
 /// Waits between two requests. Returns `None` if the race or the step ends meanwhile.
 pub async fn pause(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
@@ -13,8 +13,17 @@ pub async fn pause(duration: Duration, cancellation: &Cancellation<'_>) -> Optio
 
 /// Executes an operation that only waits and does `weight` units of work. Returns `None` if the race or the step ends
 /// meanwhile.
-pub async fn wait(duration: Duration, weight: u64, cancellation: &Cancellation<'_>) -> Option<Outcome> {
+pub async fn wait(
+    duration: Duration,
+    weight: u64,
+    cancellation: &Cancellation<'_>,
+) -> Option<OperationOutcome> {
     let sent = Instant::now();
     pause(duration, cancellation).await?;
-    Some(Outcome { first_sent: sent, sent, result: ReplyOutcome::success(weight, -1), ..Outcome::nothing() })
+    Some(OperationOutcome {
+        first_sent: sent,
+        sent,
+        response: ResponseOutcome::success(weight, -1),
+        ..OperationOutcome::nothing()
+    })
 }

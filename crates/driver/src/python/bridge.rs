@@ -168,7 +168,7 @@ impl PythonBridge {
         self.answer(query_id, Answer::Completed(Box::new(result), Instant::now()))
     }
 
-    /// Sends a request; answered by [`PythonEvent::ReplyReceived`] or [`PythonEvent::RequestFailed`] with the id that
+    /// Sends a request; answered by [`PythonEvent::ResponseReceived`] or [`PythonEvent::RequestFailed`] with the id that
     /// is returned. It counts for the operation that its owner executes.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl PythonBridge {
             has_body: !body.is_empty(),
             timeout: Some(timeout),
         };
-        let prepared = PreparedRequest::new(spec, body, Destination { target, host: to.host, task: "" })
+        let prepared = PreparedRequest::new(spec, body, Destination { target, host: to.host, task_name: "" })
             .map_err(|error| DriveError::Python(error.to_string()))?;
         self.send(owner, to, JobPayload::Request(Box::new(prepared)))
     }
@@ -225,9 +225,9 @@ impl PythonBridge {
         input: OperationInput<'_>,
     ) -> Result<QueuedOperation, DriveError> {
         let task = owner.and_then(|client| self.clusters.plan().tasks.get(client.task as usize));
-        let task = task.map_or("without owner", |task| &task.name);
+        let task_name = task.map_or("without owner", |task| &task.name);
         let target = self.clusters.target(to.cluster);
-        QueuedOperation::new(Destination { target, host: to.host, task }, input)
+        QueuedOperation::new(Destination { target, host: to.host, task_name }, input)
     }
 
     fn send(&self, owner: Option<ClientId>, to: ClusterHost, payload: JobPayload) -> Result<u64, DriveError> {

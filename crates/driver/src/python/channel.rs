@@ -10,7 +10,7 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use tokio::sync::Notify;
 
 use crate::client_id::ClientId;
-use crate::operation::outcome::{Outcome, SubOperation};
+use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::protocol::RunnerResult;
 use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::lock;
@@ -43,9 +43,9 @@ enum QueryState {
 pub struct RequestTotals {
     /// When the first of them was written to the socket.
     pub first_sent: Option<Instant>,
-    /// When the last byte of the last reply was received.
+    /// When the last byte of the last response was received.
     pub last_received: Option<Instant>,
-    /// HTTP status of the last reply.
+    /// HTTP status of the last response.
     pub status: u16,
     /// Requests that have not ended.
     pub in_flight: u32,
@@ -274,7 +274,7 @@ impl ClientChannel {
 
     /// Adds a request that has ended to the totals of its operation, unless the operation has ended too. Without an
     /// outcome nothing was sent.
-    pub fn end_request(&self, number: QueryNumber, outcome: Option<Outcome>) {
+    pub fn end_request(&self, number: QueryNumber, outcome: Option<OperationOutcome>) {
         let mut totals = lock(&self.totals);
         if self.last_query() == number {
             totals.in_flight = totals.in_flight.saturating_sub(1);
@@ -291,7 +291,7 @@ impl ClientChannel {
 }
 
 impl RequestTotals {
-    fn add(&mut self, outcome: Outcome) {
+    fn add(&mut self, outcome: OperationOutcome) {
         let first_sent = self.first_sent.map_or(outcome.first_sent, |known| known.min(outcome.first_sent));
         self.first_sent = Some(first_sent);
         if self.last_received.is_none_or(|known| outcome.done >= known) {

@@ -47,9 +47,9 @@ pub enum PythonEvent {
         /// Position of the step in the plan.
         step: usize,
     },
-    /// The reply to a request.
-    ReplyReceived(RunnerReply),
-    /// A request that got no reply.
+    /// The response to a request.
+    ResponseReceived(RunnerResponse),
+    /// A request that got no response.
     RequestFailed {
         /// Identifies the request.
         request_id: u64,
@@ -86,9 +86,9 @@ pub struct OperationEnded {
     pub seconds_since_start: f64,
 }
 
-/// The reply to a request of a runner.
+/// The response to a request of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunnerReply {
+pub struct RunnerResponse {
     /// Identifies the request.
     pub request_id: u64,
     /// HTTP status.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::python::channel::{Answer, ClientChannel};
 use crate::python::events::{EventQueue, OperationEnded, PythonEvent};
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::units::nanos;
 
 /// Handle through which the measured loop of one client talks to its source, runner or scheduler in Python.
@@ -47,16 +47,17 @@ impl ClientHandle {
     }
 
     /// Sends the outcome of an operation to its scheduler, unless a runner in Python executed it.
-    pub fn send_outcome(&self, outcome: &ReplyOutcome, unit: &str, seconds_since_start: f64) {
+    pub fn send_outcome(&self, outcome: &ResponseOutcome, unit: &str, seconds_since_start: f64) {
         if !self.channel.is_scheduled() || self.channel.has_runner() {
             return;
         }
         let failure = outcome.failures.first();
-        let error = failure
-            .map_or_else(String::new, |failure| format!("{}: {}", outcome.class.name(), failure.reason));
+        let error = failure.map_or_else(String::new, |failure| {
+            format!("{}: {}", outcome.error_class.name(), failure.reason)
+        });
         self.events.push(PythonEvent::OperationEnded(OperationEnded {
             client: self.channel.id,
-            weight: outcome.accepted,
+            weight: outcome.weight,
             unit: unit.to_owned(),
             success: outcome.is_success(),
             error,

@@ -37,7 +37,7 @@ mod requests;
 mod runner;
 
 pub use bridge::PythonBridge;
-pub use events::{OperationEnded, PythonEvent, RunnerReply};
+pub use events::{OperationEnded, PythonEvent, RunnerResponse};
 pub use protocol::{ExecutionResult, OperationFailure, RunnerRequest, RunnerResult};
 
 pub(crate) use handle::ClientHandle;

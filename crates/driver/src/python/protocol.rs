@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pacenote_record::ErrorClass;
 
-use crate::operation::outcome::Outcome;
-use crate::response::outcome::ReplyOutcome;
+use crate::operation::outcome::OperationOutcome;
+use crate::response::outcome::ResponseOutcome;
 
 /// The reason of a failure for which the runner gives none.
 const UNSPECIFIED: &str = "the runner reported a failure without a reason";
@@ -79,7 +79,7 @@ pub struct ExecutionResult {
     pub success: bool,
     /// Work done.
     pub weight: u64,
-    /// HTTP status of the last reply, 0 if there was none.
+    /// HTTP status of the last response, 0 if there was none.
     pub status: u16,
     /// The duration that the engine reports, in milliseconds; `None` if it reports none.
     pub took_ms: Option<u64>,
@@ -97,39 +97,39 @@ impl OperationFailure {
 
 impl RunnerResult {
     /// The outcome that is recorded for the operation.
-    pub(crate) fn outcome(&self) -> ReplyOutcome {
+    pub(crate) fn outcome(&self) -> ResponseOutcome {
         if self.success {
-            return ReplyOutcome::success(self.weight, -1);
+            return ResponseOutcome::success(self.weight, -1);
         }
         let outcome = match &self.failure {
             Some(failure) => {
                 let status = failure.status.unwrap_or(0);
-                ReplyOutcome::failure(failure.class, status, &failure.kind, failure.reason.clone())
+                ResponseOutcome::failure(failure.class, status, &failure.kind, failure.reason.clone())
             }
-            None => ReplyOutcome::failure(ErrorClass::Condition, 0, "", UNSPECIFIED.into()),
+            None => ResponseOutcome::failure(ErrorClass::Condition, 0, "", UNSPECIFIED.into()),
         };
-        ReplyOutcome { rejected: self.weight, ..outcome }
+        ResponseOutcome { failed_weight: self.weight, ..outcome }
     }
 }
 
 impl ExecutionResult {
     /// The result of an operation; without an outcome the operation was interrupted.
-    pub(crate) fn new(outcome: Option<&Outcome>) -> Self {
+    pub(crate) fn new(outcome: Option<&OperationOutcome>) -> Self {
         let Some(outcome) = outcome else { return Self::interrupted() };
-        let result = &outcome.result;
-        let first = result.failures.first();
+        let response = &outcome.response;
+        let first = response.failures.first();
         let status = first.map_or(outcome.status, |failure| failure.status);
-        let failure = (!result.is_success()).then(|| OperationFailure {
-            class: result.class,
+        let failure = (!response.is_success()).then(|| OperationFailure {
+            class: response.error_class,
             kind: first.map_or_else(String::new, |failure| failure.kind.clone()),
             status: (status > 0).then_some(status),
             reason: first.map_or_else(String::new, |failure| failure.reason.clone()),
         });
         Self {
-            success: result.is_success(),
-            weight: result.accepted,
+            success: response.is_success(),
+            weight: response.weight,
             status: outcome.status,
-            took_ms: u64::try_from(result.took_ms).ok(),
+            took_ms: u64::try_from(response.took_ms).ok(),
             failure,
         }
     }
@@ -160,7 +160,10 @@ mod tests {
         let unit = "docs".to_owned();
         let result = RunnerResult { weight: 3, unit, success: false, last: false, failure: Some(failure) };
         let outcome = result.outcome();
-        assert_eq!((outcome.class, outcome.accepted, outcome.rejected), (ErrorClass::HttpStatus, 0, 3));
+        assert_eq!(
+            (outcome.error_class, outcome.weight, outcome.failed_weight),
+            (ErrorClass::HttpStatus, 0, 3)
+        );
         assert_eq!((outcome.failures[0].status, outcome.failures[0].kind.as_str()), (429, "rejected"));
         assert_eq!(OperationFailure::class_of("bad luck"), None);
     }

@@ -6,10 +6,10 @@ use pacenote_plan::{SuppliedBulk, SuppliedOperation};
 
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
-use crate::operation::Operation;
+use crate::operation::PreparedCalls;
 use crate::operation::bulk_request::BulkRequest;
 use crate::operation::context::Destination;
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::{PreparedRequest, RequestSpec};
 use crate::transport::pool::ConnectionPool;
 
@@ -28,7 +28,7 @@ pub struct OperationInput<'a> {
 #[derive(Debug)]
 pub enum QueuedOperation {
     /// A sequence of calls.
-    Calls(Box<Operation>),
+    Calls(Box<PreparedCalls>),
     /// One bulk request.
     Bulk(Box<BulkRequest<Vec<u8>>>),
 }
@@ -41,7 +41,7 @@ impl QueuedOperation {
     /// When the document cannot be parsed, or the operation cannot be written as HTTP.
     pub fn new(to: Destination<'_>, input: OperationInput<'_>) -> Result<Self, DriveError> {
         let OperationInput { document, body } = input;
-        let refused = |reason: String| DriveError::InvalidSupply { task: to.task.to_owned(), reason };
+        let refused = |reason: String| DriveError::InvalidSupply { task: to.task_name.to_owned(), reason };
         let supply: SuppliedOperation =
             serde_json::from_str(document).map_err(|error| refused(error.to_string()))?;
         supply.validate().map_err(|error| refused(error.to_string()))?;
@@ -49,7 +49,7 @@ impl QueuedOperation {
             SuppliedOperation::Calls(_) if body.is_some() => {
                 Err(refused("a sequence of calls has no separate body".into()))
             }
-            SuppliedOperation::Calls(calls) => Ok(Self::Calls(Box::new(Operation::new(&calls, to)?))),
+            SuppliedOperation::Calls(calls) => Ok(Self::Calls(Box::new(PreparedCalls::new(&calls, to)?))),
             SuppliedOperation::Bulk(bulk) => {
                 let body = body.ok_or_else(|| refused("a bulk needs a body".into()))?;
                 let SuppliedBulk { path, headers, documents, timeout_ms } = bulk;
@@ -73,7 +73,7 @@ impl QueuedOperation {
         &mut self,
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         match self {
             Self::Calls(calls) => calls.execute(connections, cancellation).await,
             Self::Bulk(bulk) => {

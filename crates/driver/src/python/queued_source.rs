@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cancel::Cancellation;
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::python::channel::{ClientChannel, OperationConsumer};
 use crate::python::queued_operation::QueuedOperation;
 use crate::transport::pool::ConnectionPool;
@@ -52,7 +52,7 @@ impl QueuedSource {
         &mut self,
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         self.operation.as_mut()?.execute(connections, cancellation).await
     }
 }

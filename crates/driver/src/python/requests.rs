@@ -14,16 +14,16 @@ use tokio::task::JoinSet;
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
 use crate::health::cpu::{CpuMeter, PeakLoad};
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::operation::prepared::PreparedRequest;
 use crate::python::channel::{ClientChannel, QueryNumber};
 use crate::python::clusters::{ClusterHost, Clusters};
-use crate::python::events::{EventQueue, PythonEvent, RunnerReply};
+use crate::python::events::{EventQueue, PythonEvent, RunnerResponse};
 use crate::python::preparation::Preparation;
 use crate::python::protocol::ExecutionResult;
 use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::step::StepRun;
 use crate::transport::pool::ConnectionPool;
 
@@ -86,7 +86,7 @@ struct ConnectionKey {
 pub struct RequestThread {
     /// Where requests are sent.
     pub clusters: Arc<Clusters>,
-    /// Receives replies.
+    /// Receives responses.
     pub events: Arc<EventQueue>,
     /// Notified when the connections of a step are open.
     pub preparation: Arc<Preparation>,
@@ -184,7 +184,7 @@ impl RequestSender {
         &self,
         connections: &ConnectionPool,
         mut operation: QueuedOperation,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         let step = self.step.borrow().clone()?;
         let cancellation = Cancellation { step: &step, race: &self.race, waker: &self.waker };
         operation.execute(connections, &cancellation).await
@@ -205,24 +205,29 @@ async fn request(
     connections: &ConnectionPool,
     request_id: u64,
     mut prepared: PreparedRequest<Vec<u8>>,
-) -> (Option<Outcome>, PythonEvent) {
+) -> (Option<OperationOutcome>, PythonEvent) {
     if let Err(error) = prepared.compress_in_slices().await {
         let kind = ErrorClass::Protocol.name();
         return (None, PythonEvent::RequestFailed { request_id, kind, reason: error.to_string() });
     }
-    let mut reply = None;
-    let keep_reply = |status, body: &[u8]| {
-        reply = Some((status, body.to_vec()));
-        ReplyOutcome::success(0, -1)
+    let mut response = None;
+    let keep_response = |status, body: &[u8]| {
+        response = Some((status, body.to_vec()));
+        ResponseOutcome::success(0, -1)
     };
     let mut connection = connections.acquire();
-    let outcome = prepared.send(&mut connection, keep_reply).await;
-    let event = if let Some((status, body)) = reply {
-        PythonEvent::ReplyReceived(RunnerReply { request_id, status, headers: connection.headers(), body })
+    let outcome = prepared.send(&mut connection, keep_response).await;
+    let event = if let Some((status, body)) = response {
+        PythonEvent::ResponseReceived(RunnerResponse {
+            request_id,
+            status,
+            headers: connection.headers(),
+            body,
+        })
     } else {
-        let first = outcome.result.failures.first();
+        let first = outcome.response.failures.first();
         let reason = first.map_or_else(String::new, |failure| failure.reason.clone());
-        PythonEvent::RequestFailed { request_id, kind: outcome.result.class.name(), reason }
+        PythonEvent::RequestFailed { request_id, kind: outcome.response.error_class.name(), reason }
     };
     connections.release(connection);
     (Some(outcome), event)

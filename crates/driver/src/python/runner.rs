@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pacenote_record::{ErrorClass, SampleType, Traffic};
 
 use crate::cancel::{Cancellation, until_cancelled};
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::python::channel::Answer;
 use crate::python::events::PythonEvent;
 use crate::python::handle::ClientHandle;
@@ -40,17 +40,17 @@ impl RunnerSource {
         &mut self,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         let channel = self.handle.channel();
         let (client, measured) = (channel.id, sample_type == SampleType::Measured);
         let query_id = channel.start_query();
         let started = Instant::now();
         self.handle.send(PythonEvent::RunOperation { query_id, client, measured });
         let Answer::Completed(answer, completed) = self.receive(cancellation).await? else { return None };
-        let (totals, result) = (channel.take_totals(), answer.outcome());
+        let (totals, response) = (channel.take_totals(), answer.outcome());
         self.completed = Some(completed);
         // A plug-in that has failed is not called again: it would fail in a tight loop.
-        self.last = answer.last || result.class == ErrorClass::Plugin;
+        self.last = answer.last || response.error_class == ErrorClass::Plugin;
         if answer.success {
             self.unit = Some(answer.unit);
         }
@@ -58,15 +58,15 @@ impl RunnerSource {
         let status = if totals.traffic.requests > 0 {
             totals.status
         } else {
-            result.failures.first().map_or(0, |failure| failure.status)
+            response.failures.first().map_or(0, |failure| failure.status)
         };
         let requests = totals.traffic.requests + totals.in_flight;
-        Some(Outcome {
+        Some(OperationOutcome {
             first_sent,
             sent: first_sent,
             done: totals.last_received.filter(|_| totals.in_flight == 0).unwrap_or(completed),
             free: completed,
-            result,
+            response,
             status,
             retries: totals.retries,
             traffic: Traffic { requests, ..totals.traffic },

@@ -13,37 +13,37 @@ use serde_json::Value;
 use crate::response::json_scan::{
     Fields, first_value, parse_bool, parse_integer, split_integer, value_at_path,
 };
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 
 /// Maximum number of failures kept per bulk. The last one counts all documents that no other failure counts.
 const MAX_FAILURES: usize = 8;
 
 /// Checks the response to a request.
-pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ReplyOutcome {
+pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ResponseOutcome {
     if request.ignore.contains(&status) {
-        return ReplyOutcome::success(request.ignored_weight, -1);
+        return ResponseOutcome::success(request.ignored_weight, -1);
     }
     if !is_2xx(status) {
         return http_error(status, body);
     }
     let result = match &request.check {
-        Check::Status {} => ReplyOutcome::success(request.weight, -1),
+        Check::Status {} => ResponseOutcome::success(request.weight, -1),
         Check::Search {} => check_search(body, request),
         Check::Health { status, no_relocating_shards } => check_health(body, *status, *no_relocating_shards),
         Check::Condition { path, expected } => check_condition(body, path, expected),
         Check::Esql {} => check_esql(body),
         Check::Empty { path } => check_empty(body, path),
     };
-    if result.is_success() { ReplyOutcome { accepted: request.weight, ..result } } else { result }
+    if result.is_success() { ResponseOutcome { weight: request.weight, ..result } } else { result }
 }
 
 /// Checks the response to a bulk of `documents` documents.
-pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> ReplyOutcome {
+pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> ResponseOutcome {
     if is_2xx(status) { check_bulk(body, documents) } else { http_error(status, body) }
 }
 
 /// The failure of the first assertion of the track that does not hold for a response; `None` if all of them hold.
-pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ReplyOutcome> {
+pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ResponseOutcome> {
     let failed = assertions.iter().find_map(|assertion| {
         let text = assertion.paths.iter().find_map(|path| value_at_path(body, path));
         let value = text.and_then(|text| serde_json::from_slice::<Value>(first_value(text)).ok());
@@ -61,7 +61,7 @@ pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<ReplyOu
         };
         let actual = value.map_or_else(|| "absent".to_owned(), |value| to_text(&value));
         let reason = format!("{property} is {actual}, the track asserts {operator} {}", to_text(expected));
-        ReplyOutcome::failure(ErrorClass::Assertion, 200, "", reason)
+        ResponseOutcome::failure(ErrorClass::Assertion, 200, "", reason)
     })
 }
 
@@ -94,7 +94,7 @@ pub fn is_2xx(status: u16) -> bool {
 }
 
 /// The failure of a response with an error status, with the error type and reason that the engine reports.
-fn http_error(status: u16, body: &[u8]) -> ReplyOutcome {
+fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
     let (kind, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(response) => match &response["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
@@ -108,7 +108,7 @@ fn http_error(status: u16, body: &[u8]) -> ReplyOutcome {
         },
         Err(_) => (String::new(), excerpt(body)),
     };
-    ReplyOutcome::failure(ErrorClass::HttpStatus, status, &kind, reason)
+    ResponseOutcome::failure(ErrorClass::HttpStatus, status, &kind, reason)
 }
 
 fn string(value: Option<&Value>) -> String {
@@ -121,9 +121,9 @@ fn excerpt(body: &[u8]) -> String {
 
 /// Checks the response to a search. A response without shards, time-out and duration does not come from a search,
 /// unless the request filters these fields out.
-fn check_search(body: &[u8], request: &Request) -> ReplyOutcome {
+fn check_search(body: &[u8], request: &Request) -> ResponseOutcome {
     if let Some(took_ms) = fast_path_search(body) {
-        return ReplyOutcome::success(request.weight, took_ms);
+        return ResponseOutcome::success(request.weight, took_ms);
     }
     let (mut took_ms, mut timed_out, mut failed) = (-1, None, None);
     for (key, value) in Fields::new(body) {
@@ -146,15 +146,15 @@ fn check_search(body: &[u8], request: &Request) -> ReplyOutcome {
         (_, Some(true)) => {
             let reason =
                 format!("the search timed out in the engine after {took_ms} ms: its hits are incomplete");
-            ReplyOutcome::failure(ErrorClass::SearchTimeout, 200, "", reason)
+            ResponseOutcome::failure(ErrorClass::SearchTimeout, 200, "", reason)
         }
         (None, None) if took_ms < 0 && !request.path.contains("filter_path=") => {
             let reason = format!("the response is not that of a search: {}", excerpt(body));
-            ReplyOutcome::failure(ErrorClass::Protocol, 200, "", reason)
+            ResponseOutcome::failure(ErrorClass::Protocol, 200, "", reason)
         }
-        _ => ReplyOutcome::success(request.weight, took_ms),
+        _ => ResponseOutcome::success(request.weight, took_ms),
     };
-    ReplyOutcome { took_ms, ..result }
+    ResponseOutcome { took_ms, ..result }
 }
 
 /// The duration in milliseconds of a search without failures whose response starts exactly as engines write it. A few
@@ -168,7 +168,7 @@ fn fast_path_search(body: &[u8]) -> Option<i64> {
     (failed == 0).then_some(took_ms)
 }
 
-fn check_esql(body: &[u8]) -> ReplyOutcome {
+fn check_esql(body: &[u8]) -> ResponseOutcome {
     let (mut took_ms, mut partial) = (-1, false);
     for (key, value) in Fields::new(body) {
         match key {
@@ -182,20 +182,20 @@ fn check_esql(body: &[u8]) -> ReplyOutcome {
         }
     }
     if !partial {
-        return ReplyOutcome::success(1, took_ms);
+        return ResponseOutcome::success(1, took_ms);
     }
     let reason = "the response is partial".into();
-    ReplyOutcome { took_ms, ..ReplyOutcome::failure(ErrorClass::Partial, 200, "", reason) }
+    ResponseOutcome { took_ms, ..ResponseOutcome::failure(ErrorClass::Partial, 200, "", reason) }
 }
 
-fn shard_failure(body: &[u8], failed: i64) -> ReplyOutcome {
+fn shard_failure(body: &[u8], failed: i64) -> ResponseOutcome {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let cause = &response["_shards"]["failures"][0]["reason"];
     let reason = format!("{failed} shards failed: {}", string(cause.get("reason")));
-    ReplyOutcome::failure(ErrorClass::ShardFailure, 200, &string(cause.get("type")), reason)
+    ResponseOutcome::failure(ErrorClass::ShardFailure, 200, &string(cause.get("type")), reason)
 }
 
-fn check_bulk(body: &[u8], documents: u64) -> ReplyOutcome {
+fn check_bulk(body: &[u8], documents: u64) -> ResponseOutcome {
     let (mut took_ms, mut errors) = (-1, None);
     for (key, value) in Fields::new(body) {
         match key {
@@ -208,9 +208,9 @@ fn check_bulk(body: &[u8], documents: u64) -> ReplyOutcome {
         }
     }
     match errors {
-        Some(false) => ReplyOutcome::success(documents, took_ms),
-        Some(true) => ReplyOutcome { took_ms, ..rejected_documents(body, documents) },
-        None => ReplyOutcome::failure(
+        Some(false) => ResponseOutcome::success(documents, took_ms),
+        Some(true) => ResponseOutcome { took_ms, ..rejected_documents(body, documents) },
+        None => ResponseOutcome::failure(
             ErrorClass::Protocol,
             200,
             "",
@@ -243,16 +243,16 @@ struct BulkItemError<'a> {
 }
 
 /// Counts the rejected documents of a bulk by status and error type.
-fn rejected_documents(body: &[u8], documents: u64) -> ReplyOutcome {
+fn rejected_documents(body: &[u8], documents: u64) -> ResponseOutcome {
     let Ok(response) = serde_json::from_slice::<BulkResponse>(body) else {
         let reason = "the response to a bulk reports errors, but its items cannot be parsed".into();
-        return ReplyOutcome::failure(ErrorClass::Protocol, 200, "", reason);
+        return ResponseOutcome::failure(ErrorClass::Protocol, 200, "", reason);
     };
     let mut failures: Vec<Failure> = Vec::new();
-    let mut rejected = 0;
+    let mut failed_weight = 0;
     let items = response.items.iter().flat_map(BTreeMap::values);
     for (item, error) in items.filter_map(|item| item.error.as_ref().map(|error| (item, error))) {
-        rejected += 1;
+        failed_weight += 1;
         let known = failures.iter().position(|known| known.status == item.status && known.kind == error.kind);
         let position = known.unwrap_or_else(|| {
             if failures.len() < MAX_FAILURES {
@@ -262,10 +262,10 @@ fn rejected_documents(body: &[u8], documents: u64) -> ReplyOutcome {
         });
         failures[position].count += 1;
     }
-    ReplyOutcome {
-        class: ErrorClass::BulkItem,
-        accepted: documents.saturating_sub(rejected),
-        rejected,
+    ResponseOutcome {
+        error_class: ErrorClass::BulkItem,
+        weight: documents.saturating_sub(failed_weight),
+        failed_weight,
         took_ms: -1,
         failures,
     }
@@ -278,28 +278,28 @@ fn new_failure(status: u16, error: &BulkItemError, is_last: bool) -> Failure {
     Failure { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 0 }
 }
 
-fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> ReplyOutcome {
+fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> ResponseOutcome {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let status = serde_json::from_value::<HealthStatus>(response["status"].clone()).ok();
     let relocating = response["relocating_shards"].as_u64().unwrap_or(0);
     let reached = wanted.is_none_or(|wanted| status.is_some_and(|status| status >= wanted));
     if reached && !(no_relocating_shards && relocating > 0) {
-        return ReplyOutcome::success(1, -1);
+        return ResponseOutcome::success(1, -1);
     }
     let reason = format!("health is {}, {relocating} shards are relocating", to_text(&response["status"]));
-    ReplyOutcome::failure(ErrorClass::Condition, 200, "", reason)
+    ResponseOutcome::failure(ErrorClass::Condition, 200, "", reason)
 }
 
-fn check_condition(body: &[u8], path: &str, expected: &str) -> ReplyOutcome {
+fn check_condition(body: &[u8], path: &str, expected: &str) -> ResponseOutcome {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let actual = to_text(parsed_value_at(&response, path));
     if actual == expected {
-        return ReplyOutcome::success(1, -1);
+        return ResponseOutcome::success(1, -1);
     }
-    ReplyOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
+    ResponseOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
 }
 
-fn check_empty(body: &[u8], path: &str) -> ReplyOutcome {
+fn check_empty(body: &[u8], path: &str) -> ResponseOutcome {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let is_empty = match parsed_value_at(&response, path) {
         Value::Object(fields) => fields.is_empty(),
@@ -307,9 +307,9 @@ fn check_empty(body: &[u8], path: &str) -> ReplyOutcome {
         other => other.is_null(),
     };
     if is_empty {
-        return ReplyOutcome::success(1, -1);
+        return ResponseOutcome::success(1, -1);
     }
-    ReplyOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
+    ResponseOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
 }
 
 /// The value at a path of keys joined by dots, where the key of an array is an index.
@@ -348,17 +348,17 @@ mod tests {
     }
 
     fn class(check: Check, body: &str) -> ErrorClass {
-        check_response(&request(check), 200, body.as_bytes()).class
+        check_response(&request(check), 200, body.as_bytes()).error_class
     }
 
     #[test]
     fn an_error_status_fails_unless_the_request_ignores_it() {
         let status = request(Check::Status {});
-        assert_eq!(check_response(&status, 201, b""), ReplyOutcome::success(5, -1));
-        assert_eq!(check_response(&status, 404, b""), ReplyOutcome::success(2, -1));
+        assert_eq!(check_response(&status, 201, b""), ResponseOutcome::success(5, -1));
+        assert_eq!(check_response(&status, 404, b""), ResponseOutcome::success(2, -1));
         let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
         let result = check_response(&status, 429, body);
-        assert_eq!((result.class, result.accepted), (ErrorClass::HttpStatus, 0));
+        assert_eq!((result.error_class, result.weight), (ErrorClass::HttpStatus, 0));
         assert_eq!((result.failures[0].kind.as_str(), result.failures[0].status), ("rejected", 429));
         assert_eq!(
             check_response(&status, 502, b"<html>Bad Gateway").failures[0].reason,
@@ -391,25 +391,25 @@ mod tests {
         let pretty = successful.replace(':', ": ");
         let result = check_response(&request(Check::Search {}), 200, pretty.as_bytes());
         assert_eq!(result, check_response(&request(Check::Search {}), 200, successful.as_bytes()));
-        assert_eq!((result.took_ms, result.accepted), (17, 5));
+        assert_eq!((result.took_ms, result.weight), (17, 5));
     }
 
     #[test]
     fn a_search_fails_with_failed_shards_or_a_time_out() {
         let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
         let result = check_response(&request(Check::Search {}), 200, good.as_bytes());
-        assert_eq!(result, ReplyOutcome::success(5, 7));
+        assert_eq!(result, ResponseOutcome::success(5, 7));
         let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,
             "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
         let result = check_response(&request(Check::Search {}), 200, failed.as_bytes());
-        assert_eq!((result.class, result.took_ms), (ErrorClass::ShardFailure, 7));
+        assert_eq!((result.error_class, result.took_ms), (ErrorClass::ShardFailure, 7));
         assert_eq!(result.failures[0].kind, "script_exception");
         let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
         assert_eq!(class(Check::Search {}, late), ErrorClass::SearchTimeout);
         assert_eq!(class(Check::Search {}, "<html>please log in</html>"), ErrorClass::Protocol);
         assert_eq!(class(Check::Search {}, r#"{"hits": {}}"#), ErrorClass::Protocol);
         let filtered = Request { path: "/_search?filter_path=hits".into(), ..request(Check::Search {}) };
-        assert_eq!(check_response(&filtered, 200, br#"{"hits": {}}"#).class, ErrorClass::None);
+        assert_eq!(check_response(&filtered, 200, br#"{"hits": {}}"#).error_class, ErrorClass::None);
     }
 
     #[test]
@@ -420,17 +420,17 @@ mod tests {
             {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
             {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
         let result = check_bulk_response(200, body.as_bytes(), 4);
-        assert_eq!((result.class, result.accepted, result.rejected), (ErrorClass::BulkItem, 1, 3));
+        assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 1, 3));
         assert_eq!(result.took_ms, 3);
         let counts: Vec<_> =
             result.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
         assert_eq!(
             check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9),
-            ReplyOutcome::success(9, 1)
+            ResponseOutcome::success(9, 1)
         );
-        assert_eq!(check_bulk_response(413, b"", 9).class, ErrorClass::HttpStatus);
-        assert_eq!(check_bulk_response(200, b"{}", 9).class, ErrorClass::Protocol);
+        assert_eq!(check_bulk_response(413, b"", 9).error_class, ErrorClass::HttpStatus);
+        assert_eq!(check_bulk_response(200, b"{}", 9).error_class, ErrorClass::Protocol);
     }
 
     #[test]

@@ -5,15 +5,15 @@
 //! closed. Called by `operation` (requests), `worker` and `python` (connecting before a step). Independent of tasks,
 //! schedules and Python. Whether a response is a success is decided in `response`.
 
+pub(crate) mod byte_counts;
 mod connect;
 pub mod http;
 pub(crate) mod pool;
 mod stream;
 mod timeout;
 mod tls;
-pub(crate) mod traffic;
 
+pub use byte_counts::ByteCounts;
 pub use connect::{ConnectError, Endpoint, EndpointError, Endpoints};
 pub use stream::MaybeTlsStream;
 pub use tls::{SystemRoots, TlsSettingsError, tls_error};
-pub use traffic::ByteCounts;

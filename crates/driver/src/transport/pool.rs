@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use pacenote_record::Traffic;
 
+use crate::transport::byte_counts::ByteCounts;
 use crate::transport::connect::{ConnectError, Endpoint, Endpoints};
 use crate::transport::http::{Connection, ExchangeError, RequestHead};
 use crate::transport::timeout::RequestTimer;
-use crate::transport::traffic::ByteCounts;
 
 /// The connections of one client to its host. Most clients need one; operations with concurrent requests open more,
 /// which stay open.

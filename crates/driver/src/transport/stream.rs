@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use super::traffic::ByteCounts;
+use super::byte_counts::ByteCounts;
 
 /// A stream to a host.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use pacenote_record::{
 
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
-use crate::operation::outcome::{Outcome, SubOperation};
+use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::schedule::clock::Clock;
 use crate::schedule::limiter::Limiter;
 use crate::schedule::open_loop::{Exhausted, OpenLoop};
@@ -109,8 +109,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             let times = LoopTimes { due_ns, free_ns, started, ended: self.operations.ended() };
             free_ns = self.elapsed_ns(outcome.free);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
-            let class = outcome.result.class;
-            self.apply_failure_policy(&outcome.result);
+            let class = outcome.response.error_class;
+            self.apply_failure_policy(&outcome.response);
             self.record(sample_type, &times, outcome);
             if was_last {
                 return EndedBy::Source;
@@ -245,10 +245,10 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
 
     /// Sends the outcome of an operation to the scheduler in Python, and records the unit that a runner in Python
     /// names; `true` if the operation was the last.
-    fn notify_python(&mut self, outcome: &Outcome) -> bool {
+    fn notify_python(&mut self, outcome: &OperationOutcome) -> bool {
         let TaskClient { id, task, run, handle, .. } = self.client;
         if let Some(handle) = handle {
-            handle.send_outcome(&outcome.result, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
+            handle.send_outcome(&outcome.response, &task.unit, self.elapsed_ns(outcome.done) as f64 / 1e9);
         }
         if let Some(unit) = self.operations.take_unit()
             && run.set_unit(&unit)
@@ -277,13 +277,19 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     /// the failure of one operation.
     fn source_exhausted(&self) -> EndedBy {
         let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
-        let result = ReplyOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
+        let response = ResponseOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
         self.recorder.borrow_mut().begin_source_failure(self.client.id.task);
         let now = self.clock.now();
-        let outcome =
-            Outcome { first_sent: now, sent: now, done: now, free: now, result, ..Outcome::nothing() };
+        let outcome = OperationOutcome {
+            first_sent: now,
+            sent: now,
+            done: now,
+            free: now,
+            response,
+            ..OperationOutcome::nothing()
+        };
         let times = LoopTimes { due_ns: None, free_ns: self.elapsed_ns(now), started: now, ended: Some(now) };
-        self.apply_failure_policy(&outcome.result);
+        self.apply_failure_policy(&outcome.response);
         self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
     }
@@ -295,7 +301,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     }
 
     /// Records an operation that has ended, its sub-operations first.
-    fn record(&self, sample_type: SampleType, times: &LoopTimes, mut outcome: Outcome) {
+    fn record(&self, sample_type: SampleType, times: &LoopTimes, mut outcome: OperationOutcome) {
         for sub_operation in std::mem::take(&mut outcome.sub_operations) {
             self.record_sub_operation(sample_type, sub_operation);
         }
@@ -311,7 +317,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             processing_ns: nanos_since(times.started, ended),
         };
         let sample = self.sample(sample_type, times, &outcome);
-        self.recorder.borrow_mut().record(sample, outcome.result.failures);
+        self.recorder.borrow_mut().record(sample, outcome.response.failures);
     }
 
     /// Records a sub-operation. Its weight and its lateness are in the sample of the whole operation.
@@ -332,40 +338,41 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         let result = OperationResult { weight: 0, failed_weight: 0, ..sample.result };
         let sample = Sample { result, ..sample };
         let name = SubOperationName { operation: &label.operation, operation_type: &label.operation_type };
-        let recorded = self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.result.failures);
+        let recorded =
+            self.recorder.borrow_mut().record_sub_operation(name, sample, outcome.response.failures);
         if let Err(error) = recorded {
             self.cancellation.race.abort(error.to_string());
         }
     }
 
     /// The sample of an operation or of a sub-operation.
-    fn sample(&self, sample_type: SampleType, times: OperationTimes, outcome: &Outcome) -> Sample {
+    fn sample(&self, sample_type: SampleType, times: OperationTimes, outcome: &OperationOutcome) -> Sample {
         let ClientId { task, client } = self.client.id;
-        let Outcome { result, status, retries, traffic, .. } = outcome;
+        let OperationOutcome { response, status, retries, traffic, .. } = outcome;
         let result = OperationResult {
-            error_class: result.class,
+            error_class: response.error_class,
             status: *status,
             retries: *retries,
-            weight: result.accepted,
-            failed_weight: result.rejected,
-            took_ms: result.took_ms,
+            weight: response.weight,
+            failed_weight: response.failed_weight,
+            took_ms: response.took_ms,
         };
         Sample { task, sub_operation: 0, client, sample_type, times, result, traffic: *traffic }
     }
 
     /// Aborts the race after a failure if the plan requires it.
-    fn apply_failure_policy(&self, result: &ReplyOutcome) {
+    fn apply_failure_policy(&self, response: &ResponseOutcome) {
         let TaskClient { task, .. } = self.client;
-        let (class, race) = (result.class, self.cancellation.race);
+        let (class, race) = (response.error_class, self.cancellation.race);
         match self.cancellation.step.plan().driver.on_error {
-            _ if result.is_success() => {}
+            _ if response.is_success() => {}
             // The track declares that the race is worthless if an assertion fails.
             _ if class == ErrorClass::Assertion => {
-                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
                 race.abort(format!("task {}: {reason}", task.name));
             }
             OnError::Continue if class.is_unreachable() => {
-                let reason = result.failures.first().map_or("", |failure| failure.reason.as_str());
+                let reason = response.failures.first().map_or("", |failure| failure.reason.as_str());
                 let host = self.operations.authority();
                 race.abort(format!("{host} cannot be reached in task {}: {reason}", task.name));
             }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use pacenote_record::SampleType;
 
 use crate::cancel::Cancellation;
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::transport::pool::ConnectionPool;
 use crate::worker::source::OperationSource;
 
@@ -23,7 +23,7 @@ pub trait Operations {
         &mut self,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
-    ) -> impl Future<Output = Option<Outcome>>;
+    ) -> impl Future<Output = Option<OperationOutcome>>;
 
     /// When the last operation ended as a whole; `None` if that is when [`Operations::execute`] returned.
     fn ended(&self) -> Option<Instant>;
@@ -70,7 +70,7 @@ impl Operations for PooledOperations {
         &mut self,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
-    ) -> impl Future<Output = Option<Outcome>> {
+    ) -> impl Future<Output = Option<OperationOutcome>> {
         self.source.execute(&self.pool, cancellation, sample_type)
     }
 

@@ -7,11 +7,11 @@ use pacenote_record::SampleType;
 
 use crate::cancel::Cancellation;
 use crate::error::DriveError;
-use crate::operation::Operation;
+use crate::operation::PreparedCalls;
 use crate::operation::bulk::{BulkSource, ClientDocuments};
 use crate::operation::context::Destination;
 use crate::operation::data_files::DataFiles;
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::operation::wait::wait;
 use crate::python::{ClientHandle, QueuedSource, RunnerSource};
 use crate::transport::pool::ConnectionPool;
@@ -22,7 +22,7 @@ pub enum OperationSource {
     /// Posts the documents of a corpus.
     Bulk(Box<BulkSource>),
     /// Executes prepared calls.
-    Calls(Box<Operation>),
+    Calls(Box<PreparedCalls>),
     /// Waits for this duration without sending a request.
     Sleep(Duration),
     /// Executes operations that a parameter source in Python puts into a queue.
@@ -54,13 +54,13 @@ impl OperationSource {
         client: u32,
         context: SourceContext<'_>,
     ) -> Result<Self, DriveError> {
-        let to = Destination { target: &plan.target, host: context.host, task: &task.name };
+        let to = Destination { target: &plan.target, host: context.host, task_name: &task.name };
         Ok(match &task.work {
             TaskWork::Bulk(bulk) => {
                 let documents = ClientDocuments { task, bulk, client };
                 Self::Bulk(Box::new(BulkSource::new(documents, plan.seed, context.files, to)?))
             }
-            TaskWork::Calls(calls) => Self::Calls(Box::new(Operation::new(calls, to)?)),
+            TaskWork::Calls(calls) => Self::Calls(Box::new(PreparedCalls::new(calls, to)?)),
             TaskWork::PythonSource { .. } => {
                 let queued = context.handle.and_then(|handle| QueuedSource::new(handle.channel()));
                 Self::Queued(Box::new(queued.ok_or_else(|| without_bridge(task))?))
@@ -110,7 +110,7 @@ impl OperationSource {
         connections: &ConnectionPool,
         cancellation: &Cancellation<'_>,
         sample_type: SampleType,
-    ) -> Option<Outcome> {
+    ) -> Option<OperationOutcome> {
         match self {
             Self::Bulk(bulk) => {
                 let mut connection = connections.acquire();

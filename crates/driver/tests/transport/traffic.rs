@@ -187,7 +187,7 @@ fn bodies_from_python_are_compressed_unless_they_have_a_content_encoding() {
             request("/plain", &[], b"some text");
             request("/own", &[("Content-Encoding", "identity")], b"own text");
         }
-        PythonEvent::ReplyReceived(_) => {
+        PythonEvent::ResponseReceived(_) => {
             replies += 1;
             if replies == 2 {
                 bridge.complete(running, success(1, true)).unwrap();

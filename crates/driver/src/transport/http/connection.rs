@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 use super::error::{ExchangeError, TRAILING_DATA};
 use super::request_head::RequestHead;
 use super::response_reader::{Response, ResponseReader};
+use crate::transport::byte_counts::ByteCounts;
 use crate::transport::stream::MaybeTlsStream;
 use crate::transport::tls::tls_error;
-use crate::transport::traffic::ByteCounts;
 
 /// An HTTP/1.1 connection to one host.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
-use crate::operation::outcome::Outcome;
+use crate::operation::outcome::OperationOutcome;
 use crate::race_state::RaceState;
-use crate::response::outcome::ReplyOutcome;
+use crate::response::outcome::ResponseOutcome;
 use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
@@ -93,7 +93,7 @@ impl Operations for ScriptedOperations {
 
     async fn compress(&mut self) {}
 
-    async fn execute(&mut self, cancellation: &Cancellation<'_>, _: SampleType) -> Option<Outcome> {
+    async fn execute(&mut self, cancellation: &Cancellation<'_>, _: SampleType) -> Option<OperationOutcome> {
         let Response { connect, service, class, is_wait } =
             (self.script)(Attempt { id: self.id, number: self.prepared - 1 });
         self.clock.sleep(self.clock.now() + Duration::from_nanos(connect)).await;
@@ -107,12 +107,20 @@ impl Operations for ScriptedOperations {
             served.await;
         }
         let done = self.clock.now();
-        let result = match class {
-            ErrorClass::None => ReplyOutcome::success(1, -1),
-            class => ReplyOutcome::failure(class, 0, "", "as scripted".into()),
+        let response = match class {
+            ErrorClass::None => ResponseOutcome::success(1, -1),
+            class => ResponseOutcome::failure(class, 0, "", "as scripted".into()),
         };
         let traffic = Traffic { requests: 1, ..Traffic::default() };
-        Some(Outcome { first_sent: sent, sent, done, free: done, result, traffic, ..Outcome::nothing() })
+        Some(OperationOutcome {
+            first_sent: sent,
+            sent,
+            done,
+            free: done,
+            response,
+            traffic,
+            ..OperationOutcome::nothing()
+        })
     }
 
     fn ended(&self) -> Option<Instant> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pacenote_driver::{PythonEvent, RunnerReply};
+use pacenote_driver::{PythonEvent, RunnerResponse};
 use serde_json::{Value, json};
 
 use crate::support::python::{CLIENT, get, prepared, race, runner_task, success};
@@ -107,7 +107,7 @@ fn a_runner_in_python_receives_the_decompressed_body() {
             request.headers.push(("accept-encoding".into(), "gzip".into()));
             bridge.request(Some(CLIENT), "default", request).unwrap();
         }
-        PythonEvent::ReplyReceived(RunnerReply { body, .. }) => {
+        PythonEvent::ResponseReceived(RunnerResponse { body, .. }) => {
             *replies.lock().unwrap() = Some(body.clone());
             bridge.complete(running, success(1, true)).unwrap();
         }
