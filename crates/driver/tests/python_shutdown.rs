@@ -111,7 +111,7 @@ fn the_thread_that_sends_for_runners_serves_all_steps_and_is_summarized() {
             let request = RunnerRequest { timeout, ..get("/") };
             bridge.request(Some(*client), "default", request).unwrap();
         }
-        PythonEvent::ReplyReceived(_) => bridge.complete(running, success(1, true)).unwrap(),
+        PythonEvent::ResponseReceived(_) => bridge.complete(running, success(1, true)).unwrap(),
         other => prepared(bridge, other),
     });
     let names: Vec<&str> = finished.summary.threads.iter().map(|thread| thread.name.as_str()).collect();
