@@ -1,12 +1,14 @@
 """`race.json`: Rally's document with the keys of Pacenote, and back."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import get_type_hints
 
 import pytest
 
 from pacenote.errors import PacenoteError
 from pacenote.model.race_record import PlanFile, RaceRecord
+from pacenote.model.system_metrics import PerShardTimes, SystemMetrics
 from support.records import bulk, paced, record
 
 
@@ -17,6 +19,17 @@ def stored(race: RaceRecord) -> dict:
 def test_a_record_survives_json():
     race = record(plan=PlanFile("plan.json", "ab" * 32), unreported=("refresh",))
     assert RaceRecord.from_document(stored(race)) == race
+
+
+def test_every_system_metric_survives_json():
+    types = get_type_hints(SystemMetrics)
+    times = PerShardTimes(1.0, 2.0, 3.0)
+    values = {
+        each.name: times if types[each.name] == PerShardTimes | None else number
+        for number, each in enumerate(fields(SystemMetrics), start=1)
+    }
+    race = replace(record(), system=SystemMetrics(**values))
+    assert RaceRecord.from_document(stored(race)).system == race.system
 
 
 def test_it_has_rallys_fields():

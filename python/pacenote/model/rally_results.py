@@ -5,9 +5,11 @@ measure.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
+from pacenote.model.system_metrics import SystemMetrics
 
 _LIST_KEYS = (
     "ml_processing_time",
@@ -42,7 +44,9 @@ def unmeasured_results() -> dict[str, Any]:
     """Returns the keys of Rally's results that Pacenote does not measure, with the values Rally writes for
     them when it has no measurements.
     """
-    return {key: [] for key in _LIST_KEYS} | dict.fromkeys(_SCALAR_KEYS)
+    values: dict[str, Any] = {key: [] for key in _LIST_KEYS} | dict.fromkeys(_SCALAR_KEYS)
+    measured = {each.name for each in fields(SystemMetrics)}
+    return {key: value for key, value in values.items() if key not in measured}
 
 
 def op_metrics(tasks: Iterable[TaskResult]) -> list[dict[str, Any]]:

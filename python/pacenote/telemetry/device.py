@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from pacenote.errors import PacenoteError
@@ -16,16 +16,27 @@ GetJson = Callable[[str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class DeviceReading:
-    """The values that one device has measured; a value that could not be read is left out."""
+    """The values that one device has measured; a value that could not be read is left out.
+
+    Raises ValueError if `system` has a key that is not a field of `SystemMetrics`.
+    """
 
     system: Mapping[str, Any] = field(default_factory=dict)
     """Values by name of their field in `SystemMetrics`, in the unit of the field."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    """All other values, by the name they have in the race record."""
+    """All other values, by the name they have in the race record; the report does not show them."""
 
     problems: tuple[str, ...] = ()
     """A sentence for each value that could not be read, with the reason."""
+
+    def __post_init__(self) -> None:
+        """Refuses system metrics that the race record has no field for."""
+        unknown = sorted(self.system.keys() - {each.name for each in fields(SystemMetrics)})
+        if unknown:
+            raise ValueError(
+                f"SystemMetrics has no field {', '.join(unknown)}: put it into `values`, or add it"
+            )
 
 
 class TelemetryDevice(ABC):
@@ -89,13 +100,18 @@ class Telemetry:
                 continue
             try:
                 reading = device.stop()
-                SystemMetrics(**reading.system)
             except Exception as error:
                 errors.append(_describe(device, "after", error))
                 continue
-            system |= reading.system
-            values |= reading.values
+            repeated = sorted(
+                (reading.system.keys() & system.keys()) | (reading.values.keys() & values.keys())
+            )
+            system = {**reading.system, **system}
+            values = {**reading.values, **values}
             errors.extend(f"{device.name}: {problem}" for problem in reading.problems)
+            errors.extend(
+                f"{device.name}: {key} is read by another device too and is ignored" for key in repeated
+            )
         return TelemetryResult(SystemMetrics(**system), values, tuple(errors))
 
 
