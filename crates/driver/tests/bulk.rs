@@ -59,14 +59,14 @@ fn clients_start_with_different_corpora_and_a_share_is_the_beginning_of_their_bu
     let sent: BTreeSet<Vec<(u64, u64)>> = first_documents(&server).into_values().collect();
     let whole = [vec![(0, 0), (2, 0), (2, 10), (1, 0)], vec![(2, 15), (2, 25), (0, 10), (1, 10)]];
     assert_eq!(sent, BTreeSet::from(whole));
-    assert_eq!(race.task("index").work.done, 70);
+    assert_eq!(race.task("index").work.weight, 70);
     // Two of four bulks each; the second bulk of client 1 is a short one.
     let server = Server::start(|_, _| Some(success_response()));
     task["work"]["limit"] = json!({"kind": "share", "share": 0.5});
     let race = run(&plan(server.port, &[task]));
     let sent: BTreeSet<Vec<(u64, u64)>> = first_documents(&server).into_values().collect();
     assert_eq!(sent, BTreeSet::from([vec![(0, 0), (2, 0)], vec![(2, 15), (2, 25)]]));
-    assert_eq!(race.task("index").work.done, 35);
+    assert_eq!(race.task("index").work.weight, 35);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn exactly_the_given_number_of_documents_is_sent() {
     task["work"]["limit"] = json!({"kind": "documents", "documents": 40});
     let race = run(&plan(server.port, &[task]));
     // Files end with short bulks, which must not reduce the number of documents.
-    assert_eq!((race.task("index").work.done, server.requests().len()), (40, 6));
+    assert_eq!((race.task("index").work.weight, server.requests().len()), (40, 6));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn documents_rejected_with_status_429_are_sent_again_without_the_others_within_o
     let result = race.task("index");
     let accounting = result.accounting;
     assert_eq!((accounting.operations, accounting.requests, accounting.retried), (1, 3, 2));
-    assert_eq!((accounting.failed, result.work.done, result.work.failed), (1, 4, 1));
+    assert_eq!((accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     let errors: Vec<_> = result.errors.iter().map(|error| (error.status, error.count)).collect();
     assert_eq!(errors, [(Some(400), 1)], "documents that succeed in the end are not errors");
 }
@@ -173,7 +173,7 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
     let race = run(&plan(server.port, &[five_documents(folder.path(), 1)]));
     assert_eq!(server.requests().iter().map(numbers).collect::<Vec<_>>(), [vec![0, 1, 2, 3, 4], vec![1, 2]]);
     let result = race.task("index");
-    assert_eq!((result.accounting.failed, result.work.done, result.work.failed), (1, 4, 1));
+    assert_eq!((result.accounting.failed, result.work.weight, result.work.failed_weight), (1, 4, 1));
     assert_eq!(result.errors[0].status, Some(429));
     // All documents succeed in the end: a success with one retry.
     let server = Server::start(|_, before| {
@@ -181,11 +181,11 @@ fn documents_with_status_429_after_the_last_retry_are_rejected() {
     });
     let race = run(&plan(server.port, &[five_documents(folder.path(), 1)]));
     let accounting = race.task("index").accounting;
-    assert_eq!((accounting.failed, accounting.retried, race.task("index").work.done), (0, 1, 5));
+    assert_eq!((accounting.failed, accounting.retried, race.task("index").work.weight), (0, 1, 5));
     // Without retries.
     let server = Server::start(|_, _| Some(bulk_response(&[201, 429, 201, 201, 201])));
     let race = run(&plan(server.port, &[five_documents(folder.path(), 0)]));
-    assert_eq!((server.requests().len(), race.task("index").work.failed), (1, 1));
+    assert_eq!((server.requests().len(), race.task("index").work.failed_weight), (1, 1));
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_retry_without_a_response_keeps_the_documents_accepted_before() {
     task["work"]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
-    assert_eq!((server.requests().len(), result.work.done, result.work.failed), (2, 3, 2));
+    assert_eq!((server.requests().len(), result.work.weight, result.work.failed_weight), (2, 3, 2));
     let classes: BTreeSet<&str> = result.errors.iter().map(|error| error.error_class.as_str()).collect();
     assert_eq!(classes, BTreeSet::from(["timeout"]));
 }

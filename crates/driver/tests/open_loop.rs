@@ -131,7 +131,7 @@ fn clients_share_their_iterations_and_warm_up_is_what_is_due_first() {
         plan["driver"]["threads"] = threads.into();
         let finished = run(&plan);
         let accounting = finished.task("search").accounting;
-        assert_eq!((accounting.warmup, accounting.normal), (20, 40));
+        assert_eq!((accounting.warmup, accounting.measured), (20, 40));
         let (warmup, measured): (Vec<&Sample>, Vec<&Sample>) =
             finished.samples.iter().partition(|sample| sample.warmup);
         let last = warmup.iter().map(|sample| sample.due).max();
@@ -205,7 +205,7 @@ fn clients_that_share_a_schedule_post_every_document_once() {
     assert_eq!(posted.len(), 700);
     assert_eq!(posted.into_iter().collect::<BTreeSet<_>>(), lines.into_iter().collect());
     let result = finished.task("index");
-    assert_eq!((result.work.done, result.ended_by, result.accounting.unsent), (700, EndedBy::Source, 0));
+    assert_eq!((result.work.weight, result.ended_by, result.accounting.unsent), (700, EndedBy::Source, 0));
 }
 
 #[test]

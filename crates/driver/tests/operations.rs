@@ -93,7 +93,7 @@ fn a_search_continues_after_the_sort_values_of_its_last_hit_until_a_page_is_shor
     assert_eq!(after, [&one[..], &one[..]].concat());
     assert!(request_bodies(&server).iter().all(|body| body["sort"][0]["n"] == "asc" && body["size"] == 2));
     let result = race.task("paged");
-    assert_eq!((result.work.done, result.accounting.operations, result.accounting.requests), (6, 2, 6));
+    assert_eq!((result.work.weight, result.accounting.operations, result.accounting.requests), (6, 2, 6));
     assert!(result.sub_operations.is_empty());
 }
 
@@ -115,9 +115,9 @@ fn paging_ends_at_the_given_number_of_pages_or_after_an_empty_page() {
         calls_task("strict", 1, &[strict]),
     ];
     let race = run(&plan(server.port, &tasks));
-    assert_eq!((race.task("three").work.done, race.task("all").work.done), (3, 3));
+    assert_eq!((race.task("three").work.weight, race.task("all").work.weight), (3, 3));
     let strict = race.task("strict");
-    assert_eq!((strict.work.done, strict.accounting.failed, strict.accounting.requests), (0, 1, 1));
+    assert_eq!((strict.work.weight, strict.accounting.failed, strict.accounting.requests), (0, 1, 1));
     assert_eq!(strict.errors[0].error_class, "condition");
     assert_eq!(strict.errors[0].reason, "1 of 2 pages were fetched: there are no more");
 }
@@ -136,7 +136,7 @@ fn a_failed_page_fails_the_operation_and_ends_it() {
         paged(with_body("GET", "/_search", &json!({})), json!({"kind": "search_after"}), 5, Value::Null);
     let race = run(&plan(server.port, &[calls_task("paged", 1, &[call])]));
     let result = race.task("paged");
-    assert_eq!((result.work.done, result.accounting.failed, server.requests().len()), (0, 1, 2));
+    assert_eq!((result.work.weight, result.accounting.failed, server.requests().len()), (0, 1, 2));
     assert_eq!(result.errors[0].error_class, "search-timeout");
 }
 
@@ -181,7 +181,7 @@ fn a_scroll_continues_with_its_latest_id_and_clearing_it_is_not_measured() {
     let json_type = "content-type: application/json".to_owned();
     assert!(server.requests()[1..].iter().all(|seen| seen.headers.contains(&json_type)));
     let result = race.task("scroll");
-    assert_eq!((result.work.done, result.accounting.requests, result.accounting.failed), (3, 4, 0));
+    assert_eq!((result.work.weight, result.accounting.requests, result.accounting.failed), (3, 4, 0));
     let (service, processing) =
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
     assert!(processing.max_ms - service.max_ms >= 80.0, "clearing counts as service time: {service:?}");
@@ -231,7 +231,7 @@ fn a_composite_aggregation_continues_after_its_key() {
     let after: Vec<Option<Value>> =
         request_bodies(&server).iter().map(|body| body.pointer(pointer).cloned()).collect();
     assert_eq!(after, [None, Some(json!({"k": "b"})), Some(json!({"k": "d"}))]);
-    assert_eq!(race.task("agg").work.done, 3);
+    assert_eq!(race.task("agg").work.weight, 3);
 }
 
 #[test]
@@ -266,10 +266,10 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_remain() {
         ("POST /_sql?format=json", json!({"cursor": "c3"})),
     ];
     assert_eq!(sent, expected.map(|(line, body)| (line.to_owned(), body)));
-    assert_eq!((race.task("two").work.done, race.task("two").accounting.requests), (2, 3));
+    assert_eq!((race.task("two").work.weight, race.task("two").accounting.requests), (2, 3));
     let nine = race.task("nine");
     assert_eq!(
-        (nine.work.done, nine.errors[0].reason.as_str()),
+        (nine.work.weight, nine.errors[0].reason.as_str()),
         (0, "2 of 9 pages were fetched: there are no more")
     );
 }
@@ -326,7 +326,7 @@ fn captured_values_fill_the_path_and_body_of_later_requests_and_are_renewed() {
     assert_eq!((&bodies[2]["pit"]["id"], &bodies[3]["pit"]["id"]), (&json!("pit/1=="), &json!("pit\"2")));
     assert_eq!((&bodies[3]["search_after"], &bodies[4]), (&json!([2]), &json!({"id": "pit\"3"})));
     let result = race.task("pit");
-    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.done), (0, 6, 1));
+    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.weight), (0, 6, 1));
     let got = result.sub_operations.iter().find(|part| part.operation == "get").unwrap();
     assert_eq!((got.operations, got.requests, got.failed), (1, 0, 0));
 }
@@ -372,7 +372,7 @@ fn streams_run_concurrently_and_an_operation_waits_for_those_before_it() {
     let result = race.task("mixed");
     let accounting = result.accounting;
     assert_eq!((accounting.operations, accounting.failed, accounting.requests), (3, 0, 15));
-    assert_eq!((result.work.done, result.unit.as_str(), race.summary.samples), (3, "ops", 18));
+    assert_eq!((result.work.weight, result.unit.as_str(), race.summary.samples), (3, "ops", 18));
     let mut parts: Vec<_> =
         result.sub_operations.iter().map(|part| (part.operation.as_str(), part.operations)).collect();
     parts.sort_unstable();
@@ -428,7 +428,7 @@ fn a_failed_sub_operation_fails_the_composite_and_stops_the_other_streams() {
     let race = run(&plan(server.port, &[calls_task("mixed", 2, &[composite(&items, Value::Null)])]));
     let result = race.task("mixed");
     let accounting = result.accounting;
-    assert_eq!((accounting.operations, accounting.failed, result.work.done), (2, 2, 0));
+    assert_eq!((accounting.operations, accounting.failed, result.work.weight), (2, 2, 0));
     // Requests of dropped streams were sent and are counted.
     assert_eq!(accounting.requests, server.requests().len() as u64);
     assert_eq!(server.requests().len(), 6);
@@ -492,7 +492,7 @@ fn a_retry_of_pages_starts_with_the_first_page() {
     let after: Vec<Value> = request_bodies(&server).iter().map(|body| body["search_after"].clone()).collect();
     assert_eq!(after, [Value::Null, json!([0]), Value::Null, json!([2]), json!([3])]);
     let result = race.task("paged");
-    assert_eq!((result.accounting.failed, result.accounting.retried, result.work.done), (0, 1, 3));
+    assert_eq!((result.accounting.failed, result.accounting.retried, result.work.weight), (0, 1, 3));
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn a_bulk_is_queued_with_its_body() {
             prepared(bridge, event);
         }
     });
-    assert_eq!(finished.task("index").work.done, 2);
+    assert_eq!(finished.task("index").work.weight, 2);
     assert_eq!(server.requests()[0].body.len(), 32);
     assert!(server.requests()[0].headers.contains(&"content-type: application/x-ndjson".to_owned()));
 }
@@ -182,7 +182,7 @@ fn service_times_of_a_runner_are_those_of_its_requests() {
         (result.service_time.as_ref().unwrap(), result.processing_time.as_ref().unwrap());
     assert!(service.min_ms >= 50.0, "{}", service.min_ms);
     assert!(processing.min_ms >= service.min_ms + 20.0, "{} {}", service.min_ms, processing.min_ms);
-    assert_eq!((result.unit.as_str(), result.work.done, result.accounting.requests), ("docs", 7, 1));
+    assert_eq!((result.unit.as_str(), result.work.weight, result.accounting.requests), ("docs", 7, 1));
     assert_eq!((result.ended_by, result.accounting.operations), (EndedBy::Source, 1));
     assert!(result.bytes_out > 0 && result.bytes_in > 0);
     // One connection of the worker's client, one of the runner's, both opened before the clock started.
@@ -252,7 +252,7 @@ fn a_request_without_reply_is_reported_and_the_runner_names_the_error_class() {
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
-    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.failed), (1, 1, 2));
+    assert_eq!((result.accounting.failed, result.accounting.requests, result.work.failed_weight), (1, 1, 2));
     assert_eq!(
         (result.errors[0].error_class.as_str(), result.errors[0].reason.as_str()),
         ("timeout", "Oops: it broke")
@@ -273,7 +273,7 @@ fn a_runner_that_fails_as_a_plug_in_is_not_called_again() {
         other => prepared(bridge, other),
     });
     let result = finished.task("own");
-    assert_eq!((result.accounting.operations, result.accounting.failed, result.work.done), (1, 1, 0));
+    assert_eq!((result.accounting.operations, result.accounting.failed, result.work.weight), (1, 1, 0));
     assert_eq!((result.errors[0].error_class.as_str(), result.ended_by), ("plugin", EndedBy::Source));
 }
 
@@ -459,7 +459,7 @@ fn native_queued_and_runner_tasks_run_in_parallel() {
     });
     let counted = |name: &str| {
         let result = finished.task(name);
-        (result.accounting.warmup, result.accounting.normal, result.ended_by)
+        (result.accounting.warmup, result.accounting.measured, result.ended_by)
     };
     assert_eq!(counted("queued"), (2, 6, EndedBy::Iterations));
     assert_eq!(counted("own"), (2, 8, EndedBy::Iterations));

@@ -34,7 +34,7 @@ fn every_document_is_posted_exactly_once_by_any_number_of_clients() {
     }
     assert_eq!(posted, lines.into_iter().collect());
     let result = race.task("index");
-    assert_eq!((result.work.done, result.error_rate, result.ended_by), (1003, 0.0, EndedBy::Source));
+    assert_eq!((result.work.weight, result.error_rate, result.ended_by), (1003, 0.0, EndedBy::Source));
     assert_eq!(result.accounting.operations, server.requests().len() as u64);
     assert_eq!(race.summary.samples, result.accounting.operations);
     assert_eq!((race.summary.aborted, race.summary.error, race.summary.stopped), (None, None, false));
@@ -78,7 +78,7 @@ fn failures_are_counted_and_kept_out_of_the_service_times_of_successes() {
     let error = &result.errors[0];
     assert_eq!((error.error_class.as_str(), error.status, error.count), ("http-status", Some(429), 10));
     assert_eq!(error.reason, "rejected: queue is full");
-    assert_eq!(result.work.done, 20);
+    assert_eq!(result.work.weight, 20);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_schedule_sends_every_operation_that_is_due() {
     let result = race.task("search");
     // On a busy machine the last operations may be unsent.
     let (warmup, normal, unsent) =
-        (result.accounting.warmup, result.accounting.normal, result.accounting.unsent);
+        (result.accounting.warmup, result.accounting.measured, result.accounting.unsent);
     assert_eq!((warmup, normal + unsent), (20, 30));
     assert_eq!((server.requests().len() as u64, result.ended_by), (warmup + normal, EndedBy::Time));
     assert_eq!(result.lateness.as_ref().unwrap().count, normal);
@@ -126,7 +126,7 @@ fn a_bulk_without_a_response_has_indexed_nothing() {
     let mut bulk = bulk_task("index", 1, &file, 10);
     bulk["work"]["timeout_ms"] = 500.into();
     let race = run(&plan(server.port, &[bulk]));
-    assert_eq!((race.task("index").work.done, race.task("index").work.failed), (3, 7));
+    assert_eq!((race.task("index").work.weight, race.task("index").work.failed_weight), (3, 7));
 }
 
 #[test]
@@ -142,9 +142,9 @@ fn a_looped_bulk_runs_until_another_task_completes_the_step() {
     plan["steps"] = json!([step(&tasks, &[0, 1])]);
     plan["steps"][0]["completed_by"] = json!({"kind": "task", "task": 1});
     let race = run(&plan);
-    assert_eq!(race.task("search").accounting.normal, 200);
+    assert_eq!(race.task("search").accounting.measured, 200);
     assert_eq!(race.task("index").ended_by, EndedBy::CompletedBy);
-    assert!(race.task("index").work.done > 10);
+    assert!(race.task("index").work.weight > 10);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_client_that_comes_from_another_task_does_not_catch_up() {
         {"client": 0, "allocations": [{"task": 1, "client": 0}]},
         {"client": 1, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 1}]}]}]);
     let race = run(&plan);
-    assert_eq!(race.task("paced").accounting.normal, 40);
+    assert_eq!(race.task("paced").accounting.measured, 40);
     let due = |client| race.samples.iter().filter(move |one| one.task == "paced" && one.client == client);
     // Every 20 ms, from its entry on: at 10, 30, … ms if it had entered on time.
     let late: Vec<i64> = due(1).map(|one| one.due / 1_000_000).collect();
@@ -294,7 +294,7 @@ fn one_client_runs_its_tasks_one_after_another() {
     plan["steps"] = json!([{"name": "both", "completed_by": null, "slots": [
         {"client": 0, "allocations": [{"task": 0, "client": 0}, {"task": 1, "client": 0}]}]}]);
     let race = run(&plan);
-    assert_eq!((race.task("one").accounting.normal, race.task("two").accounting.normal), (4, 6));
+    assert_eq!((race.task("one").accounting.measured, race.task("two").accounting.measured), (4, 6));
     assert!(race.task("two").started_s > race.task("one").started_s);
 }
 

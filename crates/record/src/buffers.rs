@@ -28,6 +28,15 @@ pub enum SamplePolicy {
     Auto,
 }
 
+/// What happens to the next samples of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retention {
+    /// They are written to the file.
+    Keep,
+    /// They are counted as left out.
+    LeaveOut,
+}
+
 /// All sample buffers of a race. Locked once per buffer, not per sample.
 #[derive(Debug, Clone, Default)]
 pub struct BufferPool {
@@ -39,7 +48,7 @@ pub struct BufferPool {
 struct PoolState {
     free: Vec<Vec<Sample>>,
     in_use: usize,
-    /// Samples recorded, by task.
+    /// Samples recorded, by position of the task in the plan.
     counts: BTreeMap<u32, u64>,
 }
 
@@ -78,17 +87,16 @@ impl BufferPool {
         state.free.push(buffer);
     }
 
-    /// Counts further samples of a task, and returns whether its next ones are kept.
-    #[must_use]
-    pub fn keeps_samples(&self, task: u32, recorded: u64) -> bool {
+    /// Counts further samples of a task, and returns what happens to its next ones.
+    pub fn count_samples(&self, task_index: u32, samples: u64) -> Retention {
         match self.policy {
-            SamplePolicy::All => true,
-            SamplePolicy::None => false,
+            SamplePolicy::All => Retention::Keep,
+            SamplePolicy::None => Retention::LeaveOut,
             SamplePolicy::Auto => {
                 let mut state = self.state();
-                let count = state.counts.entry(task).or_default();
-                *count += recorded;
-                *count < AUTO_LIMIT
+                let count = state.counts.entry(task_index).or_default();
+                *count += samples;
+                if *count < AUTO_LIMIT { Retention::Keep } else { Retention::LeaveOut }
             }
         }
     }
@@ -146,9 +154,10 @@ mod tests {
     #[test]
     fn automatic_retention_stops_at_its_limit_task_by_task() {
         let pool = BufferPool::new(SamplePolicy::Auto);
-        assert!(pool.keeps_samples(3, AUTO_LIMIT - 1) && pool.keeps_samples(4, 0));
-        assert!(!pool.keeps_samples(3, 1) && pool.keeps_samples(4, 1));
-        assert!(BufferPool::new(SamplePolicy::All).keeps_samples(0, u64::MAX));
-        assert!(!BufferPool::new(SamplePolicy::None).keeps_samples(0, 0));
+        let counted = [(3, AUTO_LIMIT - 1), (4, 0), (3, 1), (4, 1)]
+            .map(|(task_index, samples)| pool.count_samples(task_index, samples));
+        assert_eq!(counted, [Retention::Keep, Retention::Keep, Retention::LeaveOut, Retention::Keep]);
+        assert_eq!(BufferPool::new(SamplePolicy::All).count_samples(0, u64::MAX), Retention::Keep);
+        assert_eq!(BufferPool::new(SamplePolicy::None).count_samples(0, 0), Retention::LeaveOut);
     }
 }

@@ -1,10 +1,12 @@
 //! Names of tasks and operations, by the numbers under which they are recorded.
 
+use std::num::NonZeroU32;
+
 /// What the collector has to know about a task.
 #[derive(Debug, Clone)]
 pub struct TaskInfo {
     /// Name of the task.
-    pub task: String,
+    pub name: String,
     /// Name of the operation.
     pub operation: String,
     /// Type of the operation.
@@ -31,11 +33,27 @@ pub struct TaskInfo {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubOperationInfo {
     /// Position of the task in the plan.
-    pub task: u32,
+    pub task_index: u32,
     /// Name of the sub-operation.
     pub operation: String,
     /// Type of the sub-operation.
     pub operation_type: String,
+}
+
+/// Number of a sub-operation within a race. Its `Option` takes no more memory than a `u32`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SubOperationNumber(NonZeroU32);
+
+impl SubOperationNumber {
+    /// The number of the sub-operation at a position in [`Catalog::sub_operations`].
+    pub(crate) fn at(position: usize) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(u32::try_from(position).unwrap_or(u32::MAX)))
+    }
+
+    /// Its position in [`Catalog::sub_operations`].
+    pub(crate) fn position(self) -> usize {
+        self.0.get() as usize - 1
+    }
 }
 
 /// Name and type of a sub-operation.
@@ -52,7 +70,7 @@ pub struct SubOperationName<'a> {
 pub struct Catalog {
     /// By position in the plan.
     pub tasks: Vec<TaskInfo>,
-    /// By number, from 1.
+    /// By [`SubOperationNumber`].
     pub sub_operations: Vec<SubOperationInfo>,
 }
 
@@ -70,18 +88,18 @@ pub struct OperationNames<'a> {
 }
 
 impl Catalog {
-    /// The names of a task's operation (`sub_operation` is 0), or of one of its sub-operations.
-    pub fn names(&self, task: u32, sub_operation: u32) -> OperationNames<'_> {
-        let info = &self.tasks[task as usize];
-        match self.sub_operation(sub_operation) {
+    /// The names of a task's operation, or of one of its sub-operations.
+    pub fn names(&self, task_index: u32, sub_operation: Option<SubOperationNumber>) -> OperationNames<'_> {
+        let info = &self.tasks[task_index as usize];
+        match sub_operation.and_then(|number| self.sub_operation(number)) {
             Some(sub_operation) => OperationNames {
-                task: &info.task,
+                task: &info.name,
                 operation: &sub_operation.operation,
                 operation_type: &sub_operation.operation_type,
                 is_sub_operation: true,
             },
             None => OperationNames {
-                task: &info.task,
+                task: &info.name,
                 operation: &info.operation,
                 operation_type: &info.operation_type,
                 is_sub_operation: false,
@@ -89,8 +107,8 @@ impl Catalog {
         }
     }
 
-    /// The sub-operation with a number; `None` for 0.
-    pub fn sub_operation(&self, number: u32) -> Option<&SubOperationInfo> {
-        self.sub_operations.get((number as usize).checked_sub(1)?)
+    /// The sub-operation with a number, if it has been announced.
+    pub fn sub_operation(&self, number: SubOperationNumber) -> Option<&SubOperationInfo> {
+        self.sub_operations.get(number.position())
     }
 }

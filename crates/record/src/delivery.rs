@@ -1,32 +1,32 @@
 //! Messages from recorders to the collector.
 
 use crate::buffers::MissingSamples;
-use crate::catalog::SubOperationInfo;
+use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::failure::FailureGroups;
+use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
 use crate::sample::Sample;
-use crate::window::Window;
 
 /// What recorders send to the collector, once a second or when a buffer is full.
 #[derive(Debug)]
 pub enum Delivery {
-    /// A task is about to begin. Sent before any thread begins it.
+    /// A task is about to begin. Sent before any worker begins it.
     Begin {
         /// Position of the task in the plan.
-        task: u32,
-        /// Number of threads with clients of the task.
-        threads: u32,
+        task_index: u32,
+        /// Number of workers with clients of the task.
+        workers: u32,
         /// When its step began, nanoseconds since the race's first step.
         started_ns: u64,
     },
-    /// What one thread recorded in one second of a task.
-    Window(Box<Window>),
+    /// What one worker recorded in one second of a task.
+    Second(Box<SecondStats>),
     /// Samples in the order of their ends.
     Samples(Vec<Sample>),
     /// The unit of a task's work, where it is only known once the task runs.
     Unit {
         /// Position of the task in the plan.
-        task: u32,
+        task_index: u32,
         /// The unit.
         unit: String,
     },
@@ -35,28 +35,28 @@ pub enum Delivery {
     /// Samples that are in no buffer.
     Missing {
         /// Position of the task in the plan.
-        task: u32,
+        task_index: u32,
         /// How many of its samples are missing.
         missing: MissingSamples,
     },
     /// Failures since the last delivery.
     Failures {
         /// Position of the task in the plan.
-        task: u32,
-        /// Number of the sub-operation, 0 for the whole operation.
-        sub_operation: u32,
+        task_index: u32,
+        /// The sub-operation; `None` for the whole operation.
+        sub_operation: Option<SubOperationNumber>,
         /// The failures.
         failures: FailureGroups,
     },
-    /// All clients of the thread have ended the task; everything recorded was delivered before.
-    Ended(TaskEnded),
+    /// All clients of the worker have ended the task; everything recorded was delivered before.
+    WorkerTaskEnd(WorkerTaskEnd),
 }
 
-/// How the clients of one thread ended a task.
+/// How the clients of one worker ended a task.
 #[derive(Debug, Clone, Copy)]
-pub struct TaskEnded {
+pub struct WorkerTaskEnd {
     /// Position of the task in the plan.
-    pub task: u32,
+    pub task_index: u32,
     /// Why the last of its clients ended.
     pub by: EndedBy,
     /// Operations that the schedule planned for the clients, sent or not; `None` when clients were dropped while they

@@ -29,7 +29,10 @@ pub enum RecordError {
     /// The disk is too slow even for the seconds.
     #[error("cannot record: the disk is so slow that the seconds of a whole hour wait to be written")]
     Stalled,
-    /// A histogram could not be encoded or decoded.
+    /// A line could not be written as JSON.
+    #[error("cannot record: a line cannot be written as JSON: {0}")]
+    Json(serde_json::Error),
+    /// A histogram could not be created, encoded or decoded.
     #[error("a histogram cannot be {0}")]
     Histogram(&'static str),
 }

@@ -1,6 +1,7 @@
 //! Failures: one with its reason, and all of a task in groups.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::Serialize;
 
@@ -53,7 +54,7 @@ pub struct FailureGroups {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct GroupKey {
-    class: ErrorClass,
+    error_class: ErrorClass,
     status: u16,
     kind: String,
 }
@@ -69,25 +70,35 @@ struct GroupCounts {
 
 impl FailureGroups {
     /// Counts a failure of this class, `at_ns` after the task began.
-    pub fn add(&mut self, class: ErrorClass, failure: Failure, at_ns: u64) {
+    pub fn add(&mut self, error_class: ErrorClass, failure: Failure, at_ns: u64) {
         let Failure { status, kind, reason, count } = failure;
-        let mut key = GroupKey { class, status, kind: shorten(kind) };
-        if !self.groups.contains_key(&key) && self.groups.len() >= MAX_GROUPS {
-            key = GroupKey { class, status: 0, kind: OTHER.into() };
-        }
-        let empty = GroupCounts { example: shorten(reason), count: 0, first_ns: at_ns, last_ns: 0 };
-        let group = self.groups.entry(key).or_insert(empty);
-        group.count += count;
-        group.first_ns = group.first_ns.min(at_ns);
-        group.last_ns = group.last_ns.max(at_ns);
+        let key = GroupKey { error_class, status, kind: shorten(kind) };
+        let counts = GroupCounts { example: shorten(reason), count, first_ns: at_ns, last_ns: at_ns };
+        self.merge_group(key, counts);
     }
 
     /// Adds the failures of another thread, or of a later second.
     pub fn merge(&mut self, other: Self) {
-        for (GroupKey { class, status, kind }, group) in other.groups {
-            let GroupCounts { example: reason, count, first_ns, last_ns } = group;
-            self.add(class, Failure { status, kind: kind.clone(), reason: reason.clone(), count }, first_ns);
-            self.add(class, Failure { status, kind, reason, count: 0 }, last_ns);
+        for (key, counts) in other.groups {
+            self.merge_group(key, counts);
+        }
+    }
+
+    /// Adds counts to a group, or to that of further failures when there are too many groups.
+    fn merge_group(&mut self, mut key: GroupKey, counts: GroupCounts) {
+        if !self.groups.contains_key(&key) && self.groups.len() >= MAX_GROUPS {
+            key = GroupKey { status: 0, kind: OTHER.into(), ..key };
+        }
+        match self.groups.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(counts);
+            }
+            Entry::Occupied(mut entry) => {
+                let group = entry.get_mut();
+                group.count += counts.count;
+                group.first_ns = group.first_ns.min(counts.first_ns);
+                group.last_ns = group.last_ns.max(counts.last_ns);
+            }
         }
     }
 
@@ -101,9 +112,9 @@ impl FailureGroups {
     #[must_use]
     pub fn groups(&self) -> Vec<FailureGroup> {
         let mut groups: Vec<_> = self.groups.iter().collect();
-        groups.sort_by_key(|(key, group)| (std::cmp::Reverse(group.count), key.class));
+        groups.sort_by_key(|(key, group)| (std::cmp::Reverse(group.count), key.error_class));
         let summary = |(key, group): (&GroupKey, &GroupCounts)| FailureGroup {
-            error_class: key.class.name().to_owned(),
+            error_class: key.error_class.name().to_owned(),
             reason: if key.kind.is_empty() {
                 group.example.clone()
             } else {

@@ -1,4 +1,4 @@
-//! Records what happens in a race: samples, per-second windows, totals, and the files that keep them.
+//! Records what happens in a race: samples, seconds, totals, and the files that keep them.
 //!
 //! Every worker owns a [`Recorder`], which counts and times its clients' operations. Once a second, and when a buffer is
 //! full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, has them written to the race
@@ -12,7 +12,8 @@
 //! | `sample.rs` | [`Sample`]: one operation as it was measured; [`ErrorClass`] |
 //! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, example reason |
 //! | `histogram.rs` | [`DurationHistogram`]: the one histogram configuration, merging, values at ranks, encoding |
-//! | `window.rs` | [`Window`]: counts and histograms of one second of a task; [`MeasuredWindow`] |
+//! | `window.rs` | [`MeasuredWindow`]: which work counts for throughput |
+//! | `operation_stats.rs` | [`OperationStats`]: counts and histograms of operations; [`SecondStats`]: those of one second |
 //! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations by their numbers |
 //! | `recorder/` | [`Recorder`]: one per worker |
 //! | `delivery.rs` | [`Delivery`]: what recorders send |
@@ -32,6 +33,7 @@ mod error;
 mod failure;
 mod files;
 mod histogram;
+mod operation_stats;
 mod recorder;
 mod result;
 mod sample;
@@ -39,20 +41,21 @@ mod sender;
 mod units;
 mod window;
 
-pub use buffers::{BufferPool, MissingSamples, SamplePolicy};
-pub use catalog::{SubOperationInfo, SubOperationName, TaskInfo};
+pub use buffers::{BufferPool, MissingSamples, Retention, SamplePolicy};
+pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskInfo};
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
-pub use delivery::{Delivery, TaskEnded};
+pub use delivery::{Delivery, WorkerTaskEnd};
 pub use error::RecordError;
 pub use failure::{Failure, FailureGroup, FailureGroups};
 pub use files::recover_series;
 pub use histogram::DurationHistogram;
-pub use recorder::{ClientEnded, Recorder, ServiceTotals};
+pub use operation_stats::{OperationCounts, OperationStats, SecondStats};
+pub use recorder::{ClientEnd, Recorder, ServiceTotals};
 pub use result::{
     DurationSummary, EndedBy, OperationTotals, Percentile, SamplesKept, SubOperationResult, TaskProgress,
     TaskResult, Throughput, WorkTotals,
 };
 pub use sample::{ErrorClass, OperationResult, OperationTimes, Sample, SampleType, Traffic};
 pub use sender::RecordSender;
-pub use window::{MeasuredWindow, OperationCounts, Window};
+pub use window::MeasuredWindow;

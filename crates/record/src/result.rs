@@ -20,7 +20,8 @@ pub struct TaskResult {
     /// Type of the operation.
     pub operation_type: String,
     /// Position of the task in the plan.
-    pub index: u32,
+    #[serde(rename = "index")]
+    pub task_index: u32,
     /// Unit of the work.
     pub unit: String,
     /// Number of clients of the task.
@@ -116,7 +117,7 @@ pub struct SubOperationResult {
     pub errors: Vec<FailureGroup>,
 }
 
-/// Work per second, in the task's unit, over the one-second windows of the measured window.
+/// Work per second, in the task's unit, over the whole seconds of the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Throughput {
     /// The slowest second.
@@ -179,7 +180,8 @@ pub struct OperationTotals {
     /// Operations of the warm-up that ended.
     pub warmup: u64,
     /// Measured operations that ended.
-    pub normal: u64,
+    #[serde(rename = "normal")]
+    pub measured: u64,
     /// Requests, every attempt counted.
     pub requests: u64,
     /// Connections opened again while the task ran, because the host had closed the one before or it was broken.
@@ -190,9 +192,11 @@ pub struct OperationTotals {
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct WorkTotals {
     /// Work done.
-    pub done: u64,
+    #[serde(rename = "done")]
+    pub weight: u64,
     /// Work attempted and failed, for example rejected documents.
-    pub failed: u64,
+    #[serde(rename = "failed")]
+    pub failed_weight: u64,
 }
 
 /// Why a task ended, by ascending precedence: the highest reason of any client is reported.
@@ -233,7 +237,8 @@ pub struct TaskProgress {
     /// Operations ended so far.
     pub operations: u64,
     /// Operations failed so far.
-    pub errors: u64,
+    #[serde(rename = "errors")]
+    pub failed: u64,
     /// Seconds left at the present pace.
     pub eta_s: Option<f64>,
 }

@@ -2,13 +2,15 @@
 
 use std::ops::{Add, AddAssign};
 
+use crate::catalog::SubOperationNumber;
+
 /// One operation that has ended, or one sub-operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Position of the task in the plan.
-    pub task: u32,
-    /// Number of the sub-operation, 0 for the whole operation; set by [`crate::Recorder::record_sub_operation`].
-    pub sub_operation: u32,
+    pub task_index: u32,
+    /// The sub-operation, set by [`crate::Recorder::record_sub_operation`]; `None` for the whole operation.
+    pub sub_operation: Option<SubOperationNumber>,
     /// Which of the task's clients, from 0.
     pub client: u32,
     /// Warm-up or measured.

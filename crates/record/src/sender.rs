@@ -4,7 +4,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::buffers::{BufferPool, SamplePolicy};
-use crate::catalog::SubOperationInfo;
+use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::delivery::Delivery;
 
 /// Sub-operations that are distinguished in a task; later ones share one name, so that a source that invents names
@@ -41,21 +41,21 @@ impl RecordSender {
 
     /// The number of a sub-operation. The collector learns it before it receives anything that is recorded under it.
     #[must_use]
-    pub fn sub_operation(&self, info: &SubOperationInfo) -> u32 {
+    pub fn sub_operation(&self, info: &SubOperationInfo) -> SubOperationNumber {
         self.numbers.number(info, |new| self.send(Delivery::SubOperation(new)))
     }
 }
 
-/// The numbers of all sub-operations of a race: from 1, over all tasks, in the order in which they are first seen, since
-/// which there are may only be known when they run. 0 stands for the whole operation. Locked when a thread sees a
-/// sub-operation for the first time, not per sample.
+/// The numbers of all sub-operations of a race, over all tasks, in the order in which they are first seen, since which
+/// there are may only be known when they run. Locked when a worker sees a sub-operation for the first time, not per
+/// sample.
 #[derive(Debug, Clone, Default)]
 struct SubOperationNumbers(Arc<Mutex<Vec<SubOperationInfo>>>);
 
 impl SubOperationNumbers {
     /// The number of a sub-operation, or of those that share one; `announce` is called with a new one before any other
     /// thread can get its number.
-    fn number(&self, info: &SubOperationInfo, announce: impl FnOnce(SubOperationInfo)) -> u32 {
+    fn number(&self, info: &SubOperationInfo, announce: impl FnOnce(SubOperationInfo)) -> SubOperationNumber {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = |info: &SubOperationInfo, known: &[SubOperationInfo]| {
             known.iter().position(|candidate| candidate == info)
@@ -63,17 +63,18 @@ impl SubOperationNumbers {
         let mut info = info.clone();
         let mut found = position(&info, &known);
         if found.is_none()
-            && known.iter().filter(|candidate| candidate.task == info.task).count() >= MAX_SUB_OPERATIONS
+            && known.iter().filter(|candidate| candidate.task_index == info.task_index).count()
+                >= MAX_SUB_OPERATIONS
         {
             (info.operation, info.operation_type) = (OTHERS.to_owned(), OTHERS.to_owned());
             found = position(&info, &known);
         }
-        let index = found.unwrap_or_else(|| {
+        let position = found.unwrap_or_else(|| {
             known.push(info.clone());
             announce(info);
             known.len() - 1
         });
-        u32::try_from(index + 1).unwrap_or(u32::MAX)
+        SubOperationNumber::at(position)
     }
 }
 
@@ -84,22 +85,22 @@ mod tests {
     #[test]
     fn sub_operations_beyond_the_limit_share_a_number_task_by_task() {
         let (numbers, mut announced) = (SubOperationNumbers::default(), Vec::new());
-        let mut number = |task, operation: String| {
-            let info = SubOperationInfo { task, operation, operation_type: "search".into() };
-            numbers.number(&info, |new| announced.push(new))
+        let mut position = |task_index, operation: String| {
+            let info = SubOperationInfo { task_index, operation, operation_type: "search".into() };
+            numbers.number(&info, |new| announced.push(new)).position()
         };
-        let most = u32::try_from(MAX_SUB_OPERATIONS).unwrap();
+        let most = MAX_SUB_OPERATIONS;
         for name in 0..most {
-            assert_eq!(number(0, name.to_string()), name + 1);
+            assert_eq!(position(0, name.to_string()), name);
         }
-        assert_eq!((number(0, "a".into()), number(0, "b".into())), (most + 1, most + 1));
+        assert_eq!((position(0, "a".into()), position(0, "b".into())), (most, most));
         assert_eq!(
-            (number(7, "a".into()), number(0, "b".into()), number(0, "5".into())),
-            (most + 2, most + 1, 6)
+            (position(7, "a".into()), position(0, "b".into()), position(0, "5".into())),
+            (most + 1, most, 5)
         );
         let [.., others, other_task] = &announced[..] else { unreachable!() };
         assert_eq!(announced.len(), MAX_SUB_OPERATIONS + 2);
-        assert_eq!((others.task, others.operation.as_str()), (0, OTHERS));
-        assert_eq!((other_task.task, other_task.operation.as_str()), (7, "a"));
+        assert_eq!((others.task_index, others.operation.as_str()), (0, OTHERS));
+        assert_eq!((other_task.task_index, other_task.operation.as_str()), (7, "a"));
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    BufferPool, ClientEnded, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow,
+    BufferPool, ClientEnd, Collector, Delivery, EndedBy, ErrorClass, Failure, MeasuredWindow,
     OperationResult, OperationTimes, RecordSender, Recorder, Sample, SamplePolicy, SampleType,
     SubOperationName, TaskInfo, TaskResult, Traffic, recover_series,
 };
@@ -21,7 +21,7 @@ const SECOND: u64 = 1000 * MS;
 
 fn info() -> TaskInfo {
     TaskInfo {
-        task: "index".into(),
+        name: "index".into(),
         operation: "index-append".into(),
         operation_type: "bulk".into(),
         unit: "docs".into(),
@@ -37,8 +37,8 @@ fn info() -> TaskInfo {
 
 fn sample(sent_ns: u64, done_ns: u64) -> Sample {
     Sample {
-        task: 0,
-        sub_operation: 0,
+        task_index: 0,
+        sub_operation: None,
         client: 1,
         sample_type: SampleType::Measured,
         times: OperationTimes {
@@ -85,13 +85,13 @@ fn failing(error_class: ErrorClass, failed_weight: u64, sample: Sample) -> Sampl
 
 /// Begins an operation and records its end.
 fn record(recorder: &mut Recorder, sample: Sample) {
-    recorder.begin_operation(sample.task);
+    recorder.begin_operation(sample.task_index);
     recorder.record(sample, []);
 }
 
 /// Ends the task for the recorder's only client, which was to do `planned` operations.
 fn end(recorder: &mut Recorder, by: EndedBy, planned: u64) {
-    recorder.end_client(ClientEnded { task: 0, by, planned, started_ns: 0 });
+    recorder.end_client(ClientEnd { task_index: 0, by, planned, started_ns: 0 });
 }
 
 struct Race {
@@ -102,16 +102,16 @@ struct Race {
 }
 
 impl Race {
-    fn new(info: TaskInfo, threads: u32) -> Self {
-        Self::keeping(info, threads, SamplePolicy::All)
+    fn new(info: TaskInfo, workers: u32) -> Self {
+        Self::keeping(info, workers, SamplePolicy::All)
     }
 
-    fn keeping(info: TaskInfo, threads: u32, policy: SamplePolicy) -> Self {
+    fn keeping(info: TaskInfo, workers: u32, policy: SamplePolicy) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let collector = Collector::new(folder.path(), vec![info]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, policy);
-        sender.send(Delivery::Begin { task: 0, threads, started_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, workers, started_ns: 0 });
         Self { sender, inbox, collector, folder }
     }
 
@@ -119,9 +119,9 @@ impl Race {
         self.recorder_of(paced, MeasuredWindow::Operations)
     }
 
-    fn recorder_of(&self, paced: bool, measured: MeasuredWindow) -> Recorder {
+    fn recorder_of(&self, paced: bool, measured_window: MeasuredWindow) -> Recorder {
         let mut recorder = Recorder::new(self.sender.clone());
-        recorder.add_client(0, paced, measured).unwrap();
+        recorder.add_client(0, paced, measured_window).unwrap();
         recorder
     }
 
@@ -148,7 +148,7 @@ fn rows(path: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn two_threads_make_one_result_and_every_sample_is_on_disk() {
+fn two_workers_make_one_result_and_every_sample_is_on_disk() {
     let mut race = Race::new(info(), 2);
     let mut recorders = [race.recorder(false), race.recorder(false)];
     for number in 0..40_000_u64 {
@@ -160,7 +160,7 @@ fn two_threads_make_one_result_and_every_sample_is_on_disk() {
     }
     let result = race.result();
     assert_eq!(result.accounting.succeeded, 40_000);
-    assert_eq!((result.work.done, result.bytes_out), (400_000, 4_000_000));
+    assert_eq!((result.work.weight, result.bytes_out), (400_000, 4_000_000));
     let accounting = result.accounting;
     assert_eq!((result.content_out, result.content_in, accounting.reconnects), (16_000_000, 800_000, 40_000));
     assert_eq!(result.service_time.as_ref().unwrap().count, 40_000);
@@ -187,13 +187,13 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
     let measured = MeasuredWindow::Time { begin_ns: 2 * SECOND, end_ns: 5 * SECOND };
     let mut recorder = race.recorder_of(true, measured);
     // A slow warm-up of 1 operation a second, then a steady 4 a second until 5 s; one ends after the window.
-    for (sent, kind) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
+    for (sent, sample_type) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
         .into_iter()
         .chain((0..12).map(|number| (2000 + number * 250, SampleType::Measured)))
     {
         let one = sample(sent * MS, (sent + 249) * MS);
         let due = sent * MS - sent.min(1) * MS;
-        record(&mut recorder, paced(due, 0, Sample { sample_type: kind, ..one }));
+        record(&mut recorder, paced(due, 0, Sample { sample_type, ..one }));
     }
     record(&mut recorder, paced(4990 * MS, 0, sample(4990 * MS, 5100 * MS)));
     recorder.begin_operation(0);
@@ -206,7 +206,7 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
     );
     assert!((result.window_s - 3.0).abs() < 1e-9);
     assert_eq!(
-        (result.accounting.warmup, result.accounting.normal, result.accounting.unanswered),
+        (result.accounting.warmup, result.accounting.measured, result.accounting.unanswered),
         (2, 13, 1)
     );
     assert_eq!(result.accounting.operations, 16);
@@ -330,7 +330,7 @@ fn failures_have_their_own_histogram_and_their_reasons() {
     assert!((result.error_rate - 0.5).abs() < 1e-9);
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
     assert!((result.failed_service_time.unwrap().max_ms - 1.0).abs() < 1e-9);
-    assert_eq!((result.work.done, result.work.failed), (1000, 1000));
+    assert_eq!((result.work.weight, result.work.failed_weight), (1000, 1000));
     let error = &result.errors[0];
     assert_eq!((error.count, error.status), (100, Some(429)));
     assert_eq!(error.reason, "rejected: queue is full");
@@ -388,7 +388,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
         let recorder = &mut recorders[(number % 2) as usize];
         let sent = number * 100 * MS;
         let within = weighing(0, sample(sent, sent + 5 * MS));
-        // Each thread meets them in an order of its own.
+        // Each worker meets them in an order of its own.
         let names = if number % 2 == 0 { ["open", "search"] } else { ["search", "open"] };
         for name in names {
             let failed = number >= 18 && name == "search";
@@ -406,7 +406,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
         end(recorder, EndedBy::Source, 10);
     }
     let result = race.result();
-    assert_eq!((result.accounting.operations, result.accounting.requests, result.work.done), (20, 40, 20));
+    assert_eq!((result.accounting.operations, result.accounting.requests, result.work.weight), (20, 40, 20));
     assert_eq!((result.service_time.as_ref().unwrap().count, result.errors.len()), (20, 0));
     assert!((result.service_time.unwrap().min_ms - 20.0).abs() < 1e-9);
     assert_eq!(
@@ -535,7 +535,7 @@ fn a_full_disk_stops_the_writing_and_keeps_what_was_written() {
         let mut collector = Collector::new(folder.path(), vec![info()]).unwrap();
         let (channel, inbox) = channel();
         let sender = RecordSender::new(channel, SamplePolicy::All);
-        sender.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
+        sender.send(Delivery::Begin { task_index: 0, workers: 1, started_ns: 0 });
         let mut recorder = Recorder::new(sender.clone());
         recorder.add_client(0, false, MeasuredWindow::Operations).unwrap();
         for number in 0..150_000 {

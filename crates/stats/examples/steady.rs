@@ -105,7 +105,7 @@ fn labels(count: usize, noise_of: NoiseLevel, shape: Shape, pause: bool) -> Labe
                 let time = 10.0 / level;
                 TaskSecond {
                     operations: 1000,
-                    work: (10_000.0 * level) as u64,
+                    weight: (10_000.0 * level) as u64,
                     service_ms: Some(time),
                     ..TaskSecond::default()
                 }
@@ -116,7 +116,7 @@ fn labels(count: usize, noise_of: NoiseLevel, shape: Shape, pause: bool) -> Labe
             for (start, length) in [(0.21, 1), (0.43, 1), (0.67, 2), (0.89, 1)] {
                 let first = (start * count as f64) as usize;
                 for second in &mut seconds[first..first + length] {
-                    *second = TaskSecond { work: second.work / 5, service_ms: Some(50.0), ..*second };
+                    *second = TaskSecond { weight: second.weight / 5, service_ms: Some(50.0), ..*second };
                 }
             }
         }

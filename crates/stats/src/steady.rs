@@ -98,9 +98,9 @@ pub struct TaskSecond {
     /// Operations that ended in it, warm-up included.
     pub operations: u64,
     /// Work done in it, in the task's unit, warm-up included.
-    pub work: u64,
-    /// The part of `work` that was done in the measured window.
-    pub window_work: u64,
+    pub weight: u64,
+    /// The part of `weight` that was done in the measured window.
+    pub measured_weight: u64,
     /// Operations that succeeded: the medians are theirs.
     pub timed: u64,
     /// Median service time in milliseconds, `None` when nothing succeeded.
@@ -291,7 +291,7 @@ impl Bins {
                 |value: fn(&TaskSecond) -> Option<f64>| median(chunk.iter().filter_map(value).collect());
             let value = match metric {
                 SteadinessMetric::Throughput => {
-                    Some(chunk.iter().map(|second| second.work).sum::<u64>() as f64 / width as f64)
+                    Some(chunk.iter().map(|second| second.weight).sum::<u64>() as f64 / width as f64)
                 }
                 SteadinessMetric::ServiceTime => times(|second| second.service_ms),
                 SteadinessMetric::Latency => times(|second| second.latency_ms),

@@ -48,7 +48,7 @@ fn task(count: usize, shape: Shape, noise: Noise, seed: u64) -> Vec<TaskSecond> 
         let level = shape(number as f64 / count as f64) * (deviation * noise).exp();
         TaskSecond {
             operations: 1000,
-            work: format!("{:.0}", 10_000.0 * level).parse().unwrap(),
+            weight: format!("{:.0}", 10_000.0 * level).parse().unwrap(),
             timed: 1000,
             service_ms: Some(10.0 / level),
             ..TaskSecond::default()
@@ -98,7 +98,7 @@ fn warming_slowing_and_unsteady_series_are_labelled_so() {
 fn short_pauses_are_not_changes() {
     let mut seconds = task(120, |_| 1.0, noise(0.02, 0.0), 1);
     for paused in [20, 21, 64, 99] {
-        seconds[paused] = TaskSecond { work: 100, service_ms: Some(300.0), ..seconds[paused] };
+        seconds[paused] = TaskSecond { weight: 100, service_ms: Some(300.0), ..seconds[paused] };
     }
     assert_eq!(steadiness(&seconds).state, SteadyState::Steady);
 }
@@ -137,7 +137,7 @@ fn short_sparse_and_noisy_series_are_unknown() {
 fn with_a_schedule_only_times_decide() {
     let growing = |number: usize| TaskSecond {
         operations: 100,
-        work: 100,
+        weight: 100,
         timed: 100,
         service_ms: Some(5.0),
         latency_ms: Some(5.0 + number as f64),

@@ -119,7 +119,7 @@ pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
             _ => None,
         });
         TaskInfo {
-            task: task.name.clone(),
+            name: task.name.clone(),
             operation: task.operation.clone(),
             operation_type: task.operation_type.clone(),
             unit: task.unit.clone(),

@@ -126,8 +126,8 @@ impl Coordinator {
         race.start_clock(now);
         let started_ns = race.elapsed_ns(now);
         for run in step.tasks() {
-            let threads = self.pool.workers_of(step, run.index);
-            record_sender.send(Delivery::Begin { task: run.index, threads, started_ns });
+            let workers = self.pool.workers_of(step, run.index);
+            record_sender.send(Delivery::Begin { task_index: run.index, workers, started_ns });
         }
         if let Some(bridge) = bridge {
             bridge.start_step();

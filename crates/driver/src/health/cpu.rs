@@ -148,7 +148,7 @@ impl PeakLoad {
             let service_ms = totals.service_ns as f64 / totals.operations as f64 / 1e6;
             let share = wait_ms / service_ms;
             let share_of_step = queue.wait_ns as f64 / wall_ns;
-            let (step, task) = (step.to_owned(), task_name(totals.task));
+            let (step, task) = (step.to_owned(), task_name(totals.task_index));
             DelayedTask { step, task, wait_ms, service_ms, share, share_of_step }
         });
         let known = self.delayed.take();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn totals(task: u32, operations: u64, each_ns: u64) -> ServiceTotals {
-        ServiceTotals { task, operations, service_ns: operations * each_ns }
+        ServiceTotals { task_index: task, operations, service_ns: operations * each_ns }
     }
 
     #[test]

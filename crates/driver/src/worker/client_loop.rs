@@ -266,7 +266,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         if !runner.is_some_and(|handle| handle.channel().is_finished()) {
             return self.stop_reason();
         }
-        self.recorder.borrow_mut().undo_operation(self.client.id.task);
+        self.recorder.borrow_mut().retract_operation(self.client.id.task);
         if let (Schedule::OpenLoop(open_loop), Some(due_ns)) = (schedule, due_ns) {
             open_loop.put_back(due_ns);
         }
@@ -357,7 +357,15 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             failed_weight: response.failed_weight,
             took_ms: response.took_ms,
         };
-        Sample { task, sub_operation: 0, client, sample_type, times, result, traffic: *traffic }
+        Sample {
+            task_index: task,
+            sub_operation: None,
+            client,
+            sample_type,
+            times,
+            result,
+            traffic: *traffic,
+        }
     }
 
     /// Aborts the race after a failure if the plan requires it.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use pacenote_record::{ClientEnded, Recorder};
+use pacenote_record::{ClientEnd, Recorder};
 
 use crate::cancel::Cancellation;
 use crate::client_id::ClientId;
@@ -52,8 +52,8 @@ pub async fn run_tasks<C: Clock, O: Operations>(
             handle.end();
         }
         cancellation.step.client_ended(run);
-        recorder.borrow_mut().end_client(ClientEnded {
-            task: id.task,
+        recorder.borrow_mut().end_client(ClientEnd {
+            task_index: id.task,
             by: ended_by,
             planned: schedule.take_planned(),
             started_ns: cancellation.race.elapsed_ns(run.origin(clock.now())),

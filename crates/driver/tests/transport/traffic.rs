@@ -84,7 +84,7 @@ fn recorded_bytes_are_those_on_the_wire_with_and_without_tls() {
 fn assert_wire(result: &TaskResult, server: &Server) {
     let seen = &server.requests();
     assert_all_documents(seen, 5000);
-    assert_eq!((result.work.done, result.accounting.requests), (5000, seen.len() as u64));
+    assert_eq!((result.work.weight, result.accounting.requests), (5000, seen.len() as u64));
     let recorded = WireBytes { received: result.bytes_out, sent: result.bytes_in };
     assert_eq!(recorded, server.wire_bytes());
     let sent: usize = seen.iter().map(|one| content(one).len()).sum();
@@ -113,7 +113,7 @@ fn retried_documents_are_compressed_again() {
     let mut plan = plan(server.port, &[task]);
     plan["target"]["compress"] = true.into();
     let result = run(&plan).task("index").clone();
-    assert_eq!((result.work.done, result.work.failed, result.accounting.requests), (4, 0, 2));
+    assert_eq!((result.work.weight, result.work.failed_weight, result.accounting.requests), (4, 0, 2));
     let seen = server.requests();
     let numbers = |seen: &LoggedRequest| -> Vec<u64> {
         let body = content(seen);

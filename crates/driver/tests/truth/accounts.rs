@@ -21,7 +21,7 @@ fn long() -> Duration {
 fn check_accounting(race: &Finished, task: &str) {
     let accounting = race.task(task).accounting;
     assert_eq!(accounting.operations, accounting.succeeded + accounting.failed + accounting.unanswered);
-    assert_eq!(accounting.warmup + accounting.normal, accounting.succeeded + accounting.failed);
+    assert_eq!(accounting.warmup + accounting.measured, accounting.succeeded + accounting.failed);
     let of_task = || race.samples.iter().filter(|sample| sample.task == task);
     assert_eq!(of_task().count() as u64, accounting.succeeded + accounting.failed);
     assert_eq!(of_task().filter(|sample| sample.success).count() as u64, accounting.succeeded);

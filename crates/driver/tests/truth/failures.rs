@@ -36,7 +36,7 @@ fn rejected_documents_are_not_throughput() {
     task["work"]["bulk_size"] = 10.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
-    assert_eq!((server.requests().len(), result.work.done, result.work.failed), (20, 160, 40));
+    assert_eq!((server.requests().len(), result.work.weight, result.work.failed_weight), (20, 160, 40));
     assert!((result.error_rate - 0.5).abs() < f64::EPSILON);
     let all = result.throughput.unwrap().mean * result.window_s;
     assert!((all - 160.0).abs() < 1e-6, "{all}");
@@ -59,7 +59,7 @@ fn an_index_that_rejects_every_document_has_no_throughput() {
     task["work"]["bulk_size"] = 10.into();
     let race = run(&plan(server.port, &[task]));
     let result = race.task("index");
-    assert_eq!((result.work.done, result.work.failed, result.accounting.failed), (0, 100, 10));
+    assert_eq!((result.work.weight, result.work.failed_weight, result.accounting.failed), (0, 100, 10));
     assert!(result.throughput.unwrap().max.abs() < f64::EPSILON && (result.error_rate - 1.0).abs() < 1e-9);
 }
 
@@ -112,7 +112,7 @@ fn a_response_with_status_200_can_be_a_failure() {
     let counts_and_failure = |name: &str| {
         let result = race.task(name);
         let error = result.errors.first().map(|error| (error.error_class.clone(), error.reason.clone()));
-        (result.accounting.failed, result.work.done, error.unwrap_or_default())
+        (result.accounting.failed, result.work.weight, error.unwrap_or_default())
     };
     let failure = |class: &str, reason: &str| (class.to_owned(), reason.to_owned());
     assert_eq!(

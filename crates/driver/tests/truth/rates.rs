@@ -104,7 +104,7 @@ fn work_counts_when_it_ends_even_in_the_last_fraction_of_a_second() {
         of("timed").filter(|one| (100 * MS..1350 * MS).contains(&one.done)).map(|one| one.weight).sum();
     let throughput = timed.throughput.unwrap();
     assert!((throughput.mean - inside as f64 / 1.25).abs() < 1e-9, "{throughput:?} {inside}");
-    assert_eq!(timed.work.done as i64, of("timed").map(|one| one.weight).sum::<i64>());
+    assert_eq!(timed.work.weight as i64, of("timed").map(|one| one.weight).sum::<i64>());
     assert!(of("timed").any(|one| one.warmup && one.done > 100 * MS), "an operation was in flight");
     // All measured work over the time from its first request to its last response.
     let measured: Vec<&Sample> = of("counted").filter(|one| !one.warmup).collect();
@@ -206,5 +206,5 @@ fn pages_end_with_the_page_that_is_not_full() {
         "pages": null, "page_size": 10, "strict": false});
     let race = run(&plan(server.port, &[task]));
     let result = race.task("paged");
-    assert_eq!((server.requests().len(), result.work.done, result.accounting.failed), (14, 14, 0));
+    assert_eq!((server.requests().len(), result.work.weight, result.accounting.failed), (14, 14, 0));
 }

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 
 use pacenote_record::{
-    ClientEnded, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationResult, OperationTimes,
+    ClientEnd, Collector, Delivery, EndedBy, ErrorClass, MeasuredWindow, OperationResult, OperationTimes,
     RecordSender, Recorder, Sample, SamplePolicy, SampleType, TaskInfo, Traffic,
 };
 
@@ -36,8 +36,8 @@ fn sample(number: u64) -> Sample {
     let sent_ns = number * 10_000;
     let done_ns = sent_ns + 600_000 + jitter / 4;
     Sample {
-        task: 0,
-        sub_operation: 0,
+        task_index: 0,
+        sub_operation: None,
         client: (number % 64) as u32,
         sample_type: SampleType::Measured,
         times: OperationTimes {
@@ -95,7 +95,7 @@ fn compare(write: library::Write, folder: &Path, count: u64) -> Result<(), Box<d
 
 fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let info = TaskInfo {
-        task: "term".into(),
+        name: "term".into(),
         operation: "term".into(),
         operation_type: "search".into(),
         unit: "ops".into(),
@@ -110,7 +110,7 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let mut collector = Collector::new(folder, vec![info])?;
     let (channel, inbox) = channel();
     let sender = RecordSender::new(channel, SamplePolicy::All);
-    sender.send(Delivery::Begin { task: 0, threads: 1, started_ns: 0 });
+    sender.send(Delivery::Begin { task_index: 0, workers: 1, started_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
     recorder.add_client(0, false, MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX })?;
     let started = own_cpu_ns()?;
@@ -129,8 +129,8 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     }
     let recording = own_cpu_ns()? - started - merging;
     let writing = cpu_ns_of("pacenote-write")?;
-    recorder.end_client(ClientEnded {
-        task: 0,
+    recorder.end_client(ClientEnd {
+        task_index: 0,
         by: EndedBy::Source,
         planned: count / CHUNK * CHUNK,
         started_ns: 0,

@@ -8,7 +8,7 @@ pub struct OperationAccounting {
     /// worked: their schedules are gone.
     pub planned: Option<u64>,
     /// Operations begun.
-    pub sent: u64,
+    pub begun: u64,
     /// Operations due, but never begun.
     pub unsent: u64,
     /// Operations that succeeded.
@@ -25,13 +25,13 @@ impl OperationAccounting {
     /// The counts that do not add up; `None` when all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
-        let Self { sent, unsent, succeeded, failed, unanswered, timed, .. } = *self;
-        let planned = self.planned.filter(|planned| *planned != sent + unsent);
+        let Self { begun, unsent, succeeded, failed, unanswered, timed, .. } = *self;
+        let planned = self.planned.filter(|planned| *planned != begun + unsent);
         let contradictions = [
-            planned.map(|planned| format!("{planned} planned are not {sent} sent + {unsent} unsent")),
-            (sent != succeeded + failed + unanswered).then(|| {
+            planned.map(|planned| format!("{planned} planned are not {begun} sent + {unsent} unsent")),
+            (begun != succeeded + failed + unanswered).then(|| {
                 format!(
-                    "{sent} sent are not {succeeded} succeeded + {failed} failed + {unanswered} unanswered"
+                    "{begun} sent are not {succeeded} succeeded + {failed} failed + {unanswered} unanswered"
                 )
             }),
             (timed != succeeded).then(|| format!("{succeeded} succeeded have {timed} service times")),
@@ -78,7 +78,7 @@ mod tests {
 
     const GOOD: OperationAccounting = OperationAccounting {
         planned: Some(12),
-        sent: 10,
+        begun: 10,
         unsent: 2,
         succeeded: 7,
         failed: 2,

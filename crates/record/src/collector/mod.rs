@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::buffers::BufferPool;
-use crate::catalog::{Catalog, TaskInfo};
+use crate::catalog::{Catalog, SubOperationNumber, TaskInfo};
 use crate::collector::accounting::SampleAccounting;
 use crate::collector::sub_operation_totals::SubOperationTotals;
 use crate::collector::task_totals::TaskTotals;
-use crate::delivery::{Delivery, TaskEnded};
+use crate::delivery::{Delivery, WorkerTaskEnd};
 use crate::error::RecordError;
 use crate::files::series::journal_line;
 use crate::files::writer::Writer;
+use crate::operation_stats::SecondStats;
 use crate::result::{EndedBy, SamplesKept, TaskProgress, TaskResult};
 use crate::sample::Sample;
-use crate::window::Window;
 
-/// Seconds for which a window waits for slower threads before it is written. What comes later becomes a row of its own;
+/// Seconds for which a second waits for slower workers before it is written. What comes later becomes a row of its own;
 /// rows of one second add up.
 const GRACE_SECONDS: u64 = 2;
 
@@ -31,7 +31,7 @@ const GRACE_SECONDS: u64 = 2;
 #[derive(Debug)]
 pub struct FinishedTask {
     /// Position of the task in the plan.
-    pub task: u32,
+    pub task_index: u32,
     /// Its result.
     pub result: TaskResult,
 }
@@ -52,36 +52,36 @@ pub struct Collector {
 #[derive(Debug)]
 struct RunningTask {
     totals: TaskTotals,
-    /// By number.
-    sub_operations: BTreeMap<u32, SubOperationTotals>,
-    /// Threads with clients that have not ended the task.
-    threads: u32,
+    sub_operations: BTreeMap<SubOperationNumber, SubOperationTotals>,
+    /// Workers with clients that have not ended the task.
+    workers: u32,
     started_ns: u64,
-    /// Seconds that slower threads may still deliver.
-    pending: PendingWindows,
+    /// Seconds that slower workers may still deliver.
+    pending: PendingSeconds,
 }
 
-/// Windows that are not written yet.
-type PendingWindows = BTreeMap<WindowKey, Window>;
+/// Seconds that are not written yet.
+type PendingSeconds = BTreeMap<SecondKey, SecondStats>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct WindowKey {
+struct SecondKey {
     second: u64,
     sample_type: usize,
-    sub_operation: u32,
+    sub_operation: Option<SubOperationNumber>,
 }
 
 impl RunningTask {
     fn sample_accounting(&self) -> SampleAccounting {
-        let sub_operations = self.sub_operations.values().map(SubOperationTotals::ended).sum::<u64>();
+        let sub_operations =
+            self.sub_operations.values().map(SubOperationTotals::ended_operations).sum::<u64>();
         let SamplesKept { kept, left_out, lost, .. } = self.totals.samples();
-        SampleAccounting { ended: self.totals.ended() + sub_operations, kept, left_out, lost }
+        SampleAccounting { ended: self.totals.ended_operations() + sub_operations, kept, left_out, lost }
     }
 
     /// Adds what only complete seconds can tell: their medians.
-    fn finalize(&mut self, complete: &PendingWindows) {
-        for window in complete.values().filter(|window| window.sub_operation == 0) {
-            self.totals.add_medians(window);
+    fn finalize(&mut self, complete: &PendingSeconds) {
+        for second in complete.values().filter(|second| second.sub_operation.is_none()) {
+            self.totals.add_medians(second);
         }
     }
 }
@@ -130,62 +130,62 @@ impl Collector {
         buffers: &BufferPool,
     ) -> Result<Option<FinishedTask>, RecordError> {
         match delivery {
-            Delivery::Begin { task, threads, started_ns } => {
-                let totals = TaskTotals::new(task, self.catalog.tasks[task as usize].clone())?;
+            Delivery::Begin { task_index, workers, started_ns } => {
+                let totals = TaskTotals::new(task_index, self.catalog.tasks[task_index as usize].clone())?;
                 let (sub_operations, pending) = (BTreeMap::new(), BTreeMap::new());
-                let running = RunningTask { totals, sub_operations, threads, started_ns, pending };
-                self.running.insert(task, running);
+                let running = RunningTask { totals, sub_operations, workers, started_ns, pending };
+                self.running.insert(task_index, running);
             }
-            Delivery::Window(window) => self.add_window(*window)?,
+            Delivery::Second(second) => self.add_second(*second)?,
             Delivery::Samples(samples) => {
                 self.count(&samples);
                 self.writer.samples(samples, buffers);
             }
-            Delivery::Missing { task, missing } => {
-                if let Some(running) = self.running.get_mut(&task) {
+            Delivery::Missing { task_index, missing } => {
+                if let Some(running) = self.running.get_mut(&task_index) {
                     running.totals.add_missing(missing);
                 }
             }
-            Delivery::Unit { task, unit } => {
-                if let Some(running) = self.running.get_mut(&task) {
+            Delivery::Unit { task_index, unit } => {
+                if let Some(running) = self.running.get_mut(&task_index) {
                     running.totals.set_unit(unit.clone());
                 }
-                self.catalog.tasks[task as usize].unit.clone_from(&unit);
-                self.writer.unit(task, unit);
+                self.catalog.tasks[task_index as usize].unit.clone_from(&unit);
+                self.writer.unit(task_index, unit);
             }
             Delivery::SubOperation(info) => {
                 self.catalog.sub_operations.push(info.clone());
                 self.writer.sub_operation(info);
             }
-            Delivery::Failures { task, sub_operation, failures } => {
-                match (self.running.get_mut(&task), sub_operation) {
-                    (Some(running), 0) => running.totals.add_failures(failures),
-                    (Some(running), number) => {
+            Delivery::Failures { task_index, sub_operation, failures } => {
+                match (self.running.get_mut(&task_index), sub_operation) {
+                    (Some(running), None) => running.totals.add_failures(failures),
+                    (Some(running), Some(number)) => {
                         running.sub_operations.entry(number).or_default().add_failures(failures);
                     }
                     (None, _) => {}
                 }
             }
-            Delivery::Ended(ended) => return Ok(self.end_on_thread(&ended)),
+            Delivery::WorkerTaskEnd(end) => return Ok(self.end_worker_task(&end)),
         }
         Ok(None)
     }
 
-    /// Ends a task for one thread; the last one finishes it.
-    fn end_on_thread(&mut self, ended: &TaskEnded) -> Option<FinishedTask> {
-        let running = self.running.get_mut(&ended.task)?;
-        running.totals.end(ended);
-        running.started_ns = running.started_ns.max(ended.started_ns);
-        running.threads = running.threads.saturating_sub(1);
-        if running.threads > 0 {
+    /// Ends a task for one worker; the last one finishes it.
+    fn end_worker_task(&mut self, end: &WorkerTaskEnd) -> Option<FinishedTask> {
+        let running = self.running.get_mut(&end.task_index)?;
+        running.totals.end(end);
+        running.started_ns = running.started_ns.max(end.started_ns);
+        running.workers = running.workers.saturating_sub(1);
+        if running.workers > 0 {
             return None;
         }
-        let found =
+        let contradictions =
             [running.totals.accounting().contradiction(), running.sample_accounting().contradiction()];
-        let name = &self.catalog.tasks[ended.task as usize].task;
-        let found = found.into_iter().flatten();
-        self.contradictions.extend(found.map(|found| format!("task '{name}': {found}")));
-        self.finish_task(ended.task)
+        let name = &self.catalog.tasks[end.task_index as usize].name;
+        let described = contradictions.into_iter().flatten().map(|found| format!("task '{name}': {found}"));
+        self.contradictions.extend(described);
+        self.finish_task(end.task_index)
     }
 
     /// Stops writing, after a file could not be written; deliveries are still merged and tasks finished.
@@ -193,12 +193,12 @@ impl Collector {
         self.writing_disabled = true;
     }
 
-    /// Finishes one of the tasks whose threads died before they could end it, with what was recorded of it.
+    /// Finishes one of the tasks whose workers died before they could end it, with what was recorded of it.
     pub fn finish_orphan(&mut self) -> Option<FinishedTask> {
         let mut orphan = self.running.first_entry()?;
         orphan.get_mut().totals.end_by(EndedBy::Aborted);
-        let task = *orphan.key();
-        self.finish_task(task)
+        let task_index = *orphan.key();
+        self.finish_task(task_index)
     }
 
     /// Counts of finished tasks that do not add up: defects of the driver, not of the race.
@@ -230,43 +230,43 @@ impl Collector {
     }
 
     fn count(&mut self, samples: &[Sample]) {
-        for same in samples.chunk_by(|one, next| one.task == next.task) {
-            if let Some(running) = self.running.get_mut(&same[0].task) {
-                running.totals.add_kept(same.len() as u64);
+        for of_task in samples.chunk_by(|one, next| one.task_index == next.task_index) {
+            if let Some(running) = self.running.get_mut(&of_task[0].task_index) {
+                running.totals.add_kept(of_task.len() as u64);
             }
         }
     }
 
-    fn write<'a>(&self, windows: impl Iterator<Item = &'a Window>) -> Result<(), RecordError> {
-        for window in windows.filter(|_| !self.writing_disabled) {
-            let names = self.catalog.names(window.task, window.sub_operation);
-            self.writer.row(journal_line(names, window)?)?;
+    fn write<'a>(&self, seconds: impl Iterator<Item = &'a SecondStats>) -> Result<(), RecordError> {
+        for second in seconds.filter(|_| !self.writing_disabled) {
+            let names = self.catalog.names(second.task_index, second.sub_operation);
+            self.writer.row(journal_line(names, second)?)?;
         }
         Ok(())
     }
 
-    fn add_window(&mut self, window: Window) -> Result<(), RecordError> {
-        let Some(running) = self.running.get_mut(&window.task) else { return Ok(()) };
-        let Window { second, sub_operation, .. } = window;
+    fn add_second(&mut self, added: SecondStats) -> Result<(), RecordError> {
+        let Some(running) = self.running.get_mut(&added.task_index) else { return Ok(()) };
+        let SecondStats { second, sub_operation, .. } = added;
         match sub_operation {
-            0 => running.totals.add(&window),
-            number => running.sub_operations.entry(number).or_default().add(&window),
+            None => running.totals.add(&added),
+            Some(number) => running.sub_operations.entry(number).or_default().add(&added),
         }
-        let key = WindowKey { second, sample_type: window.sample_type.index(), sub_operation };
+        let key = SecondKey { second, sample_type: added.sample_type.index(), sub_operation };
         match running.pending.get_mut(&key) {
-            Some(pending) => pending.merge(&window),
-            None => drop(running.pending.insert(key, window)),
+            Some(pending) => pending.stats.merge(&added.stats),
+            None => drop(running.pending.insert(key, added)),
         }
         let oldest_pending = second.saturating_sub(GRACE_SECONDS);
-        let first_pending = WindowKey { second: oldest_pending, sample_type: 0, sub_operation: 0 };
+        let first_pending = SecondKey { second: oldest_pending, sample_type: 0, sub_operation: None };
         let pending = running.pending.split_off(&first_pending);
         let complete = std::mem::replace(&mut running.pending, pending);
         running.finalize(&complete);
         self.write(complete.values())
     }
 
-    fn finish_task(&mut self, task: u32) -> Option<FinishedTask> {
-        let mut running = self.running.remove(&task)?;
+    fn finish_task(&mut self, task_index: u32) -> Option<FinishedTask> {
+        let mut running = self.running.remove(&task_index)?;
         let pending = std::mem::take(&mut running.pending);
         running.finalize(&pending);
         if let Err(error) = self.write(pending.values()) {
@@ -274,11 +274,11 @@ impl Collector {
         }
         self.writer.flush();
         let mut result = running.totals.result(running.started_ns);
-        let of = |(number, totals): (&u32, &SubOperationTotals)| {
+        let of = |(number, totals): (&SubOperationNumber, &SubOperationTotals)| {
             Some(totals.result(self.catalog.sub_operation(*number)?))
         };
         result.sub_operations = running.sub_operations.iter().filter_map(of).collect();
         self.samples_kept += result.samples.kept;
-        Some(FinishedTask { task, result })
+        Some(FinishedTask { task_index, result })
     }
 }

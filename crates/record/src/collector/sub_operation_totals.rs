@@ -2,23 +2,23 @@
 
 use crate::catalog::SubOperationInfo;
 use crate::failure::FailureGroups;
+use crate::operation_stats::{OperationStats, SecondStats};
 use crate::result::{DurationSummary, SubOperationResult};
-use crate::window::Window;
 
 /// Everything recorded of one sub-operation.
 #[derive(Debug, Default)]
 pub struct SubOperationTotals {
     /// One per sample type, by its index.
-    windows: [Option<Window>; 2],
+    stats: [Option<OperationStats>; 2],
     failures: FailureGroups,
 }
 
 impl SubOperationTotals {
-    /// Adds what one thread recorded in one second.
-    pub fn add(&mut self, window: &Window) {
-        match &mut self.windows[window.sample_type.index()] {
-            Some(total) => total.merge(window),
-            none => *none = Some(window.clone()),
+    /// Adds what one worker recorded in one second.
+    pub fn add(&mut self, second: &SecondStats) {
+        match &mut self.stats[second.sample_type.index()] {
+            Some(total) => total.merge(&second.stats),
+            none => *none = Some(second.stats.clone()),
         }
     }
 
@@ -28,29 +28,29 @@ impl SubOperationTotals {
     }
 
     /// Number of sub-operations that have ended.
-    pub fn ended(&self) -> u64 {
-        self.windows.iter().flatten().map(|window| window.counts.operations).sum()
+    pub fn ended_operations(&self) -> u64 {
+        self.stats.iter().flatten().map(|stats| stats.counts.operations).sum()
     }
 
     /// The result of the sub-operation.
     pub fn result(&self, info: &SubOperationInfo) -> SubOperationResult {
-        let [warmup, normal] = &self.windows;
-        let measured = normal.as_ref().map(|window| window.counts).unwrap_or_default();
-        let mut counts = measured;
+        let [warmup, measured] = &self.stats;
+        let measured_counts = measured.as_ref().map(|stats| stats.counts).unwrap_or_default();
+        let mut counts = measured_counts;
         if let Some(warmup) = warmup {
             counts.merge(&warmup.counts);
         }
-        let failed_service_time = normal.as_ref().and_then(|window| window.failed_service_time.as_ref());
+        let failed_service_time = measured.as_ref().and_then(|stats| stats.failed_service_time.as_ref());
         SubOperationResult {
             operation: info.operation.clone(),
             operation_type: info.operation_type.clone(),
-            service_time: normal.as_ref().and_then(|window| DurationSummary::of(&window.service_time)),
+            service_time: measured.as_ref().and_then(|stats| DurationSummary::of(&stats.service_time)),
             failed_service_time: failed_service_time.and_then(DurationSummary::of),
             operations: counts.operations,
-            failed: counts.errors,
+            failed: counts.failed,
             retried: counts.retries,
             requests: counts.requests,
-            error_rate: measured.error_rate(),
+            error_rate: measured_counts.error_rate(),
             errors: self.failures.groups(),
         }
     }

@@ -7,23 +7,24 @@ use pacenote_stats::{Steadiness, TaskSecond, rank};
 use crate::buffers::MissingSamples;
 use crate::catalog::TaskInfo;
 use crate::collector::accounting::OperationAccounting;
-use crate::delivery::TaskEnded;
+use crate::delivery::WorkerTaskEnd;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
 use crate::histogram::DurationHistogram;
+use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
 use crate::result::{
     DurationSummary, EndedBy, OperationTotals, SamplesKept, TaskProgress, TaskResult, Throughput, WorkTotals,
 };
 use crate::sample::SampleType;
 use crate::units::{SECOND_NS, ms, seconds};
-use crate::window::{OperationCounts, Window};
 
 /// Everything recorded of one task.
 #[derive(Debug)]
 pub struct TaskTotals {
+    task_index: u32,
     info: TaskInfo,
     /// One per sample type, by its index.
-    windows: [Window; 2],
+    stats: [OperationStats; 2],
     /// By second since the task began.
     seconds: Vec<TaskSecond>,
     failures: FailureGroups,
@@ -37,9 +38,23 @@ pub struct TaskTotals {
     underrun_ns: u64,
     ended_by: EndedBy,
     /// The latest second, which is not complete yet.
-    current: Window,
+    current_second: RecentSecond,
     /// The second before it, for rate and percentiles of the progress.
-    complete: Window,
+    previous_second: RecentSecond,
+}
+
+/// A second of a task for its progress, warm-up and measured operations together.
+#[derive(Debug)]
+struct RecentSecond {
+    /// Which second since the task began.
+    second: u64,
+    stats: OperationStats,
+}
+
+impl RecentSecond {
+    fn new() -> Result<Self, RecordError> {
+        Ok(Self { second: 0, stats: OperationStats::of_sub_operations()? })
+    }
 }
 
 impl TaskTotals {
@@ -47,14 +62,13 @@ impl TaskTotals {
     ///
     /// # Errors
     ///
-    /// As [`Window::new`].
-    pub fn new(index: u32, info: TaskInfo) -> Result<Self, RecordError> {
-        let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(index, sample_type, info.paced));
-        let second = || Window::new(index, SampleType::Measured, false);
-        let (current, complete) = (second()?, second()?);
+    /// As [`DurationHistogram::new`].
+    pub fn new(task_index: u32, info: TaskInfo) -> Result<Self, RecordError> {
+        let [warmup, measured] = SampleType::ALL.map(|_| OperationStats::of_operations(info.paced));
         Ok(Self {
+            task_index,
             info,
-            windows: [warmup?, normal?],
+            stats: [warmup?, measured?],
             seconds: Vec::new(),
             failures: FailureGroups::default(),
             kept: 0,
@@ -66,43 +80,44 @@ impl TaskTotals {
             underruns: 0,
             underrun_ns: 0,
             ended_by: EndedBy::Source,
-            current,
-            complete,
+            current_second: RecentSecond::new()?,
+            previous_second: RecentSecond::new()?,
         })
     }
 
-    /// Adds what one thread recorded in one second.
-    pub fn add(&mut self, window: &Window) {
-        self.windows[window.sample_type.index()].merge(window);
-        let second = self.second(window.second);
-        second.operations += window.counts.operations;
-        second.work += window.counts.weight;
-        second.window_work += window.counts.window_weight;
-        if window.second > self.current.second || self.current.is_empty() {
-            std::mem::swap(&mut self.current, &mut self.complete);
-            self.current.clear();
-            self.current.second = window.second;
+    /// Adds what one worker recorded in one second.
+    pub fn add(&mut self, added: &SecondStats) {
+        let SecondStats { second, sample_type, ref stats, .. } = *added;
+        self.stats[sample_type.index()].merge(stats);
+        let task_second = self.second(second);
+        task_second.operations += stats.counts.operations;
+        task_second.weight += stats.counts.weight;
+        task_second.measured_weight += stats.counts.measured_weight;
+        if second > self.current_second.second || self.current_second.stats.is_empty() {
+            std::mem::swap(&mut self.current_second, &mut self.previous_second);
+            self.current_second.stats.clear();
+            self.current_second.second = second;
         }
-        for known in [&mut self.current, &mut self.complete] {
-            if known.second == window.second {
-                known.merge(window);
+        for recent in [&mut self.current_second, &mut self.previous_second] {
+            if recent.second == second {
+                recent.stats.merge(stats);
             }
         }
     }
 
-    /// Sets the medians of a second that all threads have delivered. Of several windows, the one with most operations
-    /// counts.
-    pub fn add_medians(&mut self, window: &Window) {
+    /// Sets the medians of a second that all workers have delivered. Of warm-up and measured operations in one second,
+    /// those count that are more.
+    pub fn add_medians(&mut self, complete: &SecondStats) {
         let median = |histogram: &DurationHistogram| {
             let count = histogram.count();
             (count > 0).then(|| ms(histogram.at_rank(rank(count, 0.5))))
         };
-        let count = window.service_time.count();
-        let (service_ms, latency_ms) =
-            (median(&window.service_time), window.latency.as_ref().and_then(median));
-        let second = self.second(window.second);
-        if count > second.timed {
-            *second = TaskSecond { timed: count, service_ms, latency_ms, ..*second };
+        let stats = &complete.stats;
+        let timed = stats.service_time.count();
+        let (service_ms, latency_ms) = (median(&stats.service_time), stats.latency.as_ref().and_then(median));
+        let second = self.second(complete.second);
+        if timed > second.timed {
+            *second = TaskSecond { timed, service_ms, latency_ms, ..*second };
         }
     }
 
@@ -129,8 +144,8 @@ impl TaskTotals {
         self.missing.merge(missing);
     }
 
-    /// Adds how the clients of one thread ended the task.
-    pub fn end(&mut self, end: &TaskEnded) {
+    /// Adds how the clients of one worker ended the task.
+    pub fn end(&mut self, end: &WorkerTaskEnd) {
         self.end_by(end.by);
         self.planned = self.planned.zip(end.planned).map(|(ours, theirs)| ours + theirs);
         self.begun += end.begun;
@@ -155,12 +170,12 @@ impl TaskTotals {
         let counts = self.counts();
         OperationAccounting {
             planned: self.planned,
-            sent: self.begun,
+            begun: self.begun,
             unsent: self.unsent,
-            succeeded: counts.operations - counts.errors,
-            failed: counts.errors,
+            succeeded: counts.operations - counts.failed,
+            failed: counts.failed,
             unanswered: self.unanswered,
-            timed: self.windows.iter().map(|window| window.service_time.count()).sum(),
+            timed: self.stats.iter().map(|stats| stats.service_time.count()).sum(),
         }
     }
 
@@ -171,13 +186,13 @@ impl TaskTotals {
     }
 
     /// Number of operations that have ended.
-    pub fn ended(&self) -> u64 {
+    pub fn ended_operations(&self) -> u64 {
         self.counts().operations
     }
 
     fn counts(&self) -> OperationCounts {
-        let mut counts = self.windows[0].counts;
-        counts.merge(&self.windows[1].counts);
+        let mut counts = self.stats[0].counts;
+        counts.merge(&self.stats[1].counts);
         counts
     }
 
@@ -187,14 +202,14 @@ impl TaskTotals {
     /// reply. Without a warm-up time the window begins with the first measured request. The interval after the last
     /// operation of an even schedule belongs to the window: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
-        let normal = &self.windows[SampleType::Measured.index()].counts;
-        let last = normal.last_done_ns;
+        let measured = &self.stats[SampleType::Measured.index()].counts;
+        let last = measured.last_done_ns;
         match (self.info.warmup_ns, self.planned_end_ns()) {
             (Some(warmup), Some(end)) => warmup..end,
             (Some(warmup), None) => warmup..last.max(warmup),
             (None, _) => {
-                let first = normal.first_sent_ns.min(last);
-                let scheduled = self.info.interval_ns.map_or(0, |interval| interval * normal.operations);
+                let first = measured.first_sent_ns.min(last);
+                let scheduled = self.info.interval_ns.map_or(0, |interval| interval * measured.operations);
                 first..last.max(first + scheduled)
             }
         }
@@ -215,15 +230,16 @@ impl TaskTotals {
         if end <= begin {
             return None;
         }
-        let work = self.counts().window_weight;
-        let mean = work as f64 / seconds(end - begin);
+        let weight = self.counts().measured_weight;
+        let mean = weight as f64 / seconds(end - begin);
         let whole = begin.div_ceil(SECOND_NS)..end / SECOND_NS;
-        let work_in = |second: u64| self.seconds.get(index_of(second)).map_or(0, |second| second.window_work);
-        let mut rates: Vec<u64> = whole.map(work_in).collect();
+        let weight_in =
+            |second: u64| self.seconds.get(index_of(second)).map_or(0, |second| second.measured_weight);
+        let mut rates: Vec<u64> = whole.map(weight_in).collect();
         rates.sort_unstable();
         let inside: u64 = rates.iter().sum();
         Some(match rates[..] {
-            [min, .., max] if inside >= work.div_ceil(2) => {
+            [min, .., max] if inside >= weight.div_ceil(2) => {
                 let median = (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]) as f64 / 2.0;
                 Throughput { min: min as f64, mean, median, max: max as f64 }
             }
@@ -239,14 +255,14 @@ impl TaskTotals {
 
     /// The result of the task, which began `started_ns` after the race's first step.
     pub fn result(&self, started_ns: u64) -> TaskResult {
-        let [warmup, normal] = &self.windows;
+        let [warmup, measured] = &self.stats;
         let counts = self.counts();
         let Range { start: begin, end } = self.window_ns();
         TaskResult {
-            task: self.info.task.clone(),
+            task: self.info.name.clone(),
             operation: self.info.operation.clone(),
             operation_type: self.info.operation_type.clone(),
-            index: normal.task,
+            task_index: self.task_index,
             unit: self.info.unit.clone(),
             clients: self.info.clients,
             started_s: seconds(started_ns),
@@ -255,30 +271,30 @@ impl TaskTotals {
             paced: self.info.paced,
             open_loop: self.info.open_loop,
             throughput: self.throughput(),
-            service_time: DurationSummary::of(&normal.service_time),
-            latency: normal.latency.as_ref().and_then(DurationSummary::of),
-            processing_time: normal.processing_time.as_ref().and_then(DurationSummary::of),
-            lateness: normal.lateness.as_ref().and_then(DurationSummary::of),
-            failed_service_time: normal.failed_service_time.as_ref().and_then(DurationSummary::of),
+            service_time: DurationSummary::of(&measured.service_time),
+            latency: measured.latency.as_ref().and_then(DurationSummary::of),
+            processing_time: measured.processing_time.as_ref().and_then(DurationSummary::of),
+            lateness: measured.lateness.as_ref().and_then(DurationSummary::of),
+            failed_service_time: measured.failed_service_time.as_ref().and_then(DurationSummary::of),
             accounting: OperationTotals {
                 operations: counts.operations + self.unanswered,
-                succeeded: counts.operations - counts.errors,
-                failed: counts.errors,
+                succeeded: counts.operations - counts.failed,
+                failed: counts.failed,
                 unanswered: self.unanswered,
                 unsent: self.unsent,
                 waited: counts.waited,
                 retried: counts.retries,
                 warmup: warmup.counts.operations,
-                normal: normal.counts.operations,
+                measured: measured.counts.operations,
                 requests: counts.requests,
                 reconnects: counts.reconnects,
             },
-            work: WorkTotals { done: counts.weight, failed: counts.failed_weight },
+            work: WorkTotals { weight: counts.weight, failed_weight: counts.failed_weight },
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
             content_out: counts.content_out,
             content_in: counts.content_in,
-            error_rate: normal.counts.error_rate(),
+            error_rate: measured.counts.error_rate(),
             errors: self.failures.groups(),
             sub_operations: Vec::new(),
             ended_by: self.ended_by,
@@ -295,19 +311,21 @@ impl TaskTotals {
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);
         let by_count = self.info.operations.map(|all| counts.operations as f64 / all.max(1) as f64);
         let done_share = by_count.or(by_time).map(|share| share.min(1.0));
-        let recent = self.complete.second + 3 > elapsed_ns / SECOND_NS && !self.complete.is_empty();
-        let service = &self.complete.service_time;
+        let RecentSecond { second, stats } = &self.previous_second;
+        let recent = second + 3 > elapsed_ns / SECOND_NS && !stats.is_empty();
+        let service = &stats.service_time;
         let at = |q| (recent && service.count() > 0).then(|| ms(service.at_rank(rank(service.count(), q))));
         TaskProgress {
-            task: self.info.task.clone(),
+            task: self.info.name.clone(),
             unit: self.info.unit.clone(),
-            warming_up: self.windows[SampleType::Measured.index()].is_empty() && !self.windows[0].is_empty(),
+            warming_up: self.stats[SampleType::Measured.index()].is_empty()
+                && !self.stats[SampleType::Warmup.index()].is_empty(),
             done_share,
-            rate: if recent { self.complete.counts.weight as f64 } else { 0.0 },
+            rate: if recent { stats.counts.weight as f64 } else { 0.0 },
             p50_ms: at(0.5),
             p99_ms: at(0.99),
             operations: counts.operations,
-            errors: counts.errors,
+            failed: counts.failed,
             eta_s: done_share
                 .filter(|share| *share > 0.0)
                 .map(|share| seconds(elapsed_ns) * (1.0 - share) / share),

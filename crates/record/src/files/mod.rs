@@ -1,7 +1,8 @@
 //! The files of a race folder: `samples.parquet`, and `series.parquet` with its journal.
 //!
-//! The collector sends seconds and samples to the [`writer`], a thread of its own; [`recover_series`] completes the files
-//! of a race that was killed. Nothing else calls this folder. Merging and summing up are not done here.
+//! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it, with the
+//! samples, to the [`writer`], a thread of its own. [`recover_series`] completes the files of a race that was killed.
+//! Nothing else calls this folder. Merging and summing up are not done here.
 
 mod columns;
 mod samples;

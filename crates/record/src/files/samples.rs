@@ -128,7 +128,7 @@ impl SamplesFile {
         write_footer(&mut footer, vec![group.clone()])
             .map_err(|source| RecordError::parquet(&path, source))?;
         let entry = DirectoryEntry { end: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
-        let line = serde_json::to_string(&entry).map_err(|_| RecordError::Histogram("encoded"))? + "\n";
+        let line = serde_json::to_string(&entry).map_err(RecordError::Json)? + "\n";
         self.directory.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
     }
 
@@ -230,13 +230,13 @@ fn write_rows(
     catalog: &Catalog,
 ) -> Result<(), ParquetError> {
     let schema = writer.schema_descr().columns().to_vec();
-    let names = |row: &Sample| -> OperationNames<'_> { catalog.names(row.task, row.sub_operation) };
-    let operation = |row: &Sample| (row.task, row.sub_operation);
+    let names = |row: &Sample| -> OperationNames<'_> { catalog.names(row.task_index, row.sub_operation) };
+    let operation = |row: &Sample| (row.task_index, row.sub_operation);
     let mut group = RowGroup { group: writer.next_row_group()?, schema: schema.iter(), rows };
-    group.text(|row| row.task, |row| names(row).task)?;
+    group.text(|row| row.task_index, |row| names(row).task)?;
     group.text(operation, |row| names(row).operation)?;
     group.text(operation, |row| names(row).operation_type)?;
-    group.bool(|row| row.sub_operation > 0)?;
+    group.bool(|row| row.sub_operation.is_some())?;
     group.int32(|row| row.client.cast_signed())?;
     group.dictionary(|_| (), |_| vec![0; 4])?;
     group.text(|row| row.sample_type.index(), |row| row.sample_type.name())?;
@@ -245,7 +245,7 @@ fn write_rows(
     group.int64(|row| row.times.done_ns.cast_signed())?;
     group.int64(|row| row.times.processing_ns.cast_signed())?;
     group.int64(|row| row.result.weight.cast_signed())?;
-    group.text(|row| row.task, |row| &catalog.tasks[row.task as usize].unit)?;
+    group.text(|row| row.task_index, |row| &catalog.tasks[row.task_index as usize].unit)?;
     group.bool(Sample::is_success)?;
     group.int32(|row| i32::from(row.result.status))?;
     group.text(|row| row.result.error_class, |row| row.result.error_class.name())?;

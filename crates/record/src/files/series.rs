@@ -16,7 +16,7 @@ use crate::catalog::OperationNames;
 use crate::error::RecordError;
 use crate::files::columns::{self, Group, write};
 use crate::histogram::DurationHistogram;
-use crate::window::Window;
+use crate::operation_stats::SecondStats;
 
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
@@ -43,18 +43,20 @@ const SCHEMA: &str = "message series {
     optional binary failed_service_time;
 }";
 
-/// A line of the journal and a row of the file; its fields are the columns.
+/// A line of the journal and a row of the file; its serialized fields are the columns.
 #[derive(Debug, Serialize, Deserialize)]
 struct SeriesRow {
     task: String,
     operation: String,
-    part: bool,
+    #[serde(rename = "part")]
+    is_sub_operation: bool,
     driver: u32,
     second: u64,
     sample_type: String,
     operations: u64,
     requests: u64,
-    errors: u64,
+    #[serde(rename = "errors")]
+    failed: u64,
     weight: u64,
     failed_weight: u64,
     bytes_out: u64,
@@ -66,29 +68,29 @@ struct SeriesRow {
 }
 
 impl SeriesRow {
-    fn of(names: OperationNames<'_>, window: &Window) -> Result<Self, RecordError> {
+    fn of(names: OperationNames<'_>, second: &SecondStats) -> Result<Self, RecordError> {
         let optional = |histogram: &Option<DurationHistogram>| {
             histogram.as_ref().map(DurationHistogram::encode_base64).transpose()
         };
-        let counts = &window.counts;
+        let counts = &second.stats.counts;
         Ok(Self {
             task: names.task.to_owned(),
             operation: names.operation.to_owned(),
-            part: names.is_sub_operation,
+            is_sub_operation: names.is_sub_operation,
             driver: 0,
-            second: window.second,
-            sample_type: window.sample_type.name().to_owned(),
+            second: second.second,
+            sample_type: second.sample_type.name().to_owned(),
             operations: counts.operations,
             requests: counts.requests,
-            errors: counts.errors,
+            failed: counts.failed,
             weight: counts.weight,
             failed_weight: counts.failed_weight,
             bytes_out: counts.bytes_out,
             bytes_in: counts.bytes_in,
-            service_time: window.service_time.encode_base64()?,
-            latency: optional(&window.latency)?,
-            lateness: optional(&window.lateness)?,
-            failed_service_time: optional(&window.failed_service_time)?,
+            service_time: second.stats.service_time.encode_base64()?,
+            latency: optional(&second.stats.latency)?,
+            lateness: optional(&second.stats.lateness)?,
+            failed_service_time: optional(&second.stats.failed_service_time)?,
         })
     }
 }
@@ -144,8 +146,8 @@ impl SeriesFile {
 /// # Errors
 ///
 /// When a histogram cannot be encoded.
-pub fn journal_line(names: OperationNames<'_>, window: &Window) -> Result<String, RecordError> {
-    serde_json::to_string(&SeriesRow::of(names, window)?).map_err(|_| RecordError::Histogram("encoded"))
+pub fn journal_line(names: OperationNames<'_>, second: &SecondStats) -> Result<String, RecordError> {
+    serde_json::to_string(&SeriesRow::of(names, second)?).map_err(RecordError::Json)
 }
 
 /// The state of a race's journal, as another process sees it.
@@ -228,7 +230,7 @@ fn write_row_group(
     };
     write::<ByteArrayType>(&mut group, &text(|row| &row.task), None)?;
     write::<ByteArrayType>(&mut group, &text(|row| &row.operation), None)?;
-    write::<BoolType>(&mut group, &rows.iter().map(|row| row.part).collect::<Vec<_>>(), None)?;
+    write::<BoolType>(&mut group, &rows.iter().map(|row| row.is_sub_operation).collect::<Vec<_>>(), None)?;
     write::<Int32Type>(
         &mut group,
         &rows.iter().map(|row| row.driver.cast_signed()).collect::<Vec<_>>(),
@@ -243,7 +245,7 @@ fn write_row_group(
     let numbers: [fn(&SeriesRow) -> u64; 7] = [
         |row| row.operations,
         |row| row.requests,
-        |row| row.errors,
+        |row| row.failed,
         |row| row.weight,
         |row| row.failed_weight,
         |row| row.bytes_out,

@@ -27,7 +27,7 @@ enum Job {
     /// A sub-operation to which later samples refer.
     SubOperation(SubOperationInfo),
     /// The unit of the work of a task.
-    Unit { task: u32, unit: String },
+    Unit { task_index: u32, unit: String },
     /// A task has ended: write the samples gathered so far.
     Flush,
 }
@@ -118,8 +118,8 @@ impl Writer {
     }
 
     /// Sets the unit of a task's work for later samples.
-    pub fn unit(&self, task: u32, unit: String) {
-        self.send(Job::Unit { task, unit });
+    pub fn unit(&self, task_index: u32, unit: String) {
+        self.send(Job::Unit { task_index, unit });
     }
 
     /// Writes the samples gathered so far.
@@ -197,9 +197,9 @@ impl RaceFiles {
                 self.catalog.sub_operations.push(info);
                 Ok(())
             }
-            Job::Unit { task, unit } => {
+            Job::Unit { task_index, unit } => {
                 let flushed = if writing { self.samples.flush(&self.catalog) } else { Ok(()) };
-                self.catalog.tasks[task as usize].unit = unit;
+                self.catalog.tasks[task_index as usize].unit = unit;
                 flushed
             }
             Job::Flush if writing => self.samples.flush(&self.catalog),

@@ -13,7 +13,7 @@ use crate::catalog::SubOperationName;
 use crate::delivery::Delivery;
 use crate::error::RecordError;
 use crate::failure::Failure;
-use crate::recorder::open_task::{OpenTask, add_to_window};
+use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
 use crate::sample::Sample;
 use crate::sender::RecordSender;
@@ -22,7 +22,7 @@ use crate::window::MeasuredWindow;
 /// Records the operations of one worker's clients during a step. The worker's thread owns it, and its clients borrow it in
 /// turn; it is never shared between threads, so that borrowing costs no lock.
 ///
-/// It holds the only list of the thread's open tasks: a task is opened by its first client, and closed by the end of its
+/// It holds the only list of the worker's open tasks: a task is opened by its first client, and closed by the end of its
 /// last or by [`Recorder::close`]. Calls about tasks that are not open do nothing.
 #[derive(Debug)]
 pub struct Recorder {
@@ -34,9 +34,9 @@ pub struct Recorder {
 
 /// How one client ended a task.
 #[derive(Debug, Clone, Copy)]
-pub struct ClientEnded {
+pub struct ClientEnd {
     /// Position of the task in the plan.
-    pub task: u32,
+    pub task_index: u32,
     /// Why it ended.
     pub by: EndedBy,
     /// Operations that its schedule planned since it was last asked.
@@ -60,59 +60,62 @@ impl Recorder {
     /// As [`crate::DurationHistogram::new`].
     pub fn add_client(
         &mut self,
-        task: u32,
+        task_index: u32,
         paced: bool,
-        measured: MeasuredWindow,
+        measured_window: MeasuredWindow,
     ) -> Result<(), RecordError> {
-        if let Some(open) = self.open_task(task) {
+        if let Some(open) = self.open_task(task_index) {
             open.clients += 1;
             return Ok(());
         }
-        let keeping = self.sender.buffers().keeps_samples(task, 0);
-        self.open.push(OpenTask::new(task, paced, measured, keeping)?);
+        let retention = self.sender.buffers().count_samples(task_index, 0);
+        self.open.push(OpenTask::new(task_index, paced, measured_window, retention)?);
         Ok(())
     }
 
     /// Counts an operation that begins now.
-    pub fn begin_operation(&mut self, task: u32) {
-        if let Some(open) = self.open_task(task) {
+    pub fn begin_operation(&mut self, task_index: u32) {
+        if let Some(open) = self.open_task(task_index) {
             open.begun += 1;
         }
     }
 
-    /// Undoes [`Recorder::begin_operation`]: there was no operation, and none was planned.
-    pub fn undo_operation(&mut self, task: u32) {
-        if let Some(open) = self.open_task(task) {
+    /// Reverses [`Recorder::begin_operation`], because the source had no operation left. The schedule planned it, so that
+    /// one planned operation fewer is expected.
+    pub fn retract_operation(&mut self, task_index: u32) {
+        if let Some(open) = self.open_task(task_index) {
             open.begun = open.begun.saturating_sub(1);
             open.cancelled += 1;
         }
     }
 
-    /// Counts a planned operation that is not due any more: the race or the step ended before.
-    pub fn cancel_operation(&mut self, task: u32) {
-        if let Some(open) = self.open_task(task) {
+    /// Counts an operation that the schedule planned and that will not begin, because the race or the step has ended. It
+    /// is neither expected nor unsent.
+    pub fn cancel_operation(&mut self, task_index: u32) {
+        if let Some(open) = self.open_task(task_index) {
             open.cancelled += 1;
         }
     }
 
     /// Counts operations that were due and will not be sent.
-    pub fn leave_unsent(&mut self, task: u32, operations: u64) {
-        if let Some(open) = self.open_task(task) {
+    pub fn leave_unsent(&mut self, task_index: u32, operations: u64) {
+        if let Some(open) = self.open_task(task_index) {
             open.unsent += operations;
         }
     }
 
-    /// Counts an operation outside of the plan that begins now: the failure of a source to supply one.
-    pub fn begin_source_failure(&mut self, task: u32) {
-        if let Some(open) = self.open_task(task) {
+    /// Begins an operation that the schedule did not plan: it stands for the failure of a source to supply one, and is
+    /// counted as planned so that the counts agree.
+    pub fn begin_source_failure(&mut self, task_index: u32) {
+        if let Some(open) = self.open_task(task_index) {
             open.planned += 1;
             open.begun += 1;
         }
     }
 
     /// Counts an operation that its source supplied `waited_ns` too late.
-    pub fn record_underrun(&mut self, task: u32, waited_ns: u64) {
-        if let Some(open) = self.open_task(task) {
+    pub fn record_underrun(&mut self, task_index: u32, waited_ns: u64) {
+        if let Some(open) = self.open_task(task_index) {
             open.underruns += 1;
             open.underrun_ns += waited_ns;
         }
@@ -120,19 +123,22 @@ impl Recorder {
 
     /// Records an operation that has ended, and why it failed if it did.
     pub fn record(&mut self, sample: Sample, failures: impl IntoIterator<Item = Failure>) {
-        let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) else { return };
-        open.ended += 1;
+        let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) else {
+            return;
+        };
+        open.ended_operations += 1;
         if sample.is_success() {
             open.service.operations += 1;
             open.service.service_ns += sample.times.service_ns();
         }
-        let window = &mut open.windows[sample.sample_type.index()];
-        add_to_window(window, &sample, open.measured, &self.sender);
+        let second = &mut open.seconds[sample.sample_type.index()];
+        add_to_second(second, &sample, open.measured_window, &self.sender);
         for failure in failures {
             open.failures.add(sample.result.error_class, failure, sample.times.done_ns);
         }
-        let keep = open.keeps(&sample);
-        self.keep(sample, keep);
+        if open.admit_sample(&sample) {
+            self.push_sample(sample);
+        }
     }
 
     /// Records a sub-operation that has ended, and why it failed if it did.
@@ -146,23 +152,27 @@ impl Recorder {
         mut sample: Sample,
         failures: impl IntoIterator<Item = Failure>,
     ) -> Result<(), RecordError> {
-        let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) else { return Ok(()) };
-        let measured = open.measured;
+        let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) else {
+            return Ok(());
+        };
+        let measured_window = open.measured_window;
         let sub_operation = open.sub_operation(name, &self.sender);
-        sample.sub_operation = sub_operation.number;
-        add_to_window(sub_operation.window(sample.sample_type)?, &sample, measured, &self.sender);
+        sample.sub_operation = Some(sub_operation.number);
+        let second = sub_operation.second(sample.sample_type)?;
+        add_to_second(second, &sample, measured_window, &self.sender);
         for failure in failures {
             sub_operation.failures.add(sample.result.error_class, failure, sample.times.done_ns);
         }
-        let keep = open.keeps(&sample);
-        self.keep(sample, keep);
+        if open.admit_sample(&sample) {
+            self.push_sample(sample);
+        }
         Ok(())
     }
 
     /// Sets the unit of a task's work; it holds for what is recorded from now on.
-    pub fn set_unit(&mut self, task: u32, unit: String) {
+    pub fn set_unit(&mut self, task_index: u32, unit: String) {
         self.deliver_samples();
-        self.sender.send(Delivery::Unit { task, unit });
+        self.sender.send(Delivery::Unit { task_index, unit });
     }
 
     /// Delivers what has been recorded so far. To be called once a second.
@@ -174,8 +184,10 @@ impl Recorder {
     }
 
     /// Ends a task for one client; the last one closes the task.
-    pub fn end_client(&mut self, end: ClientEnded) {
-        let Some(position) = self.open.iter().position(|open| open.task == end.task) else { return };
+    pub fn end_client(&mut self, end: ClientEnd) {
+        let Some(position) = self.open.iter().position(|open| open.task_index == end.task_index) else {
+            return;
+        };
         let open = &mut self.open[position];
         open.by = open.by.max(end.by);
         open.planned += end.planned;
@@ -183,8 +195,8 @@ impl Recorder {
         if open.clients == 0 {
             self.deliver_samples();
             let open = self.open.swap_remove(position);
-            let by = open.by;
-            self.close_task(open, by, end.started_ns, true);
+            let planned = open.planned_operations();
+            self.close_task(open, Some(planned), end.started_ns);
         }
     }
 
@@ -192,9 +204,10 @@ impl Recorder {
     /// since the race's first step.
     pub fn close(&mut self, by: EndedBy, started_ns: impl Fn(u32) -> u64) {
         self.deliver_samples();
-        for open in std::mem::take(&mut self.open) {
-            let started_ns = started_ns(open.task);
-            self.close_task(open, by, started_ns, false);
+        for mut open in std::mem::take(&mut self.open) {
+            let started_ns = started_ns(open.task_index);
+            open.by = by;
+            self.close_task(open, None, started_ns);
         }
     }
 
@@ -204,20 +217,17 @@ impl Recorder {
         &self.closed
     }
 
-    fn open_task(&mut self, task: u32) -> Option<&mut OpenTask> {
-        self.open.iter_mut().find(|open| open.task == task)
+    fn open_task(&mut self, task_index: u32) -> Option<&mut OpenTask> {
+        self.open.iter_mut().find(|open| open.task_index == task_index)
     }
 
-    fn close_task(&mut self, mut open: OpenTask, by: EndedBy, started_ns: u64, plan_is_known: bool) {
+    fn close_task(&mut self, mut open: OpenTask, planned: Option<u64>, started_ns: u64) {
         open.deliver(&self.sender);
         self.closed.push(open.service);
-        self.sender.send(Delivery::Ended(open.ended(by, started_ns, plan_is_known)));
+        self.sender.send(Delivery::WorkerTaskEnd(open.into_end(planned, started_ns)));
     }
 
-    fn keep(&mut self, sample: Sample, keep: bool) {
-        if !keep {
-            return;
-        }
+    fn push_sample(&mut self, sample: Sample) {
         self.samples.push(sample);
         if self.samples.len() == BUFFER_CAPACITY {
             self.deliver_samples();
@@ -235,15 +245,15 @@ impl Recorder {
             None => self.drop_samples(),
         }
         for open in &mut self.open {
-            open.keeping =
-                self.sender.buffers().keeps_samples(open.task, std::mem::take(&mut open.unreported));
+            let samples = std::mem::take(&mut open.unreported);
+            open.retention = self.sender.buffers().count_samples(open.task_index, samples);
         }
     }
 
     /// Drops and counts the samples of a full buffer, because the disk is too slow.
     fn drop_samples(&mut self) {
         for sample in self.samples.drain(..) {
-            if let Some(open) = self.open.iter_mut().find(|open| open.task == sample.task) {
+            if let Some(open) = self.open.iter_mut().find(|open| open.task_index == sample.task_index) {
                 open.unreported = open.unreported.saturating_sub(1);
                 open.missing.merge(MissingSamples::lost(sample.times.done_ns));
             }

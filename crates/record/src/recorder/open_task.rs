@@ -1,43 +1,44 @@
-//! What one thread has recorded of a task since its last delivery.
+//! What one worker has recorded of a task since its last delivery.
 
-use crate::buffers::MissingSamples;
-use crate::catalog::{SubOperationInfo, SubOperationName};
-use crate::delivery::{Delivery, TaskEnded};
+use crate::buffers::{MissingSamples, Retention};
+use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
+use crate::delivery::{Delivery, WorkerTaskEnd};
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
+use crate::operation_stats::{OperationStats, SecondStats};
 use crate::result::EndedBy;
 use crate::sample::{Sample, SampleType};
 use crate::sender::RecordSender;
 use crate::units::SECOND_NS;
-use crate::window::{MeasuredWindow, Window};
+use crate::window::MeasuredWindow;
 
-/// Service times of one thread's successes in a task.
+/// Service times of one worker's successes in a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServiceTotals {
     /// Position of the task in the plan.
-    pub task: u32,
+    pub task_index: u32,
     /// Operations that succeeded.
     pub operations: u64,
     /// Sum of their service times, nanoseconds.
     pub service_ns: u64,
 }
 
-/// A task that has not ended on this thread.
+/// A task that has not ended on this worker.
 #[derive(Debug)]
 pub struct OpenTask {
     /// Position of the task in the plan.
-    pub task: u32,
+    pub task_index: u32,
     /// Clients that have not ended it.
     pub clients: u32,
     /// Which work counts for its throughput.
-    pub measured: MeasuredWindow,
-    /// One per sample type, by its index.
-    pub windows: [Window; 2],
+    pub measured_window: MeasuredWindow,
+    /// The current second: one per sample type, by its index.
+    pub seconds: [SecondStats; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
     sub_operations: Vec<OpenSubOperation>,
-    /// Whether its samples are kept.
-    pub keeping: bool,
+    /// What happens to its next samples.
+    pub retention: Retention,
     /// Samples kept that the buffer pool has not counted yet.
     pub unreported: u64,
     /// Samples since the last delivery that are in no buffer.
@@ -48,8 +49,8 @@ pub struct OpenTask {
     pub cancelled: u64,
     /// Operations begun.
     pub begun: u64,
-    /// Operations ended.
-    pub ended: u64,
+    /// Operations that have ended.
+    pub ended_operations: u64,
     /// Operations that were due and will not be sent.
     pub unsent: u64,
     /// Operations that their source supplied too late.
@@ -67,70 +68,87 @@ impl OpenTask {
     ///
     /// # Errors
     ///
-    /// As [`Window::new`].
-    pub fn new(task: u32, paced: bool, measured: MeasuredWindow, keeping: bool) -> Result<Self, RecordError> {
-        let [warmup, normal] = SampleType::ALL.map(|sample_type| Window::new(task, sample_type, paced));
+    /// As [`crate::DurationHistogram::new`].
+    pub fn new(
+        task_index: u32,
+        paced: bool,
+        measured_window: MeasuredWindow,
+        retention: Retention,
+    ) -> Result<Self, RecordError> {
+        let second = |sample_type| {
+            let stats = OperationStats::of_operations(paced)?;
+            Ok(SecondStats { task_index, sub_operation: None, second: 0, sample_type, stats })
+        };
+        let [warmup, measured] = SampleType::ALL.map(second);
         Ok(Self {
-            task,
+            task_index,
             clients: 1,
-            measured,
-            windows: [warmup?, normal?],
+            measured_window,
+            seconds: [warmup?, measured?],
             failures: FailureGroups::default(),
             sub_operations: Vec::new(),
-            keeping,
+            retention,
             unreported: 0,
             missing: MissingSamples::default(),
             planned: 0,
             cancelled: 0,
             begun: 0,
-            ended: 0,
+            ended_operations: 0,
             unsent: 0,
             underruns: 0,
             underrun_ns: 0,
-            service: ServiceTotals { task, ..ServiceTotals::default() },
+            service: ServiceTotals { task_index, ..ServiceTotals::default() },
             by: EndedBy::Source,
         })
     }
 
-    /// Whether a sample is kept; counts it either way.
-    pub fn keeps(&mut self, sample: &Sample) -> bool {
-        if self.keeping {
+    /// Counts a sample as kept or left out; returns whether it is kept.
+    pub fn admit_sample(&mut self, sample: &Sample) -> bool {
+        let keep = self.retention == Retention::Keep;
+        if keep {
             self.unreported += 1;
         } else {
             self.missing.merge(MissingSamples::left_out(sample.times.done_ns));
         }
-        self.keeping
+        keep
     }
 
     /// Delivers everything recorded since the last delivery, except samples.
     pub fn deliver(&mut self, sender: &RecordSender) {
         let of_sub_operations =
-            self.sub_operations.iter_mut().flat_map(|open| open.windows.iter_mut().flatten());
-        for window in self.windows.iter_mut().chain(of_sub_operations) {
-            deliver_window(window, sender);
+            self.sub_operations.iter_mut().flat_map(|open| open.seconds.iter_mut().flatten());
+        for second in self.seconds.iter_mut().chain(of_sub_operations) {
+            deliver_second(second, sender);
         }
-        let task = self.task;
+        let task_index = self.task_index;
         if self.missing != MissingSamples::default() {
-            sender.send(Delivery::Missing { task, missing: std::mem::take(&mut self.missing) });
+            sender.send(Delivery::Missing { task_index, missing: std::mem::take(&mut self.missing) });
         }
-        let of_sub_operations = self.sub_operations.iter_mut().map(|open| (open.number, &mut open.failures));
-        for (sub_operation, failures) in std::iter::once((0, &mut self.failures)).chain(of_sub_operations) {
+        let of_sub_operations =
+            self.sub_operations.iter_mut().map(|open| (Some(open.number), &mut open.failures));
+        for (sub_operation, failures) in std::iter::once((None, &mut self.failures)).chain(of_sub_operations)
+        {
             if !failures.is_empty() {
                 let failures = std::mem::take(failures);
-                sender.send(Delivery::Failures { task, sub_operation, failures });
+                sender.send(Delivery::Failures { task_index, sub_operation, failures });
             }
         }
     }
 
-    /// How the thread's clients ended the task; without a known plan, as clients were dropped while they worked.
-    pub fn ended(&self, by: EndedBy, started_ns: u64, plan_is_known: bool) -> TaskEnded {
-        let planned = (self.planned + self.unsent).saturating_sub(self.cancelled);
-        TaskEnded {
-            task: self.task,
-            by,
-            planned: plan_is_known.then_some(planned),
+    /// Operations that the schedules of its clients planned, those left unsent included.
+    pub fn planned_operations(&self) -> u64 {
+        (self.planned + self.unsent).saturating_sub(self.cancelled)
+    }
+
+    /// How the worker's clients ended the task, which began at `started_ns`; `planned` is `None` when they were dropped
+    /// while they worked.
+    pub fn into_end(self, planned: Option<u64>, started_ns: u64) -> WorkerTaskEnd {
+        WorkerTaskEnd {
+            task_index: self.task_index,
+            by: self.by,
+            planned,
             begun: self.begun,
-            unanswered: self.begun.saturating_sub(self.ended),
+            unanswered: self.begun.saturating_sub(self.ended_operations),
             unsent: self.unsent,
             underruns: self.underruns,
             underrun_ns: self.underrun_ns,
@@ -138,7 +156,7 @@ impl OpenTask {
         }
     }
 
-    /// What is open of a sub-operation; its number is requested when this thread sees it first.
+    /// What is open of a sub-operation; its number is requested when this worker sees it first.
     pub fn sub_operation(
         &mut self,
         name: SubOperationName<'_>,
@@ -150,7 +168,7 @@ impl OpenTask {
         };
         let position = self.sub_operations.iter().position(known).unwrap_or_else(|| {
             let (operation, operation_type) = (operation.to_owned(), operation_type.to_owned());
-            let info = SubOperationInfo { task: self.task, operation, operation_type };
+            let info = SubOperationInfo { task_index: self.task_index, operation, operation_type };
             let number = sender.sub_operation(&info);
             // Beyond the limit, one number stands for several names.
             self.sub_operations.iter().position(|open| open.number == number).unwrap_or_else(|| {
@@ -162,51 +180,61 @@ impl OpenTask {
     }
 }
 
-/// What one thread has recorded of a sub-operation since its last delivery.
+/// What one worker has recorded of a sub-operation since its last delivery.
 #[derive(Debug)]
 pub struct OpenSubOperation {
     /// Its number.
-    pub number: u32,
+    pub number: SubOperationNumber,
     info: SubOperationInfo,
-    /// One per sample type, by its index; created with the first sample.
-    windows: [Option<Window>; 2],
+    /// The current second: one per sample type, by its index; created with the first sample.
+    seconds: [Option<SecondStats>; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
 }
 
 impl OpenSubOperation {
-    fn new(number: u32, info: SubOperationInfo) -> Self {
-        Self { number, info, windows: [None, None], failures: FailureGroups::default() }
+    fn new(number: SubOperationNumber, info: SubOperationInfo) -> Self {
+        Self { number, info, seconds: [None, None], failures: FailureGroups::default() }
     }
 
-    /// The window of a sample type.
+    /// The current second of a sample type.
     ///
     /// # Errors
     ///
-    /// As [`Window::new`].
-    pub fn window(&mut self, sample_type: SampleType) -> Result<&mut Window, RecordError> {
-        let window = &mut self.windows[sample_type.index()];
-        match window {
-            Some(window) => Ok(window),
-            none => Ok(none.insert(Window::of_sub_operation(self.info.task, self.number, sample_type)?)),
+    /// As [`crate::DurationHistogram::new`].
+    pub fn second(&mut self, sample_type: SampleType) -> Result<&mut SecondStats, RecordError> {
+        match &mut self.seconds[sample_type.index()] {
+            Some(second) => Ok(second),
+            none => Ok(none.insert(SecondStats {
+                task_index: self.info.task_index,
+                sub_operation: Some(self.number),
+                second: 0,
+                sample_type,
+                stats: OperationStats::of_sub_operations()?,
+            })),
         }
     }
 }
 
-/// Adds a sample to the window of its second; delivers the window of the second before.
-pub fn add_to_window(window: &mut Window, sample: &Sample, measured: MeasuredWindow, sender: &RecordSender) {
+/// Adds a sample to its second; delivers the second before.
+pub fn add_to_second(
+    current: &mut SecondStats,
+    sample: &Sample,
+    measured_window: MeasuredWindow,
+    sender: &RecordSender,
+) {
     let second = sample.times.done_ns / SECOND_NS;
-    if window.second != second {
-        deliver_window(window, sender);
-        window.second = second;
+    if current.second != second {
+        deliver_second(current, sender);
+        current.second = second;
     }
-    window.add(sample, measured);
+    current.stats.add(sample, measured_window);
 }
 
-/// Sends a copy of the window, so that the thread keeps its memory, and clears it.
-fn deliver_window(window: &mut Window, sender: &RecordSender) {
-    if !window.is_empty() {
-        sender.send(Delivery::Window(Box::new(window.clone())));
-        window.clear();
+/// Sends a copy of the second, so that the worker keeps its memory, and clears it.
+fn deliver_second(second: &mut SecondStats, sender: &RecordSender) {
+    if !second.stats.is_empty() {
+        sender.send(Delivery::Second(Box::new(second.clone())));
+        second.stats.clear();
     }
 }

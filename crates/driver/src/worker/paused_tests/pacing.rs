@@ -152,14 +152,14 @@ fn a_minute_at_125_per_second_reads_125_in_every_second() {
     let (folder, infos) = (tempfile::tempdir().unwrap(), task_infos(&simulation.plan));
     let mut collector = Collector::new(folder.path(), infos).unwrap();
     let buffers = simulation.buffers();
-    collector.receive(Delivery::Begin { task: 0, threads: 1, started_ns: 0 }, &buffers).unwrap();
+    collector.receive(Delivery::Begin { task_index: 0, workers: 1, started_ns: 0 }, &buffers).unwrap();
     let mut finished = None;
     for delivery in simulation.run_to_deliveries() {
         finished = collector.receive(delivery, &buffers).unwrap().or(finished);
     }
     let result = finished.unwrap().result;
     let throughput = result.throughput.unwrap();
-    assert_eq!((result.accounting.warmup, result.accounting.normal), (1250, 7500));
+    assert_eq!((result.accounting.warmup, result.accounting.measured), (1250, 7500));
     for value in [throughput.min, throughput.median, throughput.mean, throughput.max] {
         assert!((value - 125.0).abs() < 1e-9, "{throughput:?}");
     }

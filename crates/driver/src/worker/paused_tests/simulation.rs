@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pacenote_plan::Plan;
 use pacenote_record::{
     BufferPool, Delivery, EndedBy, ErrorClass, RecordSender, Recorder, Sample, SamplePolicy, SampleType,
-    TaskEnded, Traffic,
+    Traffic, WorkerTaskEnd,
 };
 use serde_json::{Value, json};
 
@@ -201,7 +201,7 @@ pub fn plan(tasks: &[Value]) -> Value {
 pub struct Recorded {
     pub samples: Vec<Sample>,
     /// How tasks have ended, by their position.
-    pub ended: BTreeMap<u32, TaskEnded>,
+    pub ended: BTreeMap<u32, WorkerTaskEnd>,
     pub aborted: Option<String>,
     /// Time on the clock at the end, in nanoseconds.
     pub end_ns: u64,
@@ -217,7 +217,7 @@ impl Recorded {
 
     /// The samples of a task, in the order in which they ended.
     pub fn of(&self, task: u32) -> impl Iterator<Item = &Sample> {
-        self.samples.iter().filter(move |sample| sample.task == task)
+        self.samples.iter().filter(move |sample| sample.task_index == task)
     }
 
     /// The samples of one client.
@@ -334,7 +334,7 @@ impl Simulation {
         for delivery in self.deliveries.try_iter() {
             match delivery {
                 Delivery::Samples(samples) => recorded.samples.extend(samples),
-                Delivery::Ended(ended) => drop(recorded.ended.insert(ended.task, ended)),
+                Delivery::WorkerTaskEnd(end) => drop(recorded.ended.insert(end.task_index, end)),
                 _ => {}
             }
         }

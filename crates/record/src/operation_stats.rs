@@ -1,0 +1,242 @@
+//! Counts and histograms of operations, of a whole task or of one second of it.
+
+use crate::catalog::SubOperationNumber;
+use crate::error::RecordError;
+use crate::histogram::DurationHistogram;
+use crate::sample::{Sample, SampleType};
+use crate::window::MeasuredWindow;
+
+/// Counts and histograms of operations. Those of several threads, or of several seconds, add up.
+#[derive(Debug, Clone)]
+pub struct OperationStats {
+    /// Counters.
+    pub counts: OperationCounts,
+    /// Service time of successes.
+    pub service_time: DurationHistogram,
+    /// Latency of successes; `None` without a schedule, where it equals service time.
+    pub latency: Option<DurationHistogram>,
+    /// Lateness of all operations; `None` without a schedule.
+    pub lateness: Option<DurationHistogram>,
+    /// Processing time of successes; `None` for sub-operations.
+    pub processing_time: Option<DurationHistogram>,
+    /// Service time of failures, created with the first one.
+    pub failed_service_time: Option<DurationHistogram>,
+}
+
+/// What one thread recorded in one second of a task.
+#[derive(Debug, Clone)]
+pub struct SecondStats {
+    /// Position of the task in the plan.
+    pub task_index: u32,
+    /// The sub-operation; `None` for the whole operation.
+    pub sub_operation: Option<SubOperationNumber>,
+    /// Which second since the task began, by the operations' ends.
+    pub second: u64,
+    /// Warm-up or measured.
+    pub sample_type: SampleType,
+    /// Counts and histograms of the operations that ended in the second.
+    pub stats: OperationStats,
+}
+
+/// Sums over operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationCounts {
+    /// Operations that ended.
+    pub operations: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Requests, every attempt counted.
+    pub requests: u64,
+    /// Work done, in the task's unit.
+    pub weight: u64,
+    /// Work attempted and failed.
+    pub failed_weight: u64,
+    /// Bytes written to sockets.
+    pub bytes_out: u64,
+    /// Bytes read from sockets.
+    pub bytes_in: u64,
+    /// Bytes of request bodies before compression.
+    pub content_out: u64,
+    /// Bytes of reply bodies after decompression.
+    pub content_in: u64,
+    /// Connections that were opened again.
+    pub reconnects: u64,
+    /// The part of `weight` that was done within the measured window.
+    pub measured_weight: u64,
+    /// Attempts after the first.
+    pub retries: u64,
+    /// Operations that were due while no client was free.
+    pub waited: u64,
+    /// Earliest start of an operation, nanoseconds since the task began; `u64::MAX` when there is none.
+    pub first_sent_ns: u64,
+    /// Latest end of an operation, nanoseconds since the task began; 0 when there is none.
+    pub last_done_ns: u64,
+}
+
+impl Default for OperationCounts {
+    fn default() -> Self {
+        Self {
+            operations: 0,
+            failed: 0,
+            requests: 0,
+            weight: 0,
+            failed_weight: 0,
+            bytes_out: 0,
+            bytes_in: 0,
+            content_out: 0,
+            content_in: 0,
+            reconnects: 0,
+            measured_weight: 0,
+            retries: 0,
+            waited: 0,
+            first_sent_ns: u64::MAX,
+            last_done_ns: 0,
+        }
+    }
+}
+
+impl OperationCounts {
+    fn add(&mut self, sample: &Sample) {
+        let Sample { times, result, traffic, .. } = sample;
+        self.operations += 1;
+        self.failed += u64::from(!sample.is_success());
+        self.requests += u64::from(traffic.requests);
+        self.weight += result.weight;
+        self.failed_weight += result.failed_weight;
+        self.bytes_out += traffic.bytes_out;
+        self.bytes_in += traffic.bytes_in;
+        self.content_out += traffic.content_out;
+        self.content_in += traffic.content_in;
+        self.reconnects += u64::from(traffic.reconnects);
+        self.retries += u64::from(result.retries);
+        self.waited += u64::from(times.waited());
+        self.first_sent_ns = self.first_sent_ns.min(times.first_sent_ns);
+        self.last_done_ns = self.last_done_ns.max(times.done_ns);
+    }
+
+    /// Failed operations / operations, 0 without any.
+    #[must_use]
+    pub fn error_rate(&self) -> f64 {
+        if self.operations == 0 { 0.0 } else { self.failed as f64 / self.operations as f64 }
+    }
+
+    /// Adds other counts.
+    pub fn merge(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.failed += other.failed;
+        self.requests += other.requests;
+        self.weight += other.weight;
+        self.failed_weight += other.failed_weight;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.content_out += other.content_out;
+        self.content_in += other.content_in;
+        self.reconnects += other.reconnects;
+        self.measured_weight += other.measured_weight;
+        self.retries += other.retries;
+        self.waited += other.waited;
+        self.first_sent_ns = self.first_sent_ns.min(other.first_sent_ns);
+        self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
+    }
+}
+
+impl OperationStats {
+    /// Empty statistics of the operations of a task; `paced` is whether the task has a schedule.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurationHistogram::new`].
+    pub fn of_operations(paced: bool) -> Result<Self, RecordError> {
+        let if_paced = || paced.then(DurationHistogram::new).transpose();
+        Ok(Self {
+            latency: if_paced()?,
+            lateness: if_paced()?,
+            processing_time: Some(DurationHistogram::new()?),
+            ..Self::of_sub_operations()?
+        })
+    }
+
+    /// Empty statistics with counts and service times only, as sub-operations have them.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurationHistogram::new`].
+    pub fn of_sub_operations() -> Result<Self, RecordError> {
+        Ok(Self {
+            counts: OperationCounts::default(),
+            service_time: DurationHistogram::new()?,
+            latency: None,
+            lateness: None,
+            processing_time: None,
+            failed_service_time: None,
+        })
+    }
+
+    /// Adds one operation; `window` is the measured window of the task.
+    pub fn add(&mut self, sample: &Sample, window: MeasuredWindow) {
+        self.counts.add(sample);
+        if window.contains(sample) {
+            self.counts.measured_weight += sample.result.weight;
+        }
+        if let Some(lateness) = &mut self.lateness {
+            lateness.record(sample.times.lateness_ns());
+        }
+        if !sample.is_success() {
+            self.add_failure(sample);
+            return;
+        }
+        self.service_time.record(sample.times.service_ns());
+        if let Some(processing_time) = &mut self.processing_time {
+            processing_time.record(sample.times.processing_ns);
+        }
+        if let Some(latency) = &mut self.latency {
+            latency.record(sample.times.latency_ns());
+        }
+    }
+
+    fn add_failure(&mut self, sample: &Sample) {
+        if sample.traffic.requests == 0 {
+            // Without a request there is no service time.
+            return;
+        }
+        if self.failed_service_time.is_none() {
+            self.failed_service_time = DurationHistogram::new().ok();
+        }
+        if let Some(failed) = &mut self.failed_service_time {
+            failed.record(sample.times.service_ns());
+        }
+    }
+
+    /// Adds other statistics.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.service_time.merge(&other.service_time);
+        merge_optional(&mut self.processing_time, other.processing_time.as_ref());
+        merge_optional(&mut self.latency, other.latency.as_ref());
+        merge_optional(&mut self.lateness, other.lateness.as_ref());
+        merge_optional(&mut self.failed_service_time, other.failed_service_time.as_ref());
+    }
+
+    /// Resets counts and histograms; their memory is kept.
+    pub fn clear(&mut self) {
+        self.counts = OperationCounts::default();
+        self.service_time.clear();
+        let optional =
+            [&mut self.latency, &mut self.lateness, &mut self.processing_time, &mut self.failed_service_time];
+        optional.into_iter().flatten().for_each(DurationHistogram::clear);
+    }
+
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.operations == 0
+    }
+}
+
+fn merge_optional(into: &mut Option<DurationHistogram>, from: Option<&DurationHistogram>) {
+    match (into.as_mut(), from) {
+        (Some(into), Some(from)) => into.merge(from),
+        (None, Some(from)) => *into = Some(from.clone()),
+        (_, None) => {}
+    }
+}
