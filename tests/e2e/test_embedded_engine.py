@@ -15,8 +15,8 @@ from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import compose_car
 from pacenote.provision.engine import EngineRequest, install_engine
 from pacenote.provision.layout import create_layout
+from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.process import process_identity
-from pacenote.provision.registry import cleanup_orphans
 
 pytestmark = pytest.mark.engine
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.errors import EngineError
-from pacenote.provision.distributions import find_distribution
+from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_lock import EngineLock, find_lock, format_lock, parse_lock, save_lock
 
 

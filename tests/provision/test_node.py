@@ -20,8 +20,8 @@ from pacenote.net.rest import RestClient
 from pacenote.provision import node as node_module
 from pacenote.provision.layout import EngineLayout, NodeUser
 from pacenote.provision.node import Installation, NodeSpec, free_ports, start_node
+from pacenote.provision.node_registry import cleanup_orphans
 from pacenote.provision.process import process_identity
-from pacenote.provision.registry import cleanup_orphans
 
 Fake = Callable[[str], Installation]
 

@@ -242,7 +242,7 @@ def selected_engine(distribution: str | None, version: str | None) -> dict[str, 
     """
     if not distribution and not version:
         return {}
-    from pacenote.provision.distributions import find_distribution, implied_distribution
+    from pacenote.provision.distributions.registry import find_distribution, implied_distribution
 
     distribution = distribution or implied_distribution(version or "")
     version = version or find_distribution(distribution, "").default_version

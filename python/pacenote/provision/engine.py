@@ -7,11 +7,11 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.provision import registry, resources
+from pacenote.provision import node_registry, resources
 from pacenote.provision.cars import Car, compose_car
 from pacenote.provision.cleanup import remove_stale_files
-from pacenote.provision.distribution import Distribution
-from pacenote.provision.distributions import find_distribution
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_lock import EngineLock, find_lock, save_lock
 from pacenote.provision.install import assemble
 from pacenote.provision.java import (
@@ -71,7 +71,7 @@ def check_engine_request(request: EngineRequest) -> None:
     into the memory, and with `offline` every missing file. Kills nodes of dead owners, since they use memory.
     """
     layout = plan_layout(request.home)
-    registry.cleanup_orphans(layout)
+    node_registry.cleanup_orphans(layout)
     distribution = find_distribution(request.distribution, request.version)
     _check_java(request, distribution, layout)
     _check_memory(request)
@@ -84,7 +84,7 @@ def start_engine(request: EngineRequest, progress: ProgressCallback = no_progres
     Kills nodes of dead owners. Raises EngineError, DiskError and DownloadError.
     """
     layout = create_layout(request.home)
-    registry.cleanup_orphans(layout)
+    node_registry.cleanup_orphans(layout)
     # Checked first, so that nothing is downloaded for an engine that cannot run.
     _check_memory(request)
     installation = _install(request, layout, progress)

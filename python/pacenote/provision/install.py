@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
-from pacenote.provision.distribution import Distribution
+from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.engine_lock import EngineLock
 from pacenote.provision.files import write_public
 from pacenote.provision.maven import MavenArtifact

@@ -76,7 +76,7 @@ class EngineLayout:
 
     @property
     def registry(self) -> Path:
-        """The registry of running nodes; see `registry.py`."""
+        """The registry of running nodes; see `node_registry.py`."""
         return self.home / "nodes"
 
 

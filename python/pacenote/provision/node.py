@@ -25,8 +25,8 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient
-from pacenote.provision import engine_log, registry, resources
-from pacenote.provision.distribution import Distribution, NodePaths
+from pacenote.provision import engine_log, node_registry, resources
+from pacenote.provision.distributions.base import Distribution, NodePaths
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.process import ChildCommand, ChildProcess, spawn_child
@@ -99,8 +99,8 @@ class Node:
         self._exit_reason: str | None = None
         self.id = f"{re.sub(r'[^A-Za-z0-9._-]', '-', spec.name)[:40]}-{uuid.uuid4().hex[:8]}"
         self.folder = layout.nodes / self.id
-        self._entry = registry.NodeEntry(self.id, self.folder, registry.current_process(), None)
-        self._lock: registry.NodeLock | None = None
+        self._entry = node_registry.NodeEntry(self.id, self.folder, node_registry.current_process(), None)
+        self._lock: node_registry.NodeLock | None = None
 
     @property
     def pid(self) -> int:
@@ -147,8 +147,8 @@ class Node:
         finally:
             self._keep_logs()
             if not self.spec.preserve:
-                registry.remove_node_dir(self._layout, self.folder)
-            registry.unregister(self._layout, self._entry, self._lock)
+                node_registry.remove_node_dir(self._layout, self.folder)
+            node_registry.unregister(self._layout, self._entry, self._lock)
 
     def __enter__(self) -> Node:
         return self
@@ -190,7 +190,7 @@ class Node:
         """
         paths = NodePaths(installation.folder, *(self.folder / name for name in _NODE_FOLDERS))
         own = (paths.config, paths.data, paths.logs, paths.tmp)
-        registry.remove_node_dir(self._layout, self.folder)
+        node_registry.remove_node_dir(self._layout, self.folder)
         try:
             self.folder.mkdir(mode=0o755)
             # Owned by Pacenote, so that the node cannot replace one of its folders by a link.
@@ -242,14 +242,14 @@ class Node:
             os.close(output)
 
     def _start(self, installation: Installation, progress: ProgressCallback) -> None:
-        self._lock = registry.lock_node(self._layout, self._entry)
-        registry.register(self._layout, self._entry)
+        self._lock = node_registry.lock_node(self._layout, self._entry)
+        node_registry.register(self._layout, self._entry)
         for attempt in range(1, MAX_PORT_ATTEMPTS + 1):
             paths = self._prepare(installation)
             started = time.monotonic()
             self._child = self._launch(installation, paths)
             self._entry = replace(self._entry, process=self._child.identity)
-            registry.register(self._layout, self._entry)
+            node_registry.register(self._layout, self._entry)
             error = self._await_health(started, progress)
             if error is None:
                 self.start_duration_s = time.monotonic() - started

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from pacenote.provision.distribution import NodePaths
+from pacenote.provision.distributions.base import NodePaths
 
 
 def single_node_settings(http_port: int, transport_port: int) -> Mapping[str, object]:

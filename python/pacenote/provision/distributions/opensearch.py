@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pacenote.provision.distribution import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.distributions.base import Distribution, ModuleDefinition, NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
 from pacenote.provision.node_config import log4j_properties, properties, settings_yaml, single_node_settings
@@ -53,7 +53,7 @@ _MODULES = (
 )
 
 
-class OpenSearch:
+class OpenSearch(Distribution):
     """The description of OpenSearch 3.x."""
 
     name: str = "opensearch"

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.process import ProcessIdentity, is_running, process_identity
-from pacenote.provision.registry import (
+from pacenote.provision.node_registry import (
     NodeEntry,
     cleanup_orphans,
     current_process,
@@ -21,6 +20,7 @@ from pacenote.provision.registry import (
     remove_node_dir,
     unregister,
 )
+from pacenote.provision.process import ProcessIdentity, is_running, process_identity
 
 DEAD = ProcessIdentity(2**22 + 1, 1, "no such boot")
 
@@ -103,7 +103,7 @@ _HOLDER = """
 import sys, time
 from pathlib import Path
 from pacenote.provision.layout import create_layout
-from pacenote.provision.registry import (
+from pacenote.provision.node_registry import (
     NodeEntry,
     cleanup_orphans,
     current_process,

@@ -1,4 +1,4 @@
-"""The description of an engine, from which Pacenote assembles and starts it; one file per engine.
+"""The description of an engine, from which Pacenote assembles and starts it.
 
 A distribution is only data: names, options, settings. It starts no processes and writes no files.
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from pacenote.provision.distribution import ModuleDefinition, NodePaths, RootArtifact
+from pacenote.provision.distributions.base import Distribution, ModuleDefinition, NodePaths, RootArtifact
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRange, JavaRuntime
 from pacenote.provision.node_config import log4j_properties, properties, settings_yaml, single_node_settings
@@ -47,7 +47,7 @@ _PERMISSIONS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Elasticsearch:
+class Elasticsearch(Distribution):
     """The description of Elasticsearch 7.17."""
 
     name: str = "elasticsearch"

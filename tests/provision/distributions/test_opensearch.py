@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from pacenote.provision.distribution import NodePaths
-from pacenote.provision.distributions import find_distribution
+from pacenote.provision.distributions.base import NodePaths
+from pacenote.provision.distributions.registry import find_distribution
 from pacenote.provision.engine_lock import EngineModule
 from pacenote.provision.java import JavaRuntime
 

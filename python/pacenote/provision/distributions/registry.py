@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from pacenote.errors import EngineError, UsageError
-from pacenote.provision.distribution import Distribution
-from pacenote.provision.elasticsearch import Elasticsearch
-from pacenote.provision.opensearch import OpenSearch
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.elasticsearch import Elasticsearch
+from pacenote.provision.distributions.opensearch import OpenSearch
 
 DISTRIBUTIONS: Mapping[str, Distribution] = {each.name: each for each in (OpenSearch(), Elasticsearch())}
 """Every distribution by its name; a new one is added here."""
@@ -41,7 +41,14 @@ _LAST_OPENSEARCH_MAJOR = 3
 
 
 def implied_distribution(version: str) -> str:
-    """The distribution of a version without a name: OpenSearch has 1 to 3, Elasticsearch 5 and above."""
+    """The name of the distribution that a version without a name belongs to.
+
+    It is the one that Pacenote can start in this version. If there is none, the major version decides:
+    OpenSearch has 1 to 3, Elasticsearch 5 and above.
+    """
+    for each in DISTRIBUTIONS.values():
+        if version and each.supports(version):
+            return each.name
     major = version.partition(".")[0]
     return "elasticsearch" if major.isdigit() and int(major) > _LAST_OPENSEARCH_MAJOR else "opensearch"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pacenote.provision.elasticsearch import Elasticsearch
+from pacenote.provision.distributions.elasticsearch import Elasticsearch
 from pacenote.provision.engine_lock import find_lock
 
 

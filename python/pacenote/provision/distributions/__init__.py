@@ -1,0 +1,9 @@
+"""What Pacenote needs to know about each engine to assemble and start it, as data.
+
+base.py         `Distribution`, which every engine implements
+registry.py     the engines by name; a new one is an entry here
+opensearch.py elasticsearch.py    one file per engine
+
+A distribution has names, options and settings. Resolving, installing and starting an engine belong to
+`provision`, which calls this package; `cli` asks the registry for the default version.
+"""

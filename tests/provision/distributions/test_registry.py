@@ -1,0 +1,61 @@
+"""Distributions are found by name and version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pacenote.errors import EngineError, UsageError
+from pacenote.provision.distributions.base import Distribution
+from pacenote.provision.distributions.registry import (
+    DISTRIBUTIONS,
+    find_distribution,
+    implied_distribution,
+)
+from pacenote.provision.engine_lock import find_lock
+
+EACH = pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
+
+
+def test_unsupported_distributions_are_named_with_a_hint() -> None:
+    with pytest.raises(
+        EngineError, match=r"elasticsearch 8\.17\.0 cannot be started .* opensearch 3\.x"
+    ) as caught:
+        find_distribution("elasticsearch", "8.17.0")
+    assert "--pipeline=benchmark-only" in caught.value.hint
+    assert "elasticsearch 7.17.x" in caught.value.message
+    with pytest.raises(EngineError, match=r"opensearch 2\.19\.4 cannot be started"):
+        find_distribution("opensearch", "2.19.4")
+    with pytest.raises(UsageError) as unknown:
+        find_distribution("opensaerch", "")
+    assert "opensearch" in unknown.value.hint
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [
+        ("3.3.0", "opensearch"),
+        ("2.19.4", "opensearch"),
+        ("7.17.28", "elasticsearch"),
+        ("9.0.0", "elasticsearch"),
+    ],
+)
+def test_a_version_implies_its_distribution(version: str, name: str) -> None:
+    assert implied_distribution(version) == name
+
+
+@EACH
+def test_the_default_version_is_supported_and_implies_its_distribution(distribution: Distribution) -> None:
+    version = distribution.default_version
+    assert find_distribution(distribution.name, version) is distribution
+    assert implied_distribution(version) == distribution.name
+
+
+@EACH
+def test_the_default_version_has_a_packaged_lock(distribution: Distribution, tmp_path: Path) -> None:
+    lock = find_lock(distribution.name, distribution.default_version, tmp_path)
+    assert lock is not None
+    assert (lock.distribution, lock.version) == (distribution.name, distribution.default_version)
+    required = {each.folder for each in distribution.module_definitions(lock.version) if each.required}
+    assert required <= {module.name for module in lock.modules}
