@@ -77,7 +77,7 @@ impl FailureGroups {
         self.merge_group(key, counts);
     }
 
-    /// Adds the failures of another thread, or of a later second.
+    /// Adds the failures of another worker, or of a later second.
     pub fn merge(&mut self, other: Self) {
         for (key, counts) in other.groups {
             self.merge_group(key, counts);
@@ -193,11 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_holds_when_threads_are_merged() {
+    fn the_limit_holds_when_workers_are_merged() {
         let mut whole = FailureGroups::default();
-        for thread in 0..4 {
+        for worker in 0..4 {
             let mut failures = FailureGroups::default();
-            (0..100).for_each(|number| failures.add(CLASS, failure(&format!("{thread} {number}")), number));
+            (0..100).for_each(|number| failures.add(CLASS, failure(&format!("{worker} {number}")), number));
             whole.merge(failures);
         }
         let groups = whole.groups();

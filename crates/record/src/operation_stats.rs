@@ -6,7 +6,7 @@ use crate::histogram::DurationHistogram;
 use crate::sample::{Sample, SampleType};
 use crate::window::MeasuredWindow;
 
-/// Counts and histograms of operations. Those of several threads, or of several seconds, add up.
+/// Counts and histograms of operations. Those of several workers, or of several seconds, add up.
 #[derive(Debug, Clone)]
 pub struct OperationStats {
     /// Counters.
@@ -23,7 +23,7 @@ pub struct OperationStats {
     pub failed_service_time: Option<DurationHistogram>,
 }
 
-/// What one thread recorded in one second of a task.
+/// What one worker recorded in one second of a task.
 #[derive(Debug, Clone)]
 pub struct SecondStats {
     /// Position of the task in the plan.

@@ -54,7 +54,7 @@ struct SubOperationNumbers(Arc<Mutex<Vec<SubOperationInfo>>>);
 
 impl SubOperationNumbers {
     /// The number of a sub-operation, or of those that share one; `announce` is called with a new one before any other
-    /// thread can get its number.
+    /// worker can get its number.
     fn number(&self, info: &SubOperationInfo, announce: impl FnOnce(SubOperationInfo)) -> SubOperationNumber {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = |info: &SubOperationInfo, known: &[SubOperationInfo]| {

@@ -1,4 +1,4 @@
-//! Totals of a sub-operation over all threads.
+//! Totals of a sub-operation over all workers.
 
 use crate::catalog::SubOperationInfo;
 use crate::failure::FailureGroups;

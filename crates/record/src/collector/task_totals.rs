@@ -1,4 +1,4 @@
-//! Totals of a task over all threads, and the result that follows from them.
+//! Totals of a task over all workers, and the result that follows from them.
 
 use std::ops::Range;
 

@@ -20,15 +20,12 @@ use parquet::file::writer::{
     SerializedFileWriter, SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite,
 };
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnDescPtr;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use crate::error::RecordError;
 
 /// The program that writes the files, as named in their footers.
 pub const CREATED_BY: &str = "pacenote";
-
-/// An open row group.
-pub type Group<'a> = SerializedRowGroupWriter<'a, File>;
 
 /// The settings of all files.
 pub fn properties() -> WriterPropertiesBuilder {
@@ -52,22 +49,33 @@ pub fn create(
         .map_err(|source| RecordError::parquet(path, source))
 }
 
-/// Writes the next column; `levels` are the definition levels of an optional one.
+/// Writes a column, which must be the next one of the schema; `levels` are the definition levels of an optional one.
 pub fn write<T: DataType>(
-    group: &mut Group,
+    row_group: &mut SerializedRowGroupWriter<'_, File>,
+    name: &str,
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
-    let missing = || ParquetError::General("the schema has fewer columns than are written".into());
-    let mut column = group.next_column()?.ok_or_else(missing)?;
-    column.typed::<T>().write_batch(values, levels, None)?;
+    let missing = || ParquetError::General(format!("the schema has no column {name}"));
+    let mut column = row_group.next_column()?.ok_or_else(missing)?;
+    let writer = column.typed::<T>();
+    check_name(writer.get_descriptor(), name)?;
+    writer.write_batch(values, levels, None)?;
     column.close()
+}
+
+/// Checks that a column of the schema is the one that is written.
+pub fn check_name(column: &ColumnDescriptor, name: &str) -> Result<(), ParquetError> {
+    if column.name() == name {
+        return Ok(());
+    }
+    Err(ParquetError::General(format!("column {name} is written where the schema has {}", column.name())))
 }
 
 /// Writes the next column as a dictionary page with `values`, each in plain encoding, and a data page with the index of
 /// each row's value.
 pub fn write_dictionary(
-    group: &mut Group,
+    row_group: &mut SerializedRowGroupWriter<'_, File>,
     column: ColumnDescPtr,
     values: &[Vec<u8>],
     indexes: &[u8],
@@ -114,7 +122,7 @@ pub fn write_dictionary(
         column_index: None,
         offset_index: None,
     };
-    group.append_column(&chunk, close)
+    row_group.append_column(&chunk, close)
 }
 
 /// Indexes in Parquet's hybrid of run lengths and packed bits, after a byte with their width: one run if all are equal,

@@ -1,9 +1,9 @@
 //! `samples.parquet`: one row per operation, and one per sub-operation.
 //!
 //! A Parquet file ends with a footer that locates its row groups; without it the file cannot be read. So that a killed
-//! process leaves all complete row groups readable, each is also entered in `samples.directory` once it is written. When
-//! the race ends the directory is removed; [`complete_samples`] completes the file of a race that was killed or whose
-//! disk was full. `docs/decisions/006-own-dictionary-pages.md` says why this is not left to the library.
+//! process leaves all complete row groups readable, each is also added to the row group index, `samples.directory`, once
+//! it is written. When the race ends the index is removed; [`complete_samples`] completes the file of a race that was
+//! killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md` says why this is not left to the library.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -12,24 +12,24 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use parquet::basic::Encoding;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData,
 };
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Catalog, OperationNames};
 use crate::error::RecordError;
-use crate::files::columns::{self, Group, plain_text, write, write_dictionary};
+use crate::files::columns::{self, check_name, plain_text, write, write_dictionary};
 use crate::sample::Sample;
 
 const PARQUET: &str = "samples.parquet";
-const DIRECTORY: &str = "samples.directory";
+const ROW_GROUP_INDEX: &str = "samples.directory";
 /// Rows of a row group; they are gathered in memory, some 20 MB.
-const ROW_GROUP: usize = 131_072;
+const ROW_GROUP_ROWS: usize = 131_072;
 
 const SCHEMA: &str = "message samples {
     required binary task (STRING);
@@ -57,9 +57,9 @@ const SCHEMA: &str = "message samples {
 const DELTA: [&str; 8] =
     ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
 
-/// A row group, as a line of the directory.
+/// A row group, as a line of the row group index.
 #[derive(Debug, Serialize, Deserialize)]
-struct DirectoryEntry {
+struct RowGroupFooter {
     /// Offset of its end in the file.
     end: u64,
     /// The footer of a file with only this row group, base64.
@@ -71,7 +71,7 @@ struct DirectoryEntry {
 pub struct SamplesFile {
     folder: PathBuf,
     writer: SerializedFileWriter<File>,
-    directory: File,
+    row_group_index: File,
     /// Samples gathered for the next row group.
     rows: Vec<Sample>,
     /// Rows in the file.
@@ -81,12 +81,19 @@ pub struct SamplesFile {
 }
 
 impl SamplesFile {
-    /// Creates the file, and its directory beside it.
+    /// Creates the file, and its row group index beside it.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let writer = create(&folder.join(PARQUET))?;
-        let path = folder.join(DIRECTORY);
-        let directory = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        Ok(Self { folder: folder.to_owned(), writer, directory, rows: Vec::new(), written: 0, intact: true })
+        let path = folder.join(ROW_GROUP_INDEX);
+        let row_group_index = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            writer,
+            row_group_index,
+            rows: Vec::new(),
+            written: 0,
+            intact: true,
+        })
     }
 
     /// Adds samples; writes a row group when there are enough.
@@ -96,10 +103,10 @@ impl SamplesFile {
     /// When the file cannot be written.
     pub fn append(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
         self.rows.extend_from_slice(samples);
-        if self.rows.len() >= ROW_GROUP { self.flush(catalog) } else { Ok(()) }
+        if self.rows.len() >= ROW_GROUP_ROWS { self.flush(catalog) } else { Ok(()) }
     }
 
-    /// Writes the samples gathered so far as a row group, and enters it in the directory.
+    /// Writes the samples gathered so far as a row group, and adds it to the row group index.
     ///
     /// # Errors
     ///
@@ -115,21 +122,22 @@ impl SamplesFile {
         self.rows.clear();
         let result = result.and_then(|()| self.writer.flush().map_err(ParquetError::from));
         result.map_err(|source| RecordError::parquet(&self.folder.join(PARQUET), source))?;
-        self.append_to_directory()?;
+        self.append_to_index()?;
         self.written += rows;
         self.intact = true;
         Ok(())
     }
 
-    fn append_to_directory(&mut self) -> Result<(), RecordError> {
-        let path = self.folder.join(DIRECTORY);
-        let Some(group) = self.writer.flushed_row_groups().last() else { return Ok(()) };
+    fn append_to_index(&mut self) -> Result<(), RecordError> {
+        let path = self.folder.join(ROW_GROUP_INDEX);
+        let Some(metadata) = self.writer.flushed_row_groups().last() else { return Ok(()) };
         let mut footer = Vec::new();
-        write_footer(&mut footer, vec![group.clone()])
+        write_footer(&mut footer, vec![metadata.clone()])
             .map_err(|source| RecordError::parquet(&path, source))?;
-        let entry = DirectoryEntry { end: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
-        let line = serde_json::to_string(&entry).map_err(RecordError::Json)? + "\n";
-        self.directory.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
+        let row_group =
+            RowGroupFooter { end: self.writer.bytes_written() as u64, footer: BASE64.encode(footer) };
+        let line = serde_json::to_string(&row_group).map_err(RecordError::Json)? + "\n";
+        self.row_group_index.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
     }
 
     /// Completes the file, even one that could not be written to its end; returns the number of its rows.
@@ -145,7 +153,7 @@ impl SamplesFile {
         // Dropping the writer writes nothing.
         let close = |writer: SerializedFileWriter<File>| writer.close().is_ok();
         if Some(writer).filter(|_| intact).is_some_and(close) {
-            let path = folder.join(DIRECTORY);
+            let path = folder.join(ROW_GROUP_INDEX);
             fs::remove_file(&path).map_err(|source| RecordError::file(&path, source))?;
             return Ok(written);
         }
@@ -165,17 +173,17 @@ fn create(path: &Path) -> Result<SerializedFileWriter<File>, RecordError> {
 }
 
 /// Completes the file of a race that was killed: cuts off what follows its last complete row group, and writes the
-/// footer from the directory. Returns the number of rows, `None` when the file is complete already.
+/// footer from the row group index. Returns the number of rows, `None` when the file is complete already.
 ///
 /// # Errors
 ///
 /// When a file cannot be read or written.
 pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
-    let (path, directory) = (folder.join(PARQUET), folder.join(DIRECTORY));
-    let lines = match File::open(&directory) {
+    let (path, index) = (folder.join(PARQUET), folder.join(ROW_GROUP_INDEX));
+    let lines = match File::open(&index) {
         Ok(file) => BufReader::new(file).split(b'\n'),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(RecordError::file(&directory, source)),
+        Err(source) => return Err(RecordError::file(&index, source)),
     };
     let io_error = |source| RecordError::file(&path, source);
     let parquet_error = |source| RecordError::parquet(&path, source);
@@ -183,14 +191,14 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
     let length = file.metadata().map_err(io_error)?.len();
     let (mut groups, mut end) = (Vec::new(), 0);
     for line in lines {
-        let line = line.map_err(|source| RecordError::file(&directory, source))?;
+        let line = line.map_err(|source| RecordError::file(&index, source))?;
         // An incomplete line, or a row group that did not reach the disk, is the last one.
-        let Ok(entry) = serde_json::from_slice::<DirectoryEntry>(&line) else { break };
-        if entry.end > length {
+        let Ok(row_group) = serde_json::from_slice::<RowGroupFooter>(&line) else { break };
+        if row_group.end > length {
             break;
         }
-        groups.extend(read_footer(&entry.footer).map_err(parquet_error)?);
-        end = entry.end;
+        groups.extend(read_footer(&row_group.footer).map_err(parquet_error)?);
+        end = row_group.end;
     }
     let rows = groups.iter().map(|group| group.num_rows().cast_unsigned()).sum();
     if groups.is_empty() {
@@ -201,7 +209,7 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
         file.seek(SeekFrom::End(0)).map_err(io_error)?;
         write_footer(&mut file, groups).map_err(parquet_error)?;
     }
-    fs::remove_file(&directory).map_err(|source| RecordError::file(&directory, source))?;
+    fs::remove_file(&index).map_err(|source| RecordError::file(&index, source))?;
     Ok(Some(rows))
 }
 
@@ -217,7 +225,7 @@ fn write_footer(out: impl Write, groups: Vec<RowGroupMetaData>) -> Result<(), Pa
 
 /// The row groups of a footer that [`write_footer`] wrote.
 fn read_footer(text: &str) -> Result<Vec<RowGroupMetaData>, ParquetError> {
-    let not_base64 = |_| ParquetError::General("its directory is not base64".into());
+    let not_base64 = |_| ParquetError::General("its row group index is not base64".into());
     let footer = BASE64.decode(text).map_err(not_base64)?;
     // Without the length and the magic number behind it.
     let thrift = &footer[..footer.len().saturating_sub(8)];
@@ -232,95 +240,120 @@ fn write_rows(
     let schema = writer.schema_descr().columns().to_vec();
     let names = |row: &Sample| -> OperationNames<'_> { catalog.names(row.task_index, row.sub_operation) };
     let operation = |row: &Sample| (row.task_index, row.sub_operation);
-    let mut group = RowGroup { group: writer.next_row_group()?, schema: schema.iter(), rows };
-    group.text(|row| row.task_index, |row| names(row).task)?;
-    group.text(operation, |row| names(row).operation)?;
-    group.text(operation, |row| names(row).operation_type)?;
-    group.bool(|row| row.sub_operation.is_some())?;
-    group.int32(|row| row.client.cast_signed())?;
-    group.dictionary(|_| (), |_| vec![0; 4])?;
-    group.text(|row| row.sample_type.index(), |row| row.sample_type.name())?;
-    group.int64(|row| row.times.due_ns.cast_signed())?;
-    group.int64(|row| row.times.sent_ns.cast_signed())?;
-    group.int64(|row| row.times.done_ns.cast_signed())?;
-    group.int64(|row| row.times.processing_ns.cast_signed())?;
-    group.int64(|row| row.result.weight.cast_signed())?;
-    group.text(|row| row.task_index, |row| &catalog.tasks[row.task_index as usize].unit)?;
-    group.bool(Sample::is_success)?;
-    group.int32(|row| i32::from(row.result.status))?;
-    group.text(|row| row.result.error_class, |row| row.result.error_class.name())?;
-    group.int64(|row| row.result.took_ms)?;
-    group.int64(|row| row.traffic.bytes_out.cast_signed())?;
-    group.int64(|row| row.traffic.bytes_in.cast_signed())?;
-    group.group.close()?;
+    let mut row_group = RowGroupWriter { writer: writer.next_row_group()?, columns: schema.iter(), rows };
+    row_group.text("task", |row| row.task_index, |row| names(row).task)?;
+    row_group.text("operation", operation, |row| names(row).operation)?;
+    row_group.text("operation_type", operation, |row| names(row).operation_type)?;
+    row_group.bool("part", |row| row.sub_operation.is_some())?;
+    row_group.int32("client", |row| row.client.cast_signed())?;
+    row_group.constant_int32("driver", 0)?;
+    row_group.text("sample_type", |row| row.sample_type.index(), |row| row.sample_type.name())?;
+    row_group.int64("due_ns", |row| row.times.due_ns.cast_signed())?;
+    row_group.int64("sent_ns", |row| row.times.sent_ns.cast_signed())?;
+    row_group.int64("done_ns", |row| row.times.done_ns.cast_signed())?;
+    row_group.int64("processing_ns", |row| row.times.processing_ns.cast_signed())?;
+    row_group.int64("weight", |row| row.result.weight.cast_signed())?;
+    row_group.text("unit", |row| row.task_index, |row| &catalog.tasks[row.task_index as usize].unit)?;
+    row_group.bool("success", Sample::is_success)?;
+    row_group.int32("status", |row| i32::from(row.result.status))?;
+    row_group.text("error_class", |row| row.result.error_class, |row| row.result.error_class.name())?;
+    row_group.int64("took_ms", |row| row.result.took_ms)?;
+    row_group.int64("bytes_out", |row| row.traffic.bytes_out.cast_signed())?;
+    row_group.int64("bytes_in", |row| row.traffic.bytes_in.cast_signed())?;
+    row_group.writer.close()?;
     Ok(())
 }
 
-/// A row group that is written column by column. Parquet's integers are signed; no race lasts the 292 years after which
-/// nanoseconds would overflow.
-struct RowGroup<'a, 'b> {
-    group: Group<'a>,
+/// Writes a row group column by column, in the order of the schema. Parquet's integers are signed; no race lasts the 292
+/// years after which nanoseconds would overflow.
+struct RowGroupWriter<'a, 'b> {
+    writer: SerializedRowGroupWriter<'a, File>,
     /// The columns that are not written yet.
-    schema: std::slice::Iter<'b, ColumnDescPtr>,
+    columns: std::slice::Iter<'b, ColumnDescPtr>,
     rows: &'b [Sample],
 }
 
-impl RowGroup<'_, '_> {
-    fn column(&mut self) -> Result<ColumnDescPtr, ParquetError> {
-        let missing = || ParquetError::General("the schema has fewer columns than are written".into());
-        self.schema.next().cloned().ok_or_else(missing)
+impl RowGroupWriter<'_, '_> {
+    /// The next column of the schema, which must have this name.
+    fn column(&mut self, name: &str) -> Result<ColumnDescPtr, ParquetError> {
+        let missing = || ParquetError::General(format!("the schema has no column {name}"));
+        let column = self.columns.next().ok_or_else(missing)?;
+        check_name(column, name)?;
+        Ok(column.clone())
     }
 
-    fn bool(&mut self, value: impl Fn(&Sample) -> bool) -> Result<(), ParquetError> {
-        self.column()?;
-        write::<BoolType>(&mut self.group, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
+    fn write<T: DataType>(
+        &mut self,
+        name: &str,
+        value: impl Fn(&Sample) -> T::T,
+    ) -> Result<(), ParquetError> {
+        self.column(name)?;
+        write::<T>(&mut self.writer, name, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
     }
 
-    fn int32(&mut self, value: impl Fn(&Sample) -> i32) -> Result<(), ParquetError> {
-        self.column()?;
-        write::<Int32Type>(&mut self.group, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
+    fn bool(&mut self, name: &str, value: impl Fn(&Sample) -> bool) -> Result<(), ParquetError> {
+        self.write::<BoolType>(name, value)
     }
 
-    fn int64(&mut self, value: impl Fn(&Sample) -> i64) -> Result<(), ParquetError> {
-        self.column()?;
-        write::<Int64Type>(&mut self.group, &self.rows.iter().map(value).collect::<Vec<_>>(), None)
+    fn int32(&mut self, name: &str, value: impl Fn(&Sample) -> i32) -> Result<(), ParquetError> {
+        self.write::<Int32Type>(name, value)
+    }
+
+    fn int64(&mut self, name: &str, value: impl Fn(&Sample) -> i64) -> Result<(), ParquetError> {
+        self.write::<Int64Type>(name, value)
+    }
+
+    /// Writes a column with the same value in every row.
+    fn constant_int32(&mut self, name: &str, value: i32) -> Result<(), ParquetError> {
+        let column = self.column(name)?;
+        let indexes = vec![0; self.rows.len()];
+        write_dictionary(&mut self.writer, column, &[value.to_le_bytes().to_vec()], &indexes)
     }
 
     /// Writes a text column; rows with equal keys have equal texts.
     fn text<'c, K: PartialEq>(
         &mut self,
+        name: &str,
         key: impl Fn(&Sample) -> K,
         value: impl Fn(&Sample) -> &'c str,
     ) -> Result<(), ParquetError> {
-        if self.dictionary(key, |row| plain_text(value(row)))? {
-            return Ok(());
+        let column = self.column(name)?;
+        if let Some(Dictionary { values, indexes }) = Dictionary::of(self.rows, key, &value) {
+            return write_dictionary(&mut self.writer, column, &values, &indexes);
         }
         let texts: Vec<_> = self.rows.iter().map(|row| ByteArray::from(value(row))).collect();
-        write::<ByteArrayType>(&mut self.group, &texts, None)
+        write::<ByteArrayType>(&mut self.writer, name, &texts, None)
     }
+}
 
-    /// Writes the next column if it has at most 256 different values; returns whether it did.
-    fn dictionary<K: PartialEq>(
-        &mut self,
+/// The values of a text column with at most 256 different ones.
+struct Dictionary {
+    /// The values in plain encoding.
+    values: Vec<Vec<u8>>,
+    /// By row: the index of its value.
+    indexes: Vec<u8>,
+}
+
+impl Dictionary {
+    /// The dictionary of a column; `None` when it has too many different values. Rows with equal keys have equal texts.
+    fn of<'c, K: PartialEq>(
+        rows: &[Sample],
         key: impl Fn(&Sample) -> K,
-        value: impl Fn(&Sample) -> Vec<u8>,
-    ) -> Result<bool, ParquetError> {
-        let column = self.column()?;
-        let (mut keys, mut values, mut indexes) =
-            (Vec::new(), Vec::new(), Vec::with_capacity(self.rows.len()));
+        value: impl Fn(&Sample) -> &'c str,
+    ) -> Option<Self> {
+        let (mut keys, mut values, mut indexes) = (Vec::new(), Vec::new(), Vec::with_capacity(rows.len()));
         let mut last = 0;
-        for row in self.rows {
+        for row in rows {
             let key = key(row);
             if keys.get(last) != Some(&key) {
                 last = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
                     keys.push(key);
-                    values.push(value(row));
+                    values.push(plain_text(value(row)));
                     keys.len() - 1
                 });
             }
-            let Ok(index) = u8::try_from(last) else { return Ok(false) };
-            indexes.push(index);
+            indexes.push(u8::try_from(last).ok()?);
         }
-        write_dictionary(&mut self.group, column, &values, &indexes).map(|()| true)
+        Some(Self { values, indexes })
     }
 }

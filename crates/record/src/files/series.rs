@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::OperationNames;
 use crate::error::RecordError;
-use crate::files::columns::{self, Group, write};
+use crate::files::columns::{self, write};
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::SecondStats;
 
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
 /// Bytes of the journal that become a row group; a row holds up to four encoded histograms of some kB.
-const ROW_GROUP: usize = 4 << 20;
+const ROW_GROUP_BYTES: usize = 4 << 20;
 
 const SCHEMA: &str = "message series {
     required binary task (STRING);
@@ -207,7 +207,7 @@ fn convert(journal: &Path, target: &Path) -> Result<u64, RecordError> {
         let Ok(row) = serde_json::from_slice::<SeriesRow>(&line) else { break };
         rows.push(row);
         bytes += line.len();
-        if bytes >= ROW_GROUP {
+        if bytes >= ROW_GROUP_BYTES {
             bytes = 0;
             written += write_row_group(&mut writer, &mut rows).map_err(parquet_error)?;
         }
@@ -224,61 +224,58 @@ fn write_row_group(
     if rows.is_empty() {
         return Ok(0);
     }
-    let mut group = writer.next_row_group()?;
+    let mut row_group = writer.next_row_group()?;
     let text = |value: fn(&SeriesRow) -> &str| {
         rows.iter().map(|row| ByteArray::from(value(row))).collect::<Vec<_>>()
     };
-    write::<ByteArrayType>(&mut group, &text(|row| &row.task), None)?;
-    write::<ByteArrayType>(&mut group, &text(|row| &row.operation), None)?;
-    write::<BoolType>(&mut group, &rows.iter().map(|row| row.is_sub_operation).collect::<Vec<_>>(), None)?;
-    write::<Int32Type>(
-        &mut group,
-        &rows.iter().map(|row| row.driver.cast_signed()).collect::<Vec<_>>(),
-        None,
-    )?;
-    write::<Int64Type>(
-        &mut group,
-        &rows.iter().map(|row| row.second.cast_signed()).collect::<Vec<_>>(),
-        None,
-    )?;
-    write::<ByteArrayType>(&mut group, &text(|row| &row.sample_type), None)?;
-    let numbers: [fn(&SeriesRow) -> u64; 7] = [
-        |row| row.operations,
-        |row| row.requests,
-        |row| row.failed,
-        |row| row.weight,
-        |row| row.failed_weight,
-        |row| row.bytes_out,
-        |row| row.bytes_in,
-    ];
-    for number in numbers {
-        write::<Int64Type>(
-            &mut group,
-            &rows.iter().map(|row| number(row).cast_signed()).collect::<Vec<_>>(),
-            None,
-        )?;
-    }
+    write::<ByteArrayType>(&mut row_group, "task", &text(|row| &row.task), None)?;
+    write::<ByteArrayType>(&mut row_group, "operation", &text(|row| &row.operation), None)?;
+    let is_sub_operation: Vec<bool> = rows.iter().map(|row| row.is_sub_operation).collect();
+    write::<BoolType>(&mut row_group, "part", &is_sub_operation, None)?;
+    let drivers: Vec<i32> = rows.iter().map(|row| row.driver.cast_signed()).collect();
+    write::<Int32Type>(&mut row_group, "driver", &drivers, None)?;
+    write_int64(&mut row_group, "second", rows, |row| row.second)?;
+    write::<ByteArrayType>(&mut row_group, "sample_type", &text(|row| &row.sample_type), None)?;
+    write_int64(&mut row_group, "operations", rows, |row| row.operations)?;
+    write_int64(&mut row_group, "requests", rows, |row| row.requests)?;
+    write_int64(&mut row_group, "errors", rows, |row| row.failed)?;
+    write_int64(&mut row_group, "weight", rows, |row| row.weight)?;
+    write_int64(&mut row_group, "failed_weight", rows, |row| row.failed_weight)?;
+    write_int64(&mut row_group, "bytes_out", rows, |row| row.bytes_out)?;
+    write_int64(&mut row_group, "bytes_in", rows, |row| row.bytes_in)?;
     let service_times: Result<Vec<ByteArray>, ParquetError> =
         rows.iter().map(|row| histogram(&row.service_time)).collect();
-    write::<ByteArrayType>(&mut group, &service_times?, None)?;
-    optional(&mut group, rows, |row| row.latency.as_deref())?;
-    optional(&mut group, rows, |row| row.lateness.as_deref())?;
-    optional(&mut group, rows, |row| row.failed_service_time.as_deref())?;
-    group.close()?;
+    write::<ByteArrayType>(&mut row_group, "service_time", &service_times?, None)?;
+    write_histograms(&mut row_group, "latency", rows, |row| row.latency.as_deref())?;
+    write_histograms(&mut row_group, "lateness", rows, |row| row.lateness.as_deref())?;
+    write_histograms(&mut row_group, "failed_service_time", rows, |row| row.failed_service_time.as_deref())?;
+    row_group.close()?;
     let written = rows.len() as u64;
     rows.clear();
     Ok(written)
 }
 
-fn optional(
-    group: &mut Group,
+fn write_int64(
+    row_group: &mut SerializedRowGroupWriter<'_, File>,
+    name: &str,
+    rows: &[SeriesRow],
+    value: fn(&SeriesRow) -> u64,
+) -> Result<(), ParquetError> {
+    let values: Vec<i64> = rows.iter().map(|row| value(row).cast_signed()).collect();
+    write::<Int64Type>(row_group, name, &values, None)
+}
+
+/// Writes an optional column of histograms.
+fn write_histograms(
+    row_group: &mut SerializedRowGroupWriter<'_, File>,
+    name: &str,
     rows: &[SeriesRow],
     value: fn(&SeriesRow) -> Option<&str>,
 ) -> Result<(), ParquetError> {
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(value(row).is_some())).collect();
     let histograms: Result<Vec<ByteArray>, ParquetError> =
         rows.iter().filter_map(value).map(histogram).collect();
-    write::<ByteArrayType>(group, &histograms?, Some(&levels))
+    write::<ByteArrayType>(row_group, name, &histograms?, Some(&levels))
 }
 
 /// A histogram of the journal as a value of its column.
