@@ -35,7 +35,8 @@ pub struct OperationTimes {
     pub free_ns: u64,
     /// When the first request of the first attempt was written to the socket.
     pub first_sent_ns: u64,
-    /// When the first request of the last attempt was written to the socket; service time counts from here.
+    /// When the first request of the last attempt was written to the socket, or of the first attempt of a bulk whose
+    /// rejected documents are sent again; service time counts from here.
     pub sent_ns: u64,
     /// When the last byte of the last reply had arrived.
     pub done_ns: u64,

@@ -2,11 +2,11 @@
 
 use pacenote_record::ErrorClass;
 
-use super::bulk_retry::{rejected_positions, select_documents, with_retry, without_retried};
+use super::bulk_retry::{select_documents, with_retry, without_retried};
 use super::outcome::OperationOutcome;
 use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
-use crate::response::check::check_bulk_response;
+use crate::response::bulk::{check_bulk_response, rejected_positions};
 use crate::response::outcome::ResponseOutcome;
 use crate::transport::pool::PooledConnection;
 

@@ -1,40 +1,10 @@
 //! Selection of the documents of a bulk that the engine rejected because it was overloaded, to send only them again.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use pacenote_record::ErrorClass;
-use serde::Deserialize;
 
 use crate::operation::outcome::OperationOutcome;
+use crate::response::bulk::TOO_MANY_REQUESTS;
 use crate::response::outcome::ResponseOutcome;
-
-/// The status of a document that was rejected because the engine is overloaded.
-const TOO_MANY_REQUESTS: u16 = 429;
-
-#[derive(Deserialize)]
-struct BulkReply<'a> {
-    #[serde(borrow)]
-    items: Vec<BTreeMap<Cow<'a, str>, BulkReplyItem>>,
-}
-
-#[derive(Deserialize)]
-struct BulkReplyItem {
-    #[serde(default)]
-    status: u16,
-}
-
-/// Returns the positions, in the request, of the documents that were rejected with status 429. Returns none if the
-/// reply does not have one item for each document: it is then unknown which document an item describes.
-pub fn rejected_positions(reply: &[u8], documents: u64) -> Vec<usize> {
-    let Ok(reply) = serde_json::from_slice::<BulkReply>(reply) else { return Vec::new() };
-    if reply.items.len() as u64 != documents {
-        return Vec::new();
-    }
-    let status = |item: &BTreeMap<_, BulkReplyItem>| item.values().next().map(|item| item.status);
-    let items = reply.items.iter().enumerate();
-    items.filter(|(_, item)| status(item) == Some(TOO_MANY_REQUESTS)).map(|(position, _)| position).collect()
-}
 
 /// Returns the documents at these ascending positions, with their action lines: two lines each.
 pub fn select_documents(body: &[u8], positions: &[usize]) -> Vec<u8> {
@@ -65,12 +35,13 @@ pub fn without_retried(mut before: OperationOutcome, retried: u64) -> OperationO
 }
 
 /// The outcome together with that of the next attempt, which sent the documents that [`without_retried`] left out. Its
-/// time and its work are those of all attempts.
+/// times and its work are those of all attempts: service time counts from the first, because its documents belong to
+/// the operation as well.
 pub fn with_retry(before: OperationOutcome, after: OperationOutcome) -> OperationOutcome {
     let (first, last) = (before.response, after.response);
     let took_ms = match (first.took_ms, last.took_ms) {
-        (first, last) if first >= 0 && last >= 0 => first + last,
-        (first, last) => first.max(last),
+        (Some(first), Some(last)) => Some(first + last),
+        (first, last) => first.or(last),
     };
     let error_class = if last.error_class == ErrorClass::None && first.failed_weight > 0 {
         first.error_class
@@ -96,17 +67,13 @@ pub fn with_retry(before: OperationOutcome, after: OperationOutcome) -> Operatio
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use pacenote_record::Failure;
 
     #[test]
-    fn only_documents_with_status_429_are_sent_again_and_only_if_the_reply_is_complete() {
-        let reply = br#"{"took": 1, "errors": true, "items": [
-            {"index": {"status": 429, "error": {"type": "full", "reason": "x"}}}, {"update": {"status": 201}},
-            {"index": {"status": 400, "error": {"type": "bad"}}}, {"create": {"status": 429}}]}"#;
-        assert_eq!(rejected_positions(reply, 4), [0, 3]);
-        assert!(rejected_positions(reply, 5).is_empty());
-        assert!(rejected_positions(b"{}", 0).is_empty());
+    fn only_the_documents_at_the_given_positions_are_selected() {
         let body = b"a0\nd0\na1\nd1\na2\nd2\na3\nd3\n";
         assert_eq!(select_documents(body, &[0, 3]), b"a0\nd0\na3\nd3\n");
         assert!(select_documents(body, &[]).is_empty());
@@ -120,12 +87,22 @@ mod tests {
             error_class: ErrorClass::BulkItem,
             weight: 1,
             failed_weight: 9,
-            took_ms: 2,
+            took_ms: Some(2),
             failures,
         };
         // Two of the last kind had status 429: there were too many reasons to tell them apart.
         let left = without_retried(OperationOutcome { response, ..OperationOutcome::nothing() }, 7).response;
         assert_eq!((left.weight, left.failed_weight), (1, 2));
         assert_eq!(left.failures.iter().map(|failure| failure.count).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    #[test]
+    fn the_service_time_of_a_bulk_sent_again_counts_from_its_first_attempt() {
+        let first = OperationOutcome::nothing();
+        let (sent, later) = (first.sent, first.sent + Duration::from_secs(1));
+        let second =
+            OperationOutcome { first_sent: later, sent: later, done: later, ..OperationOutcome::nothing() };
+        let both = with_retry(first, second);
+        assert_eq!((both.first_sent, both.sent, both.done, both.retries), (sent, sent, later, 1));
     }
 }

@@ -125,7 +125,7 @@ impl PreparedCallList {
             let failed = !outcome.response.is_success();
             whole = Some(match whole {
                 None => outcome,
-                Some(before) => before.join(outcome),
+                Some(before) => before.followed_by(outcome),
             });
             if failed {
                 // A failed operation does no work, even if its first requests succeeded.
@@ -201,7 +201,7 @@ impl PreparedComposite {
         }
         let ended = run_elements(&mut self.elements, &within).await;
         let (response, status) = match ended {
-            Ok(()) => (ResponseOutcome::success(1, -1), None),
+            Ok(()) => (ResponseOutcome::success(1), None),
             Err(EarlyEnd::Failed { response, status }) => (response, Some(status)),
             Err(EarlyEnd::Cancelled) => return None,
         };
@@ -293,7 +293,7 @@ impl PreparedSubOperation {
         let outcome = self.calls.execute(execution).await.ok_or(EarlyEnd::Cancelled)?;
         let response = &outcome.response;
         let failed = (!response.is_success()).then(|| EarlyEnd::Failed {
-            response: ResponseOutcome { failed_weight: 0, weight: 0, took_ms: -1, ..response.clone() },
+            response: ResponseOutcome { failed_weight: 0, weight: 0, took_ms: None, ..response.clone() },
             status: outcome.status,
         });
         if !self.is_composite {

@@ -16,7 +16,8 @@ use crate::transport::tls_error;
 pub struct OperationOutcome {
     /// When the first request of the first attempt was sent.
     pub first_sent: Instant,
-    /// When the first request of the last attempt was sent.
+    /// When the first request of the last attempt was sent; of the first attempt for a bulk whose rejected documents are
+    /// sent again.
     pub sent: Instant,
     /// When the last byte of the last response arrived.
     pub done: Instant,
@@ -62,13 +63,13 @@ impl OperationOutcome {
 
     /// The outcome of an operation whose request could not be created.
     pub fn unsendable(reason: String) -> Self {
-        Self { response: ResponseOutcome::failure(ErrorClass::Protocol, 0, "", reason), ..Self::nothing() }
+        Self { response: ResponseOutcome::failure(ErrorClass::Protocol, reason), ..Self::nothing() }
     }
 
     /// The outcome of an operation that sends nothing: a success without work.
     pub fn nothing() -> Self {
         let now = Instant::now();
-        let response = ResponseOutcome::success(0, -1);
+        let response = ResponseOutcome::success(0);
         Self {
             first_sent: now,
             sent: now,
@@ -82,9 +83,9 @@ impl OperationOutcome {
         }
     }
 
-    /// The outcome of this step and the next of the same operation. `after` decides whether it succeeded: the earlier
+    /// The outcome of this call and the next of the same operation. `after` decides whether it succeeded: the earlier
     /// responses of a poll are not failures.
-    pub fn join(self, after: Self) -> Self {
+    pub fn followed_by(self, after: Self) -> Self {
         let mut response = after.response;
         response.weight += self.response.weight;
         response.failed_weight += self.response.failed_weight;
@@ -126,11 +127,11 @@ fn failed_request(error: &RequestError) -> ResponseOutcome {
         RequestError::Connect(_) => ErrorClass::Connect,
         RequestError::Exchange(ExchangeError::Io(error)) if tls_error(error).is_some() => {
             let reason = format!("TLS: {error}");
-            return ResponseOutcome::failure(ErrorClass::Tls, 0, "", reason);
+            return ResponseOutcome::failure(ErrorClass::Tls, reason);
         }
         RequestError::Exchange(ExchangeError::Timeout(_)) => ErrorClass::Timeout,
         RequestError::Exchange(ExchangeError::Io(_) | ExchangeError::Closed) => ErrorClass::Reset,
         RequestError::Exchange(_) => ErrorClass::Protocol,
     };
-    ResponseOutcome::failure(class, 0, "", error.to_string())
+    ResponseOutcome::failure(class, error.to_string())
 }

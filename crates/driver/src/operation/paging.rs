@@ -116,9 +116,9 @@ impl Paginator {
             self.fetch(true, connection, execution).await?;
         while has_more && self.max_pages.is_none_or(|most| whole.response.weight < u64::from(most)) {
             let page = self.fetch(false, connection, execution).await?;
-            let took_ms = whole.response.took_ms.max(0) + page.outcome.response.took_ms.max(0);
-            whole = whole.join(page.outcome);
-            whole.response.took_ms = took_ms;
+            let took_ms = whole.response.took_ms.unwrap_or(0) + page.outcome.response.took_ms.unwrap_or(0);
+            whole = whole.followed_by(page.outcome);
+            whole.response.took_ms = Some(took_ms);
             has_more = page.has_more;
         }
         let (fetched, wanted) = (whole.response.weight, self.max_pages.map_or(0, u64::from));
@@ -126,8 +126,8 @@ impl Paginator {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
             let reason = format!("{fetched} of {wanted} pages were fetched: there are no more");
-            let failure = ResponseOutcome::failure(ErrorClass::Condition, whole.status, "", reason);
-            whole.response = ResponseOutcome { took_ms: whole.response.took_ms, ..failure };
+            let failure = ResponseOutcome::failure(ErrorClass::Condition, reason).with_status(whole.status);
+            whole.response = failure.with_took(whole.response.took_ms);
         }
         self.close(&mut whole, connection, execution).await;
         Some(whole)

@@ -189,7 +189,8 @@ impl RequestTemplate {
                     return result;
                 }
                 inspect(body);
-                policy.inspect(execution.captures, body).unwrap_or(result)
+                let failed = policy.inspect(execution.captures, body);
+                failed.map_or(result, |failure| failure.with_status(status))
             };
             execution.traffic.request_started();
             let outcome = self.request.send(connection, check).await;
@@ -197,7 +198,7 @@ impl RequestTemplate {
             let unmet = outcome.response.error_class == ErrorClass::Condition;
             let joined = match whole.take() {
                 None => outcome,
-                Some(before) => before.join(outcome),
+                Some(before) => before.followed_by(outcome),
             };
             let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(joined) };
             pause(Duration::from_secs_f64(poll.every_s), execution.cancellation).await?;
@@ -212,7 +213,7 @@ impl RequestTemplate {
         execution: &Execution<'_>,
     ) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(connection, |_, _: &[u8]| ResponseOutcome::success(0, -1)).await;
+        let outcome = self.request.send(connection, |_, _: &[u8]| ResponseOutcome::success(0)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }

@@ -23,7 +23,7 @@ pub async fn wait(
     Some(OperationOutcome {
         first_sent: sent,
         sent,
-        response: ResponseOutcome::success(weight, -1),
+        response: ResponseOutcome::success(weight),
         ..OperationOutcome::nothing()
     })
 }

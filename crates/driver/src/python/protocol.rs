@@ -99,14 +99,16 @@ impl RunnerResult {
     /// The outcome that is recorded for the operation.
     pub(crate) fn outcome(&self) -> ResponseOutcome {
         if self.success {
-            return ResponseOutcome::success(self.weight, -1);
+            return ResponseOutcome::success(self.weight);
         }
         let outcome = match &self.failure {
             Some(failure) => {
                 let status = failure.status.unwrap_or(0);
-                ResponseOutcome::failure(failure.class, status, &failure.kind, failure.reason.clone())
+                ResponseOutcome::failure(failure.class, failure.reason.clone())
+                    .with_status(status)
+                    .with_error_type(&failure.kind)
             }
-            None => ResponseOutcome::failure(ErrorClass::Condition, 0, "", UNSPECIFIED.into()),
+            None => ResponseOutcome::failure(ErrorClass::Condition, UNSPECIFIED.into()),
         };
         ResponseOutcome { failed_weight: self.weight, ..outcome }
     }
@@ -129,7 +131,7 @@ impl ExecutionResult {
             success: response.is_success(),
             weight: response.weight,
             status: outcome.status,
-            took_ms: u64::try_from(response.took_ms).ok(),
+            took_ms: response.took_ms,
             failure,
         }
     }

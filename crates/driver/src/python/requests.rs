@@ -213,7 +213,7 @@ async fn request(
     let mut response = None;
     let keep_response = |status, body: &[u8]| {
         response = Some((status, body.to_vec()));
-        ResponseOutcome::success(0, -1)
+        ResponseOutcome::success(0)
     };
     let mut connection = connections.acquire();
     let outcome = prepared.send(&mut connection, keep_response).await;

@@ -1,13 +1,10 @@
 //! Checks whether a response is a success, by its status and by what the engine reports in its body. Runs after the
 //! request has been timed.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use pacenote_plan::{Assertion, Check, Comparison, HealthStatus, Request};
-use pacenote_record::{ErrorClass, Failure};
-use serde::Deserialize;
+use pacenote_record::ErrorClass;
 use serde_json::Value;
 
 use crate::response::json_scan::{
@@ -15,31 +12,29 @@ use crate::response::json_scan::{
 };
 use crate::response::outcome::ResponseOutcome;
 
-/// Maximum number of failures kept per bulk. The last one counts all documents that no other failure counts.
-const MAX_FAILURES: usize = 8;
+/// The duration that the engine reports in a successful response, in milliseconds, or the failure.
+type Checked = Result<Option<u64>, ResponseOutcome>;
 
 /// Checks the response to a request.
 pub fn check_response(request: &Request, status: u16, body: &[u8]) -> ResponseOutcome {
     if request.ignore.contains(&status) {
-        return ResponseOutcome::success(request.ignored_weight, -1);
+        return ResponseOutcome::success(request.ignored_weight);
     }
     if !is_2xx(status) {
         return http_error(status, body);
     }
-    let result = match &request.check {
-        Check::Status {} => ResponseOutcome::success(request.weight, -1),
+    let checked = match &request.check {
+        Check::Status {} => Ok(None),
         Check::Search {} => check_search(body, request),
         Check::Health { status, no_relocating_shards } => check_health(body, *status, *no_relocating_shards),
         Check::Condition { path, expected } => check_condition(body, path, expected),
         Check::Esql {} => check_esql(body),
         Check::Empty { path } => check_empty(body, path),
     };
-    if result.is_success() { ResponseOutcome { weight: request.weight, ..result } } else { result }
-}
-
-/// Checks the response to a bulk of `documents` documents.
-pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> ResponseOutcome {
-    if is_2xx(status) { check_bulk(body, documents) } else { http_error(status, body) }
+    match checked {
+        Ok(took_ms) => ResponseOutcome::success(request.weight).with_took(took_ms),
+        Err(failure) => failure.with_status(status),
+    }
 }
 
 /// The failure of the first assertion of the track that does not hold for a response; `None` if all of them hold.
@@ -61,7 +56,7 @@ pub fn failed_assertion(assertions: &[Assertion], body: &[u8]) -> Option<Respons
         };
         let actual = value.map_or_else(|| "absent".to_owned(), |value| to_text(&value));
         let reason = format!("{property} is {actual}, the track asserts {operator} {}", to_text(expected));
-        ResponseOutcome::failure(ErrorClass::Assertion, 200, "", reason)
+        ResponseOutcome::failure(ErrorClass::Assertion, reason)
     })
 }
 
@@ -94,7 +89,7 @@ pub fn is_2xx(status: u16) -> bool {
 }
 
 /// The failure of a response with an error status, with the error type and reason that the engine reports.
-fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
+pub fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
     let (kind, reason) = match serde_json::from_slice::<Value>(body) {
         Ok(response) => match &response["error"] {
             Value::String(reason) => (String::new(), reason.clone()),
@@ -108,7 +103,7 @@ fn http_error(status: u16, body: &[u8]) -> ResponseOutcome {
         },
         Err(_) => (String::new(), excerpt(body)),
     };
-    ResponseOutcome::failure(ErrorClass::HttpStatus, status, &kind, reason)
+    ResponseOutcome::failure(ErrorClass::HttpStatus, reason).with_status(status).with_error_type(&kind)
 }
 
 fn string(value: Option<&Value>) -> String {
@@ -121,14 +116,14 @@ fn excerpt(body: &[u8]) -> String {
 
 /// Checks the response to a search. A response without shards, time-out and duration does not come from a search,
 /// unless the request filters these fields out.
-fn check_search(body: &[u8], request: &Request) -> ResponseOutcome {
+fn check_search(body: &[u8], request: &Request) -> Checked {
     if let Some(took_ms) = fast_path_search(body) {
-        return ResponseOutcome::success(request.weight, took_ms);
+        return Ok(Some(took_ms));
     }
-    let (mut took_ms, mut timed_out, mut failed) = (-1, None, None);
+    let (mut took_ms, mut timed_out, mut failed) = (None, None, None);
     for (key, value) in Fields::new(body) {
         match key {
-            b"took" => took_ms = parse_integer(value).unwrap_or(-1),
+            b"took" => took_ms = parse_took(value),
             b"timed_out" => timed_out = parse_bool(value),
             b"_shards" => {
                 let mut shards = Fields::new(value);
@@ -137,42 +132,47 @@ fn check_search(body: &[u8], request: &Request) -> ResponseOutcome {
             }
             _ => {}
         }
-        if took_ms >= 0 && timed_out.is_some() && failed.is_some() {
+        if took_ms.is_some() && timed_out.is_some() && failed.is_some() {
             break;
         }
     }
-    let result = match (failed, timed_out) {
+    let failure = match (failed, timed_out) {
         (Some(failed), _) if failed > 0 => shard_failure(body, failed),
         (_, Some(true)) => {
-            let reason =
-                format!("the search timed out in the engine after {took_ms} ms: its hits are incomplete");
-            ResponseOutcome::failure(ErrorClass::SearchTimeout, 200, "", reason)
+            let after = took_ms.map_or_else(String::new, |took_ms| format!(" after {took_ms} ms"));
+            let reason = format!("the search timed out in the engine{after}: its hits are incomplete");
+            ResponseOutcome::failure(ErrorClass::SearchTimeout, reason)
         }
-        (None, None) if took_ms < 0 && !request.path.contains("filter_path=") => {
+        (None, None) if took_ms.is_none() && !request.path.contains("filter_path=") => {
             let reason = format!("the response is not that of a search: {}", excerpt(body));
-            ResponseOutcome::failure(ErrorClass::Protocol, 200, "", reason)
+            ResponseOutcome::failure(ErrorClass::Protocol, reason)
         }
-        _ => ResponseOutcome::success(request.weight, took_ms),
+        _ => return Ok(took_ms),
     };
-    ResponseOutcome { took_ms, ..result }
+    Err(failure.with_took(took_ms))
+}
+
+/// The duration that the field `took` of a response reports, in milliseconds.
+pub fn parse_took(value: &[u8]) -> Option<u64> {
+    parse_integer(value).and_then(|took_ms| u64::try_from(took_ms).ok())
 }
 
 /// The duration in milliseconds of a search without failures whose response starts exactly as engines write it. A few
 /// comparisons recognize nearly all responses. `None` means that the response must be scanned.
-fn fast_path_search(body: &[u8]) -> Option<i64> {
+fn fast_path_search(body: &[u8]) -> Option<u64> {
     let (took_ms, rest) = split_integer(body.strip_prefix(br#"{"took":"#)?)?;
     let (_, rest) = split_integer(rest.strip_prefix(br#","timed_out":false,"_shards":{"total":"#)?)?;
     let (_, rest) = split_integer(rest.strip_prefix(br#","successful":"#)?)?;
     let (_, rest) = split_integer(rest.strip_prefix(br#","skipped":"#)?)?;
     let (failed, _) = split_integer(rest.strip_prefix(br#","failed":"#)?)?;
-    (failed == 0).then_some(took_ms)
+    if failed == 0 { u64::try_from(took_ms).ok() } else { None }
 }
 
-fn check_esql(body: &[u8]) -> ResponseOutcome {
-    let (mut took_ms, mut partial) = (-1, false);
+fn check_esql(body: &[u8]) -> Checked {
+    let (mut took_ms, mut partial) = (None, false);
     for (key, value) in Fields::new(body) {
         match key {
-            b"took" => took_ms = parse_integer(value).unwrap_or(-1),
+            b"took" => took_ms = parse_took(value),
             b"is_partial" => partial = parse_bool(value) == Some(true),
             _ => {}
         }
@@ -182,124 +182,41 @@ fn check_esql(body: &[u8]) -> ResponseOutcome {
         }
     }
     if !partial {
-        return ResponseOutcome::success(1, took_ms);
+        return Ok(took_ms);
     }
     let reason = "the response is partial".into();
-    ResponseOutcome { took_ms, ..ResponseOutcome::failure(ErrorClass::Partial, 200, "", reason) }
+    Err(ResponseOutcome::failure(ErrorClass::Partial, reason).with_took(took_ms))
 }
 
 fn shard_failure(body: &[u8], failed: i64) -> ResponseOutcome {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let cause = &response["_shards"]["failures"][0]["reason"];
     let reason = format!("{failed} shards failed: {}", string(cause.get("reason")));
-    ResponseOutcome::failure(ErrorClass::ShardFailure, 200, &string(cause.get("type")), reason)
+    ResponseOutcome::failure(ErrorClass::ShardFailure, reason).with_error_type(&string(cause.get("type")))
 }
 
-fn check_bulk(body: &[u8], documents: u64) -> ResponseOutcome {
-    let (mut took_ms, mut errors) = (-1, None);
-    for (key, value) in Fields::new(body) {
-        match key {
-            b"took" => took_ms = parse_integer(value).unwrap_or(-1),
-            b"errors" => errors = parse_bool(value),
-            _ => {}
-        }
-        if took_ms >= 0 && errors.is_some() {
-            break;
-        }
-    }
-    match errors {
-        Some(false) => ResponseOutcome::success(documents, took_ms),
-        Some(true) => ResponseOutcome { took_ms, ..rejected_documents(body, documents) },
-        None => ResponseOutcome::failure(
-            ErrorClass::Protocol,
-            200,
-            "",
-            "the response to a bulk has no field `errors`".into(),
-        ),
-    }
-}
-
-#[derive(Deserialize)]
-struct BulkResponse<'a> {
-    /// One map for each document, from its action to the result.
-    #[serde(borrow)]
-    items: Vec<BTreeMap<Cow<'a, str>, BulkItem<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct BulkItem<'a> {
-    #[serde(default)]
-    status: u16,
-    #[serde(borrow)]
-    error: Option<BulkItemError<'a>>,
-}
-
-#[derive(Deserialize)]
-struct BulkItemError<'a> {
-    #[serde(borrow, rename = "type", default)]
-    kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    reason: Option<Cow<'a, str>>,
-}
-
-/// Counts the rejected documents of a bulk by status and error type.
-fn rejected_documents(body: &[u8], documents: u64) -> ResponseOutcome {
-    let Ok(response) = serde_json::from_slice::<BulkResponse>(body) else {
-        let reason = "the response to a bulk reports errors, but its items cannot be parsed".into();
-        return ResponseOutcome::failure(ErrorClass::Protocol, 200, "", reason);
-    };
-    let mut failures: Vec<Failure> = Vec::new();
-    let mut failed_weight = 0;
-    let items = response.items.iter().flat_map(BTreeMap::values);
-    for (item, error) in items.filter_map(|item| item.error.as_ref().map(|error| (item, error))) {
-        failed_weight += 1;
-        let known = failures.iter().position(|known| known.status == item.status && known.kind == error.kind);
-        let position = known.unwrap_or_else(|| {
-            if failures.len() < MAX_FAILURES {
-                failures.push(new_failure(item.status, error, failures.len() + 1 == MAX_FAILURES));
-            }
-            failures.len() - 1
-        });
-        failures[position].count += 1;
-    }
-    ResponseOutcome {
-        error_class: ErrorClass::BulkItem,
-        weight: documents.saturating_sub(failed_weight),
-        failed_weight,
-        took_ms: -1,
-        failures,
-    }
-}
-
-/// A failure that counts no documents yet. The last one that is kept stands for all other kinds.
-fn new_failure(status: u16, error: &BulkItemError, is_last: bool) -> Failure {
-    let kind = if is_last { "other" } else { &error.kind };
-    let reason = error.reason.as_deref().unwrap_or_default();
-    Failure { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 0 }
-}
-
-fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> ResponseOutcome {
+fn check_health(body: &[u8], wanted: Option<HealthStatus>, no_relocating_shards: bool) -> Checked {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let status = serde_json::from_value::<HealthStatus>(response["status"].clone()).ok();
     let relocating = response["relocating_shards"].as_u64().unwrap_or(0);
     let reached = wanted.is_none_or(|wanted| status.is_some_and(|status| status >= wanted));
     if reached && !(no_relocating_shards && relocating > 0) {
-        return ResponseOutcome::success(1, -1);
+        return Ok(None);
     }
     let reason = format!("health is {}, {relocating} shards are relocating", to_text(&response["status"]));
-    ResponseOutcome::failure(ErrorClass::Condition, 200, "", reason)
+    Err(ResponseOutcome::failure(ErrorClass::Condition, reason))
 }
 
-fn check_condition(body: &[u8], path: &str, expected: &str) -> ResponseOutcome {
+fn check_condition(body: &[u8], path: &str, expected: &str) -> Checked {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let actual = to_text(parsed_value_at(&response, path));
     if actual == expected {
-        return ResponseOutcome::success(1, -1);
+        return Ok(None);
     }
-    ResponseOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is {actual}, not {expected}"))
+    Err(ResponseOutcome::failure(ErrorClass::Condition, format!("{path} is {actual}, not {expected}")))
 }
 
-fn check_empty(body: &[u8], path: &str) -> ResponseOutcome {
+fn check_empty(body: &[u8], path: &str) -> Checked {
     let response: Value = serde_json::from_slice(body).unwrap_or_default();
     let is_empty = match parsed_value_at(&response, path) {
         Value::Object(fields) => fields.is_empty(),
@@ -307,9 +224,9 @@ fn check_empty(body: &[u8], path: &str) -> ResponseOutcome {
         other => other.is_null(),
     };
     if is_empty {
-        return ResponseOutcome::success(1, -1);
+        return Ok(None);
     }
-    ResponseOutcome::failure(ErrorClass::Condition, 200, "", format!("{path} is not empty yet"))
+    Err(ResponseOutcome::failure(ErrorClass::Condition, format!("{path} is not empty yet")))
 }
 
 /// The value at a path of keys joined by dots, where the key of an array is an index.
@@ -354,8 +271,8 @@ mod tests {
     #[test]
     fn an_error_status_fails_unless_the_request_ignores_it() {
         let status = request(Check::Status {});
-        assert_eq!(check_response(&status, 201, b""), ResponseOutcome::success(5, -1));
-        assert_eq!(check_response(&status, 404, b""), ResponseOutcome::success(2, -1));
+        assert_eq!(check_response(&status, 201, b""), ResponseOutcome::success(5));
+        assert_eq!(check_response(&status, 404, b""), ResponseOutcome::success(2));
         let body = br#"{"error": {"type": "rejected", "reason": "queue is full"}, "status": 429}"#;
         let result = check_response(&status, 429, body);
         assert_eq!((result.error_class, result.weight), (ErrorClass::HttpStatus, 0));
@@ -391,18 +308,18 @@ mod tests {
         let pretty = successful.replace(':', ": ");
         let result = check_response(&request(Check::Search {}), 200, pretty.as_bytes());
         assert_eq!(result, check_response(&request(Check::Search {}), 200, successful.as_bytes()));
-        assert_eq!((result.took_ms, result.weight), (17, 5));
+        assert_eq!((result.took_ms, result.weight), (Some(17), 5));
     }
 
     #[test]
     fn a_search_fails_with_failed_shards_or_a_time_out() {
         let good = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 0}, "hits": {"#;
         let result = check_response(&request(Check::Search {}), 200, good.as_bytes());
-        assert_eq!(result, ResponseOutcome::success(5, 7));
+        assert_eq!(result, ResponseOutcome::success(5).with_took(Some(7)));
         let failed = r#"{"took": 7, "timed_out": false, "_shards": {"total": 2, "failed": 1,
             "failures": [{"reason": {"type": "script_exception", "reason": "runtime error"}}]}, "hits": {}}"#;
         let result = check_response(&request(Check::Search {}), 200, failed.as_bytes());
-        assert_eq!((result.error_class, result.took_ms), (ErrorClass::ShardFailure, 7));
+        assert_eq!((result.error_class, result.took_ms), (ErrorClass::ShardFailure, Some(7)));
         assert_eq!(result.failures[0].kind, "script_exception");
         let late = r#"{"took": 7, "timed_out": true, "_shards": {"failed": 0}}"#;
         assert_eq!(class(Check::Search {}, late), ErrorClass::SearchTimeout);
@@ -410,39 +327,6 @@ mod tests {
         assert_eq!(class(Check::Search {}, r#"{"hits": {}}"#), ErrorClass::Protocol);
         let filtered = Request { path: "/_search?filter_path=hits".into(), ..request(Check::Search {}) };
         assert_eq!(check_response(&filtered, 200, br#"{"hits": {}}"#).error_class, ErrorClass::None);
-    }
-
-    #[test]
-    fn rejected_documents_are_counted_by_status_and_error_type() {
-        let body = r#"{"errors": true, "took": 3, "items": [
-            {"index": {"status": 201}},
-            {"index": {"status": 429, "error": {"type": "rejected", "reason": "full"}}},
-            {"create": {"status": 409, "error": {"type": "conflict", "reason": null}}},
-            {"index": {"status": 429, "error": {"type": "rejected", "reason": "very full"}}}]}"#;
-        let result = check_bulk_response(200, body.as_bytes(), 4);
-        assert_eq!((result.error_class, result.weight, result.failed_weight), (ErrorClass::BulkItem, 1, 3));
-        assert_eq!(result.took_ms, 3);
-        let counts: Vec<_> =
-            result.failures.iter().map(|failure| (failure.kind.as_str(), failure.count)).collect();
-        assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
-        assert_eq!(
-            check_bulk_response(200, br#"{"took":1,"errors":false,"items":["#, 9),
-            ResponseOutcome::success(9, 1)
-        );
-        assert_eq!(check_bulk_response(413, b"", 9).error_class, ErrorClass::HttpStatus);
-        assert_eq!(check_bulk_response(200, b"{}", 9).error_class, ErrorClass::Protocol);
-    }
-
-    #[test]
-    fn failures_of_one_bulk_are_limited_and_count_every_document() {
-        let item = |n: usize| {
-            format!(r#"{{"index": {{"status": 400, "error": {{"type": "t{n}", "reason": "r"}}}}}}"#)
-        };
-        let items: Vec<_> = (0..50).map(item).collect();
-        let body = format!(r#"{{"took": 1, "errors": true, "items": [{}]}}"#, items.join(","));
-        let result = check_bulk_response(200, body.as_bytes(), 50);
-        assert_eq!(result.failures.len(), MAX_FAILURES);
-        assert_eq!(result.failures.iter().map(|failure| failure.count).sum::<u64>(), 50);
     }
 
     #[test]

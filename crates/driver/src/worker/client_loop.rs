@@ -277,7 +277,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     /// the failure of one operation.
     fn source_exhausted(&self) -> EndedBy {
         let Some(reason) = self.client.handle.and_then(ClientHandle::failure) else { return EndedBy::Source };
-        let response = ResponseOutcome::failure(ErrorClass::Plugin, 0, "", reason.to_owned());
+        let response = ResponseOutcome::failure(ErrorClass::Plugin, reason.to_owned());
         self.recorder.borrow_mut().begin_source_failure(self.client.id.task);
         let now = self.clock.now();
         let outcome = OperationOutcome {
@@ -355,7 +355,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             retries: *retries,
             weight: response.weight,
             failed_weight: response.failed_weight,
-            took_ms: response.took_ms,
+            took_ms: response.took_ms.map_or(-1, u64::cast_signed),
         };
         Sample {
             task_index: task,

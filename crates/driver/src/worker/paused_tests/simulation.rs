@@ -108,8 +108,8 @@ impl Operations for ScriptedOperations {
         }
         let done = self.clock.now();
         let response = match class {
-            ErrorClass::None => ResponseOutcome::success(1, -1),
-            class => ResponseOutcome::failure(class, 0, "", "as scripted".into()),
+            ErrorClass::None => ResponseOutcome::success(1),
+            class => ResponseOutcome::failure(class, "as scripted".into()),
         };
         let traffic = Traffic { requests: 1, ..Traffic::default() };
         Some(OperationOutcome {
