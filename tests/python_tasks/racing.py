@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,11 +39,9 @@ class Server:
     asked: list[Asked] = field(default_factory=list)
     address: str = ""
 
-    def lines(self, *leaving_out: str) -> list[str]:
-        """The lines of the requests that the race itself does not cause."""
-        own = ("GET / ", "GET /_nodes", "GET /_all/_stats", "GET /_cat", "POST /_refresh", *leaving_out)
-        lines = [f"{one.line} " for one in self.asked]
-        return [line.strip() for line in lines if not line.startswith(own)]
+    def lines(self, pattern: str) -> list[str]:
+        """The lines of the requests that match a pattern of what the track sends."""
+        return [one.line for one in self.asked if re.search(pattern, one.line)]
 
     def bodies(self, line: str) -> list[str]:
         """The bodies of the requests with this line."""

@@ -45,7 +45,7 @@ UNAVAILABLE_OPTIONS = {
     "--source-build-method": "Pacenote does not build engines from source",
     "--cluster-name": "",
     "--load-driver-hosts": "the load is always generated on this host",
-    "--telemetry": "index and JVM statistics are always collected",
+    "--telemetry": "all devices of `pacenote list telemetry` are always on",
     "--telemetry-params": "",
     "--enable-driver-profiling": "",
     "--multi-cluster": "",
