@@ -18,12 +18,15 @@ __all__ = [
     "ClientId",
     "CoreError",
     "Driver",
+    "GeneratedFile",
+    "GeneratedFiles",
     "OperationEnded",
     "OperationExecuted",
     "OperationFailure",
     "PrepareStep",
     "PythonBridge",
     "RaceEnded",
+    "RaceFinished",
     "ReplyReceived",
     "RequestFailed",
     "RunOperation",
@@ -31,6 +34,8 @@ __all__ = [
     "RunnerResult",
     "ScheduleNext",
     "StepEnded",
+    "TaskFinished",
+    "UnpackedFile",
     "__version__",
     "count_lines",
     "crc32c",
@@ -58,11 +63,10 @@ class Driver:
         Raises CoreError if the plan is invalid, or if files or threads cannot be created.
         """
 
-    def wait(self, seconds: float) -> list[str]:
+    def wait(self, seconds: float) -> list[_RaceEvent]:
         """Returns the events since the last call; waits up to `seconds` for the first one.
 
-        Each event is a JSON object with one key: `task_finished` (the result of a task) or `finished` (the
-        driver's own figures), which is the last event.
+        `RaceFinished` is the last event.
         """
 
     def progress(self) -> str:
@@ -75,6 +79,26 @@ class Driver:
         """Stops the race: no further operation begins; those in flight finish, or are dropped
         with `abandon`.
         """
+
+@final
+class TaskFinished:
+    """A task has ended."""
+
+    @property
+    def result(self) -> str:
+        """Result of the task: an entry of `tasks` in `race.json`, as JSON."""
+
+@final
+class RaceFinished:
+    """The race has ended; no event follows."""
+
+    @property
+    def summary(self) -> str:
+        """The driver's own figures as JSON: `driver` in `race.json`, and `error` and `aborted`, null unless
+        the race failed.
+        """
+
+_RaceEvent: TypeAlias = TaskFinished | RaceFinished
 
 @final
 class ClientId:
@@ -385,17 +409,57 @@ _Event: TypeAlias = (
 )
 
 def generate(
-    name: str, files: list[tuple[str, int]], seed: int, folder: _Path, progress: _Progress
-) -> tuple[int, list[tuple[str, int, int]]]:
-    """Generates files of a corpus, given as (name, documents), in the existing folder `folder`.
+    name: str, files: dict[str, int], seed: int, folder: _Path, progress: _Progress
+) -> GeneratedFiles:
+    """Generates the files of a corpus in the existing folder `folder`.
 
-    If the corpus has several parts or kinds, the name of a file selects one. `progress(done, total)` is
-    called with documents; an exception that it raises ends the call. Returns the version of the generator and
-    the files as (name, documents, bytes). Raises CoreError.
+    `files` has the number of documents by file name. If the corpus has several parts or kinds, the name of
+    a file selects one. `progress(done, total)` is called with documents; an exception that it raises ends the
+    call. Raises CoreError.
     """
 
-def generator_files(name: str, documents: int) -> list[tuple[str, int]]:
-    """Returns the files, as (name, documents), of a generated corpus of `documents` documents in total.
+@final
+class GeneratedFile:
+    """A generated data file."""
+
+    @property
+    def name(self) -> str:
+        """File name, without a folder."""
+
+    @property
+    def documents(self) -> int:
+        """Number of documents."""
+
+    @property
+    def bytes(self) -> int:
+        """Size in bytes."""
+
+@final
+class GeneratedFiles:
+    """The files of a generated corpus."""
+
+    @property
+    def version(self) -> int:
+        """Version of the generator."""
+
+    @property
+    def files(self) -> list[GeneratedFile]:
+        """The files, in the order in which they were requested."""
+
+@final
+class UnpackedFile:
+    """An unpacked data file."""
+
+    @property
+    def path(self) -> Path:
+        """Path of the file."""
+
+    @property
+    def bytes(self) -> int:
+        """Size in bytes."""
+
+def generator_files(name: str, documents: int) -> dict[str, int]:
+    """Returns the numbers of documents of a generated corpus by file name; they add up to `documents`.
 
     The files are those that the public track declares. Raises CoreError.
     """
@@ -406,14 +470,13 @@ def generators() -> list[str]:
 def generator_version(name: str) -> int:
     """Returns the version of a generator; each version generates different bytes. Raises CoreError."""
 
-def unpack(archive: _Path, folder: _Path, max_bytes: int | None, progress: _Progress) -> tuple[Path, int]:
+def unpack(archive: _Path, folder: _Path, max_bytes: int | None, progress: _Progress) -> UnpackedFile:
     """Unpacks an archive (.gz, .bz2, .zst, .tar, packed .tar, .zip) into `folder`.
 
     The file gets the name of the archive without its suffix. If the archive holds several files, the one with
     that name is unpacked. At most `max_bytes` are written; None means 1 GiB or 1000 times the size of the
     archive, whichever is more. `progress(done, total)` is called with bytes of the archive; an exception that
-    it raises ends the call. Returns the unpacked file and its length in bytes. Raises CoreError, also for
-    members outside the folder, links and devices.
+    it raises ends the call. Raises CoreError, also for members outside the folder, links and devices.
     """
 
 def count_lines(file: _Path) -> int:

@@ -20,11 +20,11 @@ def unpack(archive: Path, most: int | None = None) -> bytes:
     """What comes out of an archive, and that nothing else lies beside it."""
     folder = archive.parent / "out"
     folder.mkdir(exist_ok=True)
-    path, size = _core.unpack(str(archive), str(folder), most, lambda done, total: None)
+    unpacked = _core.unpack(str(archive), str(folder), most, lambda done, total: None)
     assert sorted(each.name for each in folder.iterdir()) == ["data.json", "data.json.offset"]
-    assert path == folder / "data.json"
-    assert path.stat().st_size == size
-    return path.read_bytes()
+    assert unpacked.path == folder / "data.json"
+    assert unpacked.path.stat().st_size == unpacked.bytes
+    return unpacked.path.read_bytes()
 
 
 def refused(archive: Path, most: int | None = None) -> str:

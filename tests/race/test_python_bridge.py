@@ -150,11 +150,11 @@ class Player:
 def results(driver: _core.Driver) -> dict[str, TaskResult]:
     found: dict[str, TaskResult] = {}
     while True:
-        for message in map(json.loads, driver.wait(1.0)):
-            if "finished" in message:
-                assert message["finished"]["error"] is None
+        for event in driver.wait(1.0):
+            if isinstance(event, _core.RaceFinished):
+                assert json.loads(event.summary)["error"] is None
                 return found
-            result = TaskResult.from_document(message["task_finished"])
+            result = TaskResult.from_document(json.loads(event.result))
             found[result.task] = result
 
 

@@ -4,16 +4,36 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pacenote_corpus::{CorpusSpec, FileSpec, GenerateProgress, LineFile, UnpackProgress};
+use pacenote_corpus::{CorpusSpec, FileSpec, GenerateProgress, GeneratedFile, LineFile, UnpackProgress};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error::core_error;
 
 /// Interval at which progress is reported and signals are checked.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Name, documents and bytes of a generated file.
-type FileRow = (String, u64, u64);
+/// A generated file.
+#[pyclass(frozen, get_all, name = "GeneratedFile")]
+pub struct PyGeneratedFile {
+    name: String,
+    documents: u64,
+    bytes: u64,
+}
+
+/// The files of a generated corpus, with the version of its generator.
+#[pyclass(frozen, get_all, name = "GeneratedFiles")]
+pub struct PyGeneratedFiles {
+    version: u32,
+    files: Vec<Py<PyGeneratedFile>>,
+}
+
+/// An unpacked data file.
+#[pyclass(frozen, get_all, name = "UnpackedFile")]
+pub struct PyUnpackedFile {
+    path: PathBuf,
+    bytes: u64,
+}
 
 /// Reports progress to a Python callback, and keeps the exception that it raised.
 struct ProgressReporter {
@@ -71,27 +91,31 @@ fn find(name: &str) -> PyResult<&'static dyn pacenote_corpus::Generator> {
         .ok_or_else(|| core_error(format!("there is no generator for the corpus {name}")))
 }
 
-/// The files, as (name, documents), of a generated corpus of `documents` documents; the numbers of the files add up to
-/// it.
+/// Numbers of documents of a generated corpus, by file name; they add up to `documents`.
 #[pyfunction]
-pub fn generator_files(name: &str, documents: u64) -> PyResult<Vec<(String, u64)>> {
-    let files = find(name)?.files(documents);
-    Ok(files.into_iter().map(|file| (file.name, file.documents)).collect())
+pub fn generator_files<'py>(py: Python<'py>, name: &str, documents: u64) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
+    for file in find(name)?.files(documents) {
+        counts.set_item(file.name, file.documents)?;
+    }
+    Ok(counts)
 }
 
-/// Generates files, given as (name, documents), of a corpus into `folder`. `progress(done, total)` is called with
-/// numbers of documents. Returns the version of the generator and the files as (name, documents, bytes).
+/// Generates the files of a corpus into `folder`; `files` has the number of documents by file name.
+/// `progress(done, total)` is called with numbers of documents.
 #[pyfunction]
 pub fn generate(
     name: &str,
-    files: Vec<(String, u64)>,
+    files: Bound<'_, PyDict>,
     seed: u64,
     folder: PathBuf,
     progress: Bound<'_, PyAny>,
-) -> PyResult<(u32, Vec<FileRow>)> {
+) -> PyResult<PyGeneratedFiles> {
     let generator = find(name)?;
-    let files = files.into_iter().map(|(name, documents)| FileSpec { name, documents }).collect();
-    let spec = CorpusSpec { files, seed };
+    let spec_of = |(name, documents): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        Ok(FileSpec { name: name.extract()?, documents: documents.extract()? })
+    };
+    let spec = CorpusSpec { files: files.iter().map(spec_of).collect::<PyResult<_>>()?, seed };
     let py = progress.py();
     let mut reporter = ProgressReporter::new(progress.unbind());
     let made = py.detach(|| {
@@ -99,12 +123,14 @@ pub fn generate(
         pacenote_corpus::generate(generator, &spec, &folder, &mut report)
     });
     let made = reporter.finish(made)?;
-    let files = made.files.into_iter().map(|file| (file.name, file.documents, file.bytes)).collect();
-    Ok((made.version, files))
+    let file_object = |file: GeneratedFile| {
+        Py::new(py, PyGeneratedFile { name: file.name, documents: file.documents, bytes: file.bytes })
+    };
+    let files = made.files.into_iter().map(file_object).collect::<PyResult<_>>()?;
+    Ok(PyGeneratedFiles { version: made.version, files })
 }
 
-/// Unpacks an archive into `folder`. `progress(done, total)` is called with numbers of bytes of the archive. Returns
-/// the path of the unpacked file and its length in bytes.
+/// Unpacks an archive into `folder`. `progress(done, total)` is called with numbers of bytes of the archive.
 #[pyfunction]
 pub fn unpack(
     py: Python<'_>,
@@ -112,14 +138,14 @@ pub fn unpack(
     folder: PathBuf,
     max_bytes: Option<u64>,
     progress: Py<PyAny>,
-) -> PyResult<(PathBuf, u64)> {
+) -> PyResult<PyUnpackedFile> {
     let mut reporter = ProgressReporter::new(progress);
     let unpacked = py.detach(|| {
         let mut report = |at: UnpackProgress| reporter.report(at.bytes_in, at.bytes_in_total);
         pacenote_corpus::unpack(&archive, &folder, max_bytes, &mut report)
     });
     let unpacked = reporter.finish(unpacked)?;
-    Ok((unpacked.path, unpacked.bytes))
+    Ok(PyUnpackedFile { path: unpacked.path, bytes: unpacked.bytes })
 }
 
 /// Number of lines of an unpacked file; writes its `.offset` file unless a valid one exists.

@@ -11,12 +11,16 @@ use serde::Serialize;
 use crate::bridge::PyBridge;
 use crate::error::core_error;
 
-/// An event as Python reads it: an object with one key, the kind of the event.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Message<'a> {
-    TaskFinished(&'a pacenote_driver::TaskResult),
-    Finished(&'a pacenote_driver::RaceSummary),
+/// A task has ended.
+#[pyclass(frozen, get_all, name = "TaskFinished")]
+pub struct PyTaskFinished {
+    result: String,
+}
+
+/// The race has ended; no event follows.
+#[pyclass(frozen, get_all, name = "RaceFinished")]
+pub struct PyRaceFinished {
+    summary: String,
 }
 
 /// A running race. It ends when its last reference is dropped; requests in flight are then dropped.
@@ -52,23 +56,17 @@ impl Driver {
         Ok(Self { race: Some(race) })
     }
 
-    /// The events since the last call, as JSON documents; waits up to `seconds` for the first.
-    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
+    /// The events since the last call; waits up to `seconds` for the first.
+    fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let timeout = Duration::try_from_secs_f64(seconds).map_err(core_error)?;
         let race = self.race()?;
         let events = py.detach(|| race.wait(timeout));
-        let text = |event: &RaceEvent| {
-            serde_json::to_string(&match event {
-                RaceEvent::TaskFinished(result) => Message::TaskFinished(result),
-                RaceEvent::Finished(summary) => Message::Finished(summary),
-            })
-        };
-        events.iter().map(|event| text(event).map_err(core_error)).collect()
+        events.iter().map(|event| event_object(py, event)).collect()
     }
 
     /// Progress of the race, as a JSON document.
     fn progress(&self) -> PyResult<String> {
-        serde_json::to_string(&self.race()?.progress()).map_err(core_error)
+        json(&self.race()?.progress())
     }
 
     /// Connection to the Python code that takes part in the race; `None` if the plan needs no Python.
@@ -82,6 +80,22 @@ impl Driver {
         self.race()?.stop(abandon);
         Ok(())
     }
+}
+
+/// An event as an object of its class.
+fn event_object<'py>(py: Python<'py>, event: &RaceEvent) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match event {
+        RaceEvent::TaskFinished(result) => {
+            Bound::new(py, PyTaskFinished { result: json(result)? })?.into_any()
+        }
+        RaceEvent::Finished(summary) => {
+            Bound::new(py, PyRaceFinished { summary: json(summary)? })?.into_any()
+        }
+    })
+}
+
+fn json(document: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(document).map_err(core_error)
 }
 
 /// Completes `series.parquet` of a race that was killed; returns the number of rows, or `None` if there was no journal.

@@ -1,8 +1,8 @@
 //! Python bindings of the Rust core, typed by `python/pacenote/_core.pyi`. They convert and forward; logic belongs to
 //! the other crates.
 //!
-//! Plans, results, progress and summaries are passed as JSON text; events, requests and results of Python tasks as
-//! frozen classes. Every call that can take time releases the GIL, and long ones return to Python often enough for
+//! Plans, results, progress and summaries are passed as JSON text; events, and requests and results of Python tasks,
+//! as frozen classes. Every call that can take time releases the GIL, and long ones return to Python often enough for
 //! Ctrl-C to be handled.
 //!
 //! | file | holds |
@@ -35,6 +35,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CoreError", module.py().get_type::<CoreError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<driver::Driver>()?;
+    module.add_class::<driver::PyTaskFinished>()?;
+    module.add_class::<driver::PyRaceFinished>()?;
+    module.add_class::<corpus::PyGeneratedFile>()?;
+    module.add_class::<corpus::PyGeneratedFiles>()?;
+    module.add_class::<corpus::PyUnpackedFile>()?;
     module.add_class::<bridge::PyBridge>()?;
     events::register(module)?;
     values::register(module)?;

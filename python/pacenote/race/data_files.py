@@ -152,9 +152,9 @@ def _unpack(
         # Another race may have unpacked it while this race waited for the lock.
         if target.is_file():
             return target
-        path, _ = call_core(
+        unpacked = call_core(
             lambda: _core.unpack(
                 str(archive), str(folder), max_bytes, lambda done, total: progress(label, done, total)
             )
         )
-    return Path(path)
+    return unpacked.path

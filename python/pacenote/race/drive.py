@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from pacenote import _core
 from pacenote.errors import DriverError
@@ -162,7 +162,7 @@ class _RunningDriver:
 
     def _poll(self) -> None:
         for event in self._driver.wait(EVENT_TIMEOUT_S):
-            self._handle_event(json.loads(event))
+            self._handle_event(event)
         now = time.monotonic()
         if self._interrupted_at is not None and not self._warned:
             self._warned = True
@@ -174,11 +174,16 @@ class _RunningDriver:
         if self._interrupted_at is not None and now - self._interrupted_at > SHUTDOWN_TIMEOUT_S:
             self._driver.stop(True)
 
-    def _handle_event(self, event: dict[str, Any]) -> None:
-        if "finished" in event:
-            self._summary = event["finished"]
-            return
-        result = TaskResult.from_document(event["task_finished"])
+    def _handle_event(self, event: _core.TaskFinished | _core.RaceFinished) -> None:
+        match event:
+            case _core.RaceFinished():
+                self._summary = json.loads(event.summary)
+            case _core.TaskFinished():
+                self._finish_task(TaskResult.from_document(json.loads(event.result)))
+            case _:
+                assert_never(event)
+
+    def _finish_task(self, result: TaskResult) -> None:
         if values := self.values(result.index):
             result = dataclasses.replace(result, values=values)
         self._tasks.append(result)

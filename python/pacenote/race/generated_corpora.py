@@ -59,17 +59,17 @@ def generate(name: str, documents: int, seed: int, folder: Path, progress: Progr
     available = _core.generators()
     if name not in available:
         raise CorpusError(f"there is no generator for '{name}'", hint=f"generators: {', '.join(available)}")
-    counts = dict(_core.generator_files(name, documents))
+    counts = _core.generator_files(name, documents)
     ensure_generated(GeneratedCorpus(name, counts, seed), folder, progress)
 
 
 def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback) -> Mapping[str, int]:
     documents = sum(corpus.counts.values())
     label = f"generating {documents:,} documents of {corpus.generator}"
-    version, files = call_core(
+    generated = call_core(
         lambda: _core.generate(
             corpus.generator,
-            list(corpus.counts.items()),
+            dict(corpus.counts),
             corpus.seed,
             str(folder),
             lambda done, total: progress(label, done, total),
@@ -78,11 +78,13 @@ def _generate(corpus: GeneratedCorpus, folder: Path, progress: ProgressCallback)
     progress(label, documents, documents)
     manifest = {
         **_identity(corpus),
-        "version": version,
-        "files": [{"name": file, "documents": count, "bytes": size} for file, count, size in files],
+        "version": generated.version,
+        "files": [
+            {"name": file.name, "documents": file.documents, "bytes": file.bytes} for file in generated.files
+        ],
     }
     _write_manifest(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-    return {file: count for file, count, _ in files}
+    return {file.name: file.documents for file in generated.files}
 
 
 def _read_manifest(folder: Path, corpus: GeneratedCorpus) -> Mapping[str, int] | None:
