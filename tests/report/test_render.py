@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from pacenote.report.formatting import format_number
-from pacenote.report.model import note_lines
 from pacenote.report.render.csv import render_csv
 from pacenote.report.render.json import render_json
 from pacenote.report.render.markdown import escape, pipe_table, render_markdown
 from pacenote.report.render.terminal import render_terminal
+from pacenote.report.rows import note_lines
 from pacenote.report.summary import build_report
 from support.records import bulk, paced, record, task
 

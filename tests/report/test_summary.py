@@ -7,7 +7,7 @@ import pytest
 from pacenote.model.race_record import DocumentCheck, RecordedClient, RecordedCorpus, Verdict
 from pacenote.model.result import FailureGroup, LevelChange, SamplesKept, Steadiness
 from pacenote.model.system_metrics import SystemMetrics
-from pacenote.report.model import Note
+from pacenote.report.rows import Note
 from pacenote.report.summary import build_report
 from support.records import bulk, paced, part, record, task, times
 

@@ -1,4 +1,4 @@
-//! Reads the plan documents that Python writes; `tests/plan/test_golden.py` compares them with the documents that
+//! Reads the plan documents that Python writes; `tests/plan/test_document.py` compares them with the documents that
 //! Python currently writes.
 
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ from pacenote.errors import StoreError, UsageError
 
 if TYPE_CHECKING:  # Not needed for --help.
     from pacenote.model.race_record import RaceRecord
-    from pacenote.report.model import Report
+    from pacenote.report.rows import Report
 
 FORMATS = ("markdown", "csv", "json")
 

@@ -1,6 +1,6 @@
 """Reports of stored races.
 
-`summary` and `notes` turn a race record into a `Report` (`model`), which is data; the modules of `render`
+`summary` and `notes` turn a race record into a `Report` (`rows`), which is data; the modules of `render`
 print it as a table, Markdown, CSV or JSON and do not depend on particular rows. A new row belongs in
 `summary`, a new sentence in `notes`. `saturation` renders the result of a saturation.
 

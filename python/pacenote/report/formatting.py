@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pacenote.report.model import SHORT_WINDOW_MARK, Row
+from pacenote.report.rows import SHORT_WINDOW_MARK, Row
 
 
 def format_number(value: float | int | None) -> str:

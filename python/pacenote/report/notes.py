@@ -11,7 +11,7 @@ from pacenote.model.driver_health import ClockStep, clock_steps
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import TIMESTAMP_FORMAT, RaceRecord, RecordedClient, RecordedCorpus
 from pacenote.model.result import FailureGroup, TaskResult
-from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
+from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.units import format_count
 
 _TOP_ERRORS = 3
@@ -68,17 +68,17 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
         texts.append(
             f"{SHORT_WINDOW_MARK} Measured for less than a second: the rate per second is extrapolated."
         )
-    if any(row.metric.endswith("primary shards") and row.value is not None for row in rows):
+    if any(row.kind == "shards" and row.value is not None for row in rows):
         texts.append(
             "Times and counts of primary shards cover only the race, not the time since the indices were "
             "created."
         )
-    if any(row.metric.endswith("lateness") for row in rows):
+    if any(row.kind == "lateness" for row in rows):
         texts.append(
             "Lateness is the delay of a request in the driver: from when it was due, or when its client "
             "became free if that was later, until it was sent."
         )
-    if any("percentile service time" in row.metric for row in rows):
+    if any(row.kind == "service-time" for row in rows):
         texts.append(
             "Latency is shown only for tasks with a target rate; for others it equals the service time. "
             "Neither includes failed requests."

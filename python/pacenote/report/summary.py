@@ -17,8 +17,16 @@ from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
 from pacenote.model.system_metrics import SystemMetrics
-from pacenote.report.model import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Report, Row, ShownRows
 from pacenote.report.notes import footnotes, header, notes
+from pacenote.report.rows import (
+    PERCENTILE_KINDS,
+    SHORT_WINDOW_MARK,
+    UNSUPPORTED_MARK,
+    Report,
+    Row,
+    RowKind,
+    ShownRows,
+)
 
 _MINUTE_MS = 60_000.0
 _PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
@@ -59,19 +67,23 @@ def build_report(record: RaceRecord, show: ShownRows = "available") -> Report:
 
 
 def _is_forced(row: Row, show: ShownRows) -> bool:
-    return show == "all" or (show == "all-percentiles" and "th percentile" in row.metric)
+    return show == "all" or (show == "all-percentiles" and row.kind in PERCENTILE_KINDS)
 
 
 def _system_rows(system: SystemMetrics) -> Iterator[Row]:
     for name, field, count in _SHARD_TIMES:
-        yield Row(f"Cumulative {name} of primary shards", "", _minutes(getattr(system, field)), "min")
+        yield Row(
+            f"Cumulative {name} of primary shards", "", _minutes(getattr(system, field)), "min", "shards"
+        )
         if count:
             kind = name.removesuffix(" time")
-            yield Row(f"Cumulative {kind} count of primary shards", "", getattr(system, count), "")
+            yield Row(f"Cumulative {kind} count of primary shards", "", getattr(system, count), "", "shards")
         spread = getattr(system, f"{field}_per_shard")
         for which in ("min", "median", "max"):
             value = _minutes(getattr(spread, which)) if spread else None
-            yield Row(f"{which.capitalize()} cumulative {name} across primary shards", "", value, "min")
+            yield Row(
+                f"{which.capitalize()} cumulative {name} across primary shards", "", value, "min", "shards"
+            )
     for name, field in _COLLECTORS:
         time_ms = getattr(system, f"{field}_gc_time")
         yield Row(f"Total {name} GC time", "", None if time_ms is None else time_ms / 1000, "s")
@@ -94,10 +106,10 @@ def _task_rows(task: TaskResult) -> Iterator[Row]:
     for which in ("min", "mean", "median", "max"):
         value = round(getattr(task.throughput, which), 2) if task.throughput else None
         mark = SHORT_WINDOW_MARK if task.throughput and task.window_s < 1 else ""
-        yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark)
+        yield Row(f"{which.capitalize()} Throughput", task.task, value, f"{task.unit}/s", mark=mark)
     if task.paced:
         yield from _percentile_rows(task.task, "latency", task.latency)
-    yield from _percentile_rows(task.task, "service time", task.service_time)
+    yield from _percentile_rows(task.task, "service-time", task.service_time)
     # Without measured operations, the rate is None: 0 would mean that all succeeded.
     rate = _percent(task.error_rate) if task.accounting.normal else None
     yield Row("error rate", task.task, rate, "%")
@@ -111,33 +123,36 @@ def _percent(rate: float) -> float:
     return percent if hides else rounded
 
 
-def _percentile_rows(task: str, name: str, times: DurationSummary | None) -> Iterator[Row]:
+def _percentile_rows(task: str, kind: RowKind, times: DurationSummary | None) -> Iterator[Row]:
     shown = percentiles_for(times.count) if times else ()
     for q in _PERCENTILES:
         percentile = times.at(q) if times and q in shown else None
-        yield _percentile_row(f"{q:g}th percentile {name}", task, percentile)
+        yield _percentile_row(task, kind, q, percentile)
 
 
-def _percentile_row(metric: str, task: str, percentile: Percentile | None) -> Row:
+def _percentile_row(task: str, kind: RowKind, q: float, percentile: Percentile | None) -> Row:
+    metric = f"{q:g}th percentile {kind.replace('-', ' ')}"
     if percentile is None:
-        return Row(metric, task, None, "ms")
+        return Row(metric, task, None, "ms", kind)
     # The 100th percentile is the largest measured value, not an estimate that may be unsupported.
     if percentile.supported or percentile.q >= 100.0:
-        return Row(metric, task, percentile.ms, "ms")
-    return Row(metric, task, percentile.ms, "ms", UNSUPPORTED_MARK, percentile.low_ms, percentile.high_ms)
+        return Row(metric, task, percentile.ms, "ms", kind)
+    return Row(
+        metric, task, percentile.ms, "ms", kind, UNSUPPORTED_MARK, percentile.low_ms, percentile.high_ms
+    )
 
 
 def _additional_task_rows(task: TaskResult) -> Iterator[Row]:
     if task.paced and task.lateness:
         for q in (50.0, 99.0):
-            yield _percentile_row(f"{q:g}th percentile lateness", task.task, task.lateness.at(q))
+            yield _percentile_row(task.task, "lateness", q, task.lateness.at(q))
     indexes = task.operation_type == "bulk" and task.unit == "docs"
     yield Row("documents indexed" if indexes else "work done", task.task, task.work.done, task.unit)
     if task.work.failed:
         yield Row("documents failed" if indexes else "work failed", task.task, task.work.failed, task.unit)
     for part in task.parts:
         label = f"{task.task}/{part.operation}"
-        yield from _percentile_rows(label, "service time", part.service_time)
+        yield from _percentile_rows(label, "service-time", part.service_time)
         yield Row("error rate", label, _percent(part.error_rate), "%")
     for name, value in task.values.items():
         yield Row(name if value.count == 1 else f"mean {name}", task.task, value.mean, "")

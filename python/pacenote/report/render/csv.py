@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from pacenote.report.model import Report, note_lines
+from pacenote.report.rows import Report, note_lines
 
 _COLUMNS = ("Metric", "Task", "Value", "Unit", "Mark", "Low", "High")
 

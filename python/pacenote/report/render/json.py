@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 from pacenote.model.codec import encode
-from pacenote.report.model import Report
+from pacenote.report.rows import Report
 
 
 def render_json(report: Report) -> str:
     """The report as one JSON object: header, rows, verdict, notes, footnotes."""
-    return json.dumps(encode(report), ensure_ascii=False, indent=2) + "\n"
+    document = encode(report)
+    for row in document["rows"]:
+        del row["kind"]  # It only serves to choose rows and footnotes.
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pacenote.report.formatting import format_interval, format_number
-from pacenote.report.model import Alignment, Note, Report, note_lines
+from pacenote.report.rows import Alignment, Note, Report, note_lines
 
 _VALUE = 2
 """Index of the column that `--report-numbers-align` applies to."""

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pacenote.report.formatting import format_interval, format_number
-from pacenote.report.model import Alignment, Note, Report, note_lines
 from pacenote.report.render.markdown import pad_decimals
+from pacenote.report.rows import Alignment, Note, Report, note_lines
 
 _COLOURS = {"valid": "bold green", "suspect": "bold yellow", "void": "bold red"}
 _LABELS = {

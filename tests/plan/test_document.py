@@ -1,6 +1,6 @@
 """The golden plan documents, which the driver's own tests read as well (`crates/plan/tests/golden.rs`).
 
-Set PACENOTE_GOLDEN=write to write them again after an intended change.
+`UPDATE_GOLDEN=1` writes them again after an intended change.
 """
 
 from __future__ import annotations
@@ -168,6 +168,6 @@ def documents() -> dict[str, str]:
 @pytest.mark.parametrize("name", ["every-variant.json", "http_logs.json"])
 def test_the_document_equals_the_golden_one(name: str) -> None:
     text = documents()[name] + "\n"
-    if os.environ.get("PACENOTE_GOLDEN") == "write":
+    if os.environ.get("UPDATE_GOLDEN"):
         (GOLDEN / name).write_text(text, encoding="utf-8")
     assert (GOLDEN / name).read_text(encoding="utf-8") == text

@@ -13,6 +13,14 @@ ShownRows = Literal["available", "all-percentiles", "all"]
 Alignment = Literal["right", "center", "left", "decimal"]
 """How the values of a table are aligned (Rally's `--report-numbers-align`)."""
 
+RowKind = Literal["shards", "latency", "service-time", "lateness", "other"]
+"""What footnotes and the choice of rows depend on: values of primary shards, the percentiles of a time by its
+name, or neither.
+"""
+
+PERCENTILE_KINDS: frozenset[RowKind] = frozenset(("latency", "service-time", "lateness"))
+"""The kinds of rows that are percentiles."""
+
 UNSUPPORTED_MARK = "*"
 """Marks a percentile that has too few samples."""
 
@@ -35,6 +43,9 @@ class Row:
 
     unit: str
     """Unit of the value; empty for a count."""
+
+    kind: RowKind = "other"
+    """Kind of the value, which determines its footnote."""
 
     mark: str = ""
     """Reference to a footnote: `UNSUPPORTED_MARK`, `SHORT_WINDOW_MARK` or empty."""
