@@ -88,6 +88,7 @@ impl BufferPool {
     }
 
     /// Counts further samples of a task, and returns what happens to its next ones.
+    #[must_use]
     pub fn count_samples(&self, task_index: u32, samples: u64) -> Retention {
         match self.policy {
             SamplePolicy::All => Retention::Keep,
