@@ -4,18 +4,18 @@ use pacenote_record::EndedBy;
 use tokio::sync::Notify;
 
 use crate::race_state::{RaceState, StopLevel};
-use crate::step::StepRun;
+use crate::step_state::StepState;
 
 /// Cancels a client loop and the operations that it executes: they check it before they continue, and are woken when it
 /// changes.
 #[derive(Debug, Clone, Copy)]
 pub struct Cancellation<'a> {
     /// The step, which one of its other tasks may complete.
-    pub step: &'a StepRun,
+    pub step: &'a StepState,
     /// The race, which the caller may stop and a failure may abort.
     pub race: &'a RaceState,
     /// Notified when something other than the clock may end a wait.
-    pub waker: &'a Notify,
+    pub stop_notify: &'a Notify,
 }
 
 impl Cancellation<'_> {
@@ -29,21 +29,21 @@ impl Cancellation<'_> {
     }
 
     /// Waits for a future; `None` if the race or the step ends first.
-    pub fn until_cancelled<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>> {
-        until_cancelled(future, self.waker, || self.stop_reason().is_some())
+    pub fn run_until_cancelled<F: Future>(&self, future: F) -> impl Future<Output = Option<F::Output>> {
+        run_until_cancelled(future, self.stop_notify, || self.stop_reason().is_some())
     }
 }
 
 /// Waits for a future; `None` if `is_cancelled` returns `true` first. It is called before the wait and after each
-/// notification of `waker`.
-pub async fn until_cancelled<F: Future>(
+/// notification of `stop_notify`.
+pub async fn run_until_cancelled<F: Future>(
     future: F,
-    waker: &Notify,
+    stop_notify: &Notify,
     is_cancelled: impl Fn() -> bool,
 ) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     loop {
-        let mut woken = std::pin::pin!(waker.notified());
+        let mut woken = std::pin::pin!(stop_notify.notified());
         // Registered before the check, so that a notification between the two is not missed.
         woken.as_mut().enable();
         if is_cancelled() {
@@ -71,18 +71,19 @@ mod tests {
     #[test]
     fn a_wait_ends_when_it_is_cancelled() {
         runtime().block_on(async {
-            let (waker, cancelled) = (Notify::new(), Cell::new(false));
+            let (stop_notify, cancelled) = (Notify::new(), Cell::new(false));
             let long = tokio::time::sleep(Duration::from_mins(1));
             let cancel = async {
                 tokio::task::yield_now().await;
-                waker.notify_waiters();
+                stop_notify.notify_waiters();
                 tokio::task::yield_now().await;
                 cancelled.set(true);
-                waker.notify_waiters();
+                stop_notify.notify_waiters();
             };
-            let (ended, ()) = tokio::join!(until_cancelled(long, &waker, || cancelled.get()), cancel);
+            let (ended, ()) =
+                tokio::join!(run_until_cancelled(long, &stop_notify, || cancelled.get()), cancel);
             assert!(ended.is_none());
-            assert_eq!(until_cancelled(async { 7 }, &waker, || false).await, Some(7));
+            assert_eq!(run_until_cancelled(async { 7 }, &stop_notify, || false).await, Some(7));
         });
     }
 }

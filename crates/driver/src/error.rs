@@ -67,6 +67,9 @@ pub enum DriveError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The driver contradicts itself, which is a defect of the driver.
+    #[error("a defect of the driver: {0}")]
+    Internal(String),
     /// A thread of the driver has died, which is a defect of the driver.
     #[error("a driver thread ended unexpectedly: {0}")]
     ThreadDied(String),

@@ -43,9 +43,10 @@ mod operation;
 mod python;
 mod race;
 mod race_state;
+mod recording;
 mod response;
 mod schedule;
-mod step;
+mod step_state;
 mod summary;
 pub mod transport;
 mod units;
@@ -59,5 +60,5 @@ pub use python::{
     RunnerResponse, RunnerResult,
 };
 pub use race::{Race, RaceProgress};
-pub use race_state::RaceEvent;
+pub use race_state::{RaceEvent, StopLevel};
 pub use summary::{RaceSummary, ThreadSummary};

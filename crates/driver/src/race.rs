@@ -13,12 +13,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
 use crate::coordinator::Coordinator;
-use crate::coordinator::collector::{sample_policy, task_infos};
 use crate::coordinator::pool::WorkerPool;
 use crate::coordinator::threads::spawn;
 use crate::error::DriveError;
 use crate::python::PythonBridge;
 use crate::race_state::{RaceEvent, RaceState, StopLevel};
+use crate::recording::{sample_policy, task_infos};
 use crate::transport::{Endpoint, Endpoints, SystemRoots};
 use crate::worker::thread::WorkerContext;
 
@@ -100,16 +100,15 @@ impl Race {
         RaceProgress { step, steps: progress.steps, elapsed_s, tasks: progress.tasks.clone() }
     }
 
-    /// Ends the race: no new operation begins. Operations in progress run to their end, or are dropped if `abandon` is
-    /// `true`.
-    pub fn stop(&self, abandon: bool) {
-        self.state.stop(if abandon { StopLevel::Abandon } else { StopLevel::Finish });
+    /// Ends the race with at least this urgency: no new operation begins.
+    pub fn stop(&self, level: StopLevel) {
+        self.state.stop(level);
     }
 }
 
 impl Drop for Race {
     fn drop(&mut self) {
-        self.stop(true);
+        self.stop(StopLevel::Abandon);
         if let Some(coordinator) = self.coordinator.take() {
             let _ = coordinator.join();
         }

@@ -55,7 +55,7 @@ pub struct RaceState {
     /// The first error that ended the race.
     aborted: Mutex<Option<String>>,
     /// One per worker and one for the bridge to Python: wakes clients that wait for something other than time.
-    wakers: Vec<Arc<Notify>>,
+    stop_notifies: Vec<Arc<Notify>>,
     events: Mutex<VecDeque<RaceEvent>>,
     event_published: Condvar,
     progress: Mutex<StepProgress>,
@@ -69,7 +69,7 @@ impl RaceState {
         Self {
             level: AtomicU8::new(StopLevel::Run as u8),
             aborted: Mutex::default(),
-            wakers: (0..=workers).map(|_| Arc::default()).collect(),
+            stop_notifies: (0..=workers).map(|_| Arc::default()).collect(),
             events: Mutex::default(),
             event_published: Condvar::new(),
             progress: Mutex::new(StepProgress { steps, ..StepProgress::default() }),
@@ -105,19 +105,19 @@ impl RaceState {
 
     /// Wakes all clients that wait, so that they check whether to continue.
     pub fn wake_all(&self) {
-        for waker in &self.wakers {
-            waker.notify_waiters();
+        for stop_notify in &self.stop_notifies {
+            stop_notify.notify_waiters();
         }
     }
 
-    /// The waker of the operations that the driver executes for Python.
-    pub fn bridge_waker(&self) -> Arc<Notify> {
-        Arc::clone(&self.wakers[self.wakers.len() - 1])
+    /// Notifies the operations that the driver executes for Python, when they may have to stop.
+    pub fn bridge_stop_notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.stop_notifies[self.stop_notifies.len() - 1])
     }
 
-    /// The waker of the clients of a worker.
-    pub fn waker(&self, worker: usize) -> Arc<Notify> {
-        Arc::clone(&self.wakers[worker])
+    /// Notifies the clients of a worker, when they may have to stop.
+    pub fn stop_notify(&self, worker: usize) -> Arc<Notify> {
+        Arc::clone(&self.stop_notifies[worker])
     }
 
     /// Queues an event for the caller.

@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use pacenote_driver::Race;
+use pacenote_driver::{Race, StopLevel};
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 use support::server::{Answer, End, response_with};
@@ -209,8 +209,8 @@ fn a_race_that_is_stopped_twice_drops_operations_and_counts_them_as_unanswered()
         while server.requests().len() < 12 {
             std::thread::sleep(Duration::from_millis(2));
         }
-        race.stop(false);
-        race.stop(true);
+        race.stop(StopLevel::Finish);
+        race.stop(StopLevel::Abandon);
     };
     let race =
         run_with(&plan(server.port, &[request_task("search", 2, 1000), sleep_task("after", 1.0)]), stop);

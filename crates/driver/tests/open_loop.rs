@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, PythonEvent};
+use pacenote_driver::{ClientId, PythonEvent, StopLevel};
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 use support::python::{CLIENT, prepared, queued_task, race, runner_task, search, success};
@@ -148,7 +148,7 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
         while server.requests().is_empty() {
             thread::sleep(Duration::from_millis(2));
         }
-        race.stop(false);
+        race.stop(StopLevel::Finish);
     });
     let result = race.task("search");
     assert_eq!((result.accounting.succeeded, result.accounting.unanswered), (1, 0));

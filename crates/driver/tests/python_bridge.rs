@@ -9,7 +9,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use pacenote_driver::{ClientId, OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult};
+use pacenote_driver::{
+    ClientId, OperationEnded, PythonEvent, RunnerRequest, RunnerResponse, RunnerResult, StopLevel,
+};
 use pacenote_record::{EndedBy, ErrorClass};
 use serde_json::{Value, json};
 use support::python::{
@@ -356,9 +358,9 @@ fn race_with_hanging_python(plan: &Value, answers: bool) -> (Finished, Receiver<
             prepared(&bridge, &prepare[0]);
             sender.send(wait_for_events(&bridge).remove(0)).unwrap();
         }
-        race.stop(false);
+        race.stop(StopLevel::Finish);
         if answers {
-            race.stop(true);
+            race.stop(StopLevel::Abandon);
         }
         thread::spawn(move || {
             let forward = |event: &PythonEvent| sender.send(event.clone());
@@ -405,7 +407,7 @@ fn a_stopped_race_waits_neither_for_preparation_nor_for_sources() {
             go.send(wait_for_events(&bridge)).unwrap();
         });
         assert!(matches!(stop.recv().unwrap()[0], PythonEvent::ScheduleNext { .. }));
-        race.stop(false);
+        race.stop(StopLevel::Finish);
         player.join().unwrap();
     });
     for task in ["starved", "scheduled"] {

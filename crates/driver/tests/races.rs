@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
+use pacenote_driver::StopLevel;
 use pacenote_record::EndedBy;
 use serde_json::json;
 use support::{
@@ -266,8 +267,8 @@ fn unanswered_operations_are_counted_when_the_race_is_stopped() {
         while server.requests().len() < 6 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        race.stop(false);
-        race.stop(true);
+        race.stop(StopLevel::Finish);
+        race.stop(StopLevel::Abandon);
     });
     let result = race.task("search");
     let accounting = result.accounting;

@@ -51,7 +51,7 @@ impl Plan {
         self.steps
             .iter()
             .flat_map(|step| &step.client_allocations)
-            .map(|row| row.client.saturating_add(1))
+            .map(|client| client.race_client.saturating_add(1))
             .max()
             .unwrap_or(0)
     }

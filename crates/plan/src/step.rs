@@ -26,9 +26,10 @@ impl Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientAllocation {
-    /// Row of the allocation matrix; a client keeps its connection for the whole race.
-    pub client: u32,
-    /// Allocations that run one after another; never empty.
+    /// Number of the client in the race: its row of the allocation matrix. A client keeps its connection for the whole race.
+    #[serde(rename = "client")]
+    pub race_client: u32,
+    /// Never empty.
     pub allocations: Vec<TaskAllocation>,
 }
 

@@ -78,7 +78,7 @@ impl Plan {
         if step.client_allocations.iter().any(|row| row.allocations.is_empty()) {
             return Err("a client has no allocations".into());
         }
-        if step.client_allocations.windows(2).any(|pair| pair[0].client >= pair[1].client) {
+        if step.client_allocations.windows(2).any(|pair| pair[0].race_client >= pair[1].race_client) {
             return Err("its slots are not sorted by client".into());
         }
         for allocation in step.task_allocations() {

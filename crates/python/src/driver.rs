@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pacenote_driver::{Race, RaceEvent};
+use pacenote_driver::{Race, RaceEvent, StopLevel};
 use pacenote_plan::Plan;
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -77,7 +77,7 @@ impl Driver {
     /// Ends the race: no new operation begins. Operations in progress run to their end, or are dropped if `abandon` is
     /// `True`.
     fn stop(&self, abandon: bool) -> PyResult<()> {
-        self.race()?.stop(abandon);
+        self.race()?.stop(if abandon { StopLevel::Abandon } else { StopLevel::Finish });
         Ok(())
     }
 }

@@ -9,7 +9,7 @@
 //! | running | every worker is done: its last client has ended | preparing the next step |
 //! | stopping | the race was stopped or aborted: workers end the current step early | no further step |
 
-pub mod collector;
+pub mod collector_thread;
 pub mod pool;
 pub mod threads;
 
@@ -19,14 +19,14 @@ use std::time::Instant;
 
 use pacenote_record::{Collector, Delivery};
 
-use crate::coordinator::collector::{CollectorSummary, collect};
-use crate::coordinator::pool::WorkerPool;
+use crate::coordinator::collector_thread::{CollectorSummary, collect};
+use crate::coordinator::pool::{PoolSummary, WorkerPool};
 use crate::coordinator::threads::{join, spawn};
 use crate::error::DriveError;
 use crate::health::cpu::{PeakLoad, process_cpu_ns};
 use crate::operation::data_files::DataFiles;
 use crate::race_state::StopLevel;
-use crate::step::StepRun;
+use crate::step_state::StepState;
 use crate::summary::{RaceSummary, ThreadSummary};
 use crate::worker::thread::{WorkerCommand, WorkerContext};
 
@@ -57,7 +57,7 @@ impl Coordinator {
             race.abort(error.to_string());
             race.stop(StopLevel::Abandon);
         }
-        let (mut threads, died) = self.shutdown();
+        let PoolSummary { mut threads, died } = self.shutdown();
         if matches!(error, None | Some(DriveError::ThreadDied(_))) {
             // If a thread panicked, that is why it did not reply, so its panic is reported instead.
             error = died.or(error);
@@ -88,7 +88,7 @@ impl Coordinator {
 
     /// Ends all threads except the collector, which ends when the last sender of recordings is dropped: at the end of
     /// this function.
-    fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
+    fn shutdown(self) -> PoolSummary {
         if let Some(bridge) = &self.context.bridge {
             bridge.shutdown();
         }
@@ -101,13 +101,13 @@ impl Coordinator {
             if race.stop_level() != StopLevel::Run {
                 break;
             }
-            self.run_step(&Arc::new(StepRun::new(plan, index, race)))?;
+            self.run_step(&Arc::new(StepState::new(plan, index, race)))?;
             race.progress().completed = index + 1;
         }
         Ok(())
     }
 
-    fn run_step(&self, step: &Arc<StepRun>) -> Result<(), DriveError> {
+    fn run_step(&self, step: &Arc<StepState>) -> Result<(), DriveError> {
         let WorkerContext { race, bridge, record_sender, .. } = &self.context;
         let mut files = DataFiles::default();
         for run in step.tasks() {
@@ -153,9 +153,9 @@ mod tests {
     use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
     use super::*;
-    use crate::coordinator::collector::{sample_policy, task_infos};
     use crate::coordinator::threads::run_thread;
     use crate::race_state::{RaceEvent, RaceState};
+    use crate::recording::{sample_policy, task_infos};
     use crate::transport::{Endpoint, SystemRoots};
     use crate::worker::thread::WorkerReply;
 

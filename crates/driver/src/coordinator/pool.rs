@@ -11,7 +11,7 @@ use crate::coordinator::threads::{DriverThread, join, run_thread, spawn};
 use crate::error::DriveError;
 use crate::python::RequestThread;
 use crate::race_state::RaceState;
-use crate::step::{StepRun, WorkerIndex};
+use crate::step_state::{StepState, WorkerShare};
 use crate::summary::ThreadSummary;
 use crate::worker::thread::{Worker, WorkerCommand, WorkerContext, WorkerReply};
 
@@ -29,6 +29,15 @@ pub struct WorkerPool {
     pub threads: Vec<DriverThread>,
 }
 
+/// How the threads of a pool have ended.
+#[derive(Debug, Default)]
+pub struct PoolSummary {
+    /// The summaries of the threads that ended normally.
+    pub threads: Vec<ThreadSummary>,
+    /// The error of the first thread that did not.
+    pub died: Option<DriveError>,
+}
+
 impl WorkerPool {
     /// Starts `workers` workers.
     ///
@@ -42,7 +51,7 @@ impl WorkerPool {
             let (sender, receiver) = unbounded_channel();
             commands.push(sender);
             let worker = Worker {
-                index: WorkerIndex { index, workers },
+                share: WorkerShare { worker: index, workers },
                 context: context.clone(),
                 commands: receiver,
                 replies: reply_sender.clone(),
@@ -68,10 +77,10 @@ impl WorkerPool {
     }
 
     /// Number of workers that run clients of a task, given by its position in the plan.
-    pub fn workers_of(&self, step: &StepRun, task: u32) -> u32 {
+    pub fn workers_of(&self, step: &StepState, task: u32) -> u32 {
         let workers = self.commands.len();
-        let runs_task = |index: &usize| {
-            step.clients_of(WorkerIndex { index: *index, workers })
+        let runs_task = |worker: &usize| {
+            step.clients_of(WorkerShare { worker: *worker, workers })
                 .any(|client| client.allocations.iter().any(|allocation| allocation.task == task))
         };
         u32::try_from((0..workers).filter(runs_task).count()).unwrap_or(u32::MAX)
@@ -114,19 +123,19 @@ impl WorkerPool {
         result
     }
 
-    /// Ends all threads. Returns the summaries of those that ended normally, and the error of the first that did not.
-    pub fn shutdown(self) -> (Vec<ThreadSummary>, Option<DriveError>) {
+    /// Ends all threads and waits for them.
+    pub fn shutdown(self) -> PoolSummary {
         for worker in &self.commands {
             // A worker that has died is detected when its thread is joined.
             let _ = worker.send(WorkerCommand::Quit);
         }
-        let (mut summaries, mut died) = (Vec::new(), None);
+        let mut summary = PoolSummary::default();
         for thread in self.threads {
             match join(thread).flatten() {
-                Ok(summary) => summaries.push(summary),
-                Err(error) => drop(died.get_or_insert(error)),
+                Ok(thread) => summary.threads.push(thread),
+                Err(error) => drop(summary.died.get_or_insert(error)),
             }
         }
-        (summaries, died)
+        summary
     }
 }

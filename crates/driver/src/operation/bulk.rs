@@ -150,7 +150,7 @@ impl BulkSource {
     }
 
     /// Builds the next body. Returns `false` if the documents are exhausted.
-    pub fn prepare(&mut self) -> bool {
+    pub fn prepare_next(&mut self) -> bool {
         let body = self.request.body_mut();
         let mut documents = self.reader.next_into(body);
         if documents.is_none() && self.looped {

@@ -16,7 +16,7 @@ use super::context::{Destination, Execution};
 use super::outcome::{Label, OperationOutcome, SubOperation};
 use super::paging::Paginator;
 use super::request::CheckedRequest;
-use super::wait::{pause, wait};
+use super::wait::{execute_sleep, sleep_or_cancel};
 use crate::error::DriveError;
 use crate::response::outcome::ResponseOutcome;
 
@@ -101,7 +101,7 @@ impl PreparedCallList {
             if !(attempts_left && self.may_retry(&outcome)) {
                 return Some(OperationOutcome { first_sent, retries, traffic, ..outcome });
             }
-            pause(Duration::from_secs_f64(self.retry.wait_s), execution.cancellation).await?;
+            sleep_or_cancel(Duration::from_secs_f64(self.retry.wait_s), execution.cancellation).await?;
             retries += 1;
         }
     }
@@ -162,7 +162,9 @@ impl PreparedCall {
         };
         let outcome = match single {
             // A pause takes no connection from the pool: a concurrent request would have to open another.
-            SingleCall::Wait { duration, weight } => wait(*duration, *weight, execution.cancellation).await,
+            SingleCall::Wait { duration, weight } => {
+                execute_sleep(*duration, *weight, execution.cancellation).await
+            }
             SingleCall::Request(request) => {
                 let mut connection = execution.connections.acquire();
                 let outcome = request.send(&mut connection, execution).await;

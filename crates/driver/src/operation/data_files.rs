@@ -44,7 +44,7 @@ impl DataFiles {
     ///
     /// When the file was not opened, which is a defect of the driver.
     pub fn get(&self, path: &Path) -> Result<Arc<LineFile>, DriveError> {
-        let missing = || DriveError::ThreadDied(format!("{} was not opened before its task", path.display()));
+        let missing = || DriveError::Internal(format!("{} was not opened before its task", path.display()));
         self.mapped.get(path).cloned().ok_or_else(missing)
     }
 

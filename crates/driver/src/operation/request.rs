@@ -11,7 +11,7 @@ use super::context::{Destination, Execution};
 use super::outcome::OperationOutcome;
 use super::prepared::{PreparedRequest, RequestSpec};
 use super::template::{BodyTemplate, Values};
-use super::wait::pause;
+use super::wait::sleep_or_cancel;
 use crate::error::DriveError;
 use crate::response::check::{check_response, failed_assertion, is_2xx};
 use crate::response::json_scan::{first_value, value_at_path};
@@ -201,7 +201,7 @@ impl RequestTemplate {
                 Some(before) => before.followed_by(outcome),
             };
             let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(joined) };
-            pause(Duration::from_secs_f64(poll.every_s), execution.cancellation).await?;
+            sleep_or_cancel(Duration::from_secs_f64(poll.every_s), execution.cancellation).await?;
             whole = Some(joined);
         }
     }

@@ -1,4 +1,4 @@
-//! Waiting within an operation, which ends early when the race or the step does.
+//! Sleeping within an operation, which ends early when the race or the step does.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +6,20 @@ use super::outcome::OperationOutcome;
 use crate::cancel::Cancellation;
 use crate::response::outcome::ResponseOutcome;
 
-/// Waits between two requests. Returns `None` if the race or the step ends meanwhile.
-pub async fn pause(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
-    cancellation.until_cancelled(tokio::time::sleep(duration)).await
+/// Sleeps between two requests. Returns `None` if the race or the step ends meanwhile.
+pub async fn sleep_or_cancel(duration: Duration, cancellation: &Cancellation<'_>) -> Option<()> {
+    cancellation.run_until_cancelled(tokio::time::sleep(duration)).await
 }
 
-/// Executes an operation that only waits and does `weight` units of work. Returns `None` if the race or the step ends
+/// Executes an operation that only sleeps and does `weight` units of work. Returns `None` if the race or the step ends
 /// meanwhile.
-pub async fn wait(
+pub async fn execute_sleep(
     duration: Duration,
     weight: u64,
     cancellation: &Cancellation<'_>,
 ) -> Option<OperationOutcome> {
     let sent = Instant::now();
-    pause(duration, cancellation).await?;
+    sleep_or_cancel(duration, cancellation).await?;
     Some(OperationOutcome {
         first_sent: sent,
         sent,

@@ -22,7 +22,7 @@ use crate::python::protocol::{RunnerRequest, RunnerResult};
 use crate::python::queued_operation::{OperationInput, QueuedOperation};
 use crate::python::requests::{JobPayload, RequestCommand, RequestJob, RequestOwner, RequestThread};
 use crate::race_state::RaceState;
-use crate::step::StepRun;
+use crate::step_state::StepState;
 use crate::transport::Endpoints;
 
 /// Longest timeout of a request; longer ones could overflow the clock.
@@ -125,7 +125,7 @@ impl PythonBridge {
         if channel.free_slots() == 0 {
             return Ok(false);
         }
-        let to = self.clusters.host_of(channel.row, 0);
+        let to = self.clusters.host_of(channel.race_client, 0);
         let operation = self.prepare(Some(client), to, OperationInput { document, body })?;
         Ok(channel.push(operation))
     }
@@ -248,8 +248,9 @@ impl PythonBridge {
     /// The host of a cluster that an owner uses.
     fn destination(&self, owner: Option<ClientId>, cluster: &str) -> Result<ClusterHost, DriveError> {
         let cluster = self.clusters.position(cluster)?;
-        let row = owner.map_or(Ok(0), |client| self.channel(client).map(|channel| channel.row))?;
-        Ok(self.clusters.host_of(row, cluster))
+        let race_client =
+            owner.map_or(Ok(0), |client| self.channel(client).map(|channel| channel.race_client))?;
+        Ok(self.clusters.host_of(race_client, cluster))
     }
 
     fn answer(&self, query_id: u64, answer: Answer) -> Result<(), DriveError> {
@@ -279,7 +280,7 @@ impl PythonBridge {
     }
 
     /// Opens the queues of a step and has Python prepare it; `false` when the step needs no Python.
-    pub(crate) fn open_step(&self, step: &Arc<StepRun>) -> bool {
+    pub(crate) fn open_step(&self, step: &Arc<StepState>) -> bool {
         let channels: Vec<Arc<ClientChannel>> = self.channels_in(step).cloned().collect();
         if channels.is_empty() {
             return false;
@@ -309,7 +310,7 @@ impl PythonBridge {
     }
 
     /// Closes the queues of a step whose clients have all ended.
-    pub(crate) fn close_step(&self, step: &StepRun) {
+    pub(crate) fn close_step(&self, step: &StepState) {
         for channel in self.channels_in(step) {
             channel.close();
         }
@@ -325,7 +326,7 @@ impl PythonBridge {
         }
     }
 
-    fn channels_in<'a>(&'a self, step: &'a StepRun) -> impl Iterator<Item = &'a Arc<ClientChannel>> {
+    fn channels_in<'a>(&'a self, step: &'a StepState) -> impl Iterator<Item = &'a Arc<ClientChannel>> {
         self.channels.iter().filter(|channel| step.task(channel.id.task).is_some())
     }
 }
@@ -336,14 +337,14 @@ fn needs_python(task: &PlannedTask) -> bool {
 }
 
 fn channels_of(plan: &Plan) -> Vec<Arc<ClientChannel>> {
-    let rows = plan.steps.iter().flat_map(|step| &step.client_allocations);
-    let allocations = rows.flat_map(|row| row.allocations.iter().map(|share| (row.client, *share)));
     let mut channels = Vec::new();
-    for (row, share) in allocations {
-        let task = &plan.tasks[share.task as usize];
-        let index = u32::try_from(channels.len()).unwrap_or(u32::MAX);
-        let id = ClientId { task: share.task, client: share.client };
-        channels.extend(ClientChannel::new(task, id, row, index).map(Arc::new));
+    for client in plan.steps.iter().flat_map(|step| &step.client_allocations) {
+        for allocation in &client.allocations {
+            let task = &plan.tasks[allocation.task as usize];
+            let index = u32::try_from(channels.len()).unwrap_or(u32::MAX);
+            let id = ClientId { task: allocation.task, client: allocation.client };
+            channels.extend(ClientChannel::new(task, id, client.race_client, index).map(Arc::new));
+        }
     }
     channels
 }

@@ -84,8 +84,8 @@ pub struct OperationConsumer {
 pub struct ClientChannel {
     /// The client.
     pub id: ClientId,
-    /// Row of the allocation matrix; decides which hosts the client uses.
-    pub row: u32,
+    /// Number of the client in the race; decides which hosts the client uses.
+    pub race_client: u32,
     /// Position among all channels; part of the ids of its queries.
     index: u32,
     /// Capacity of the queue; `None` without a queue.
@@ -106,9 +106,8 @@ pub struct ClientChannel {
 }
 
 impl ClientChannel {
-    /// The channel with position `index` of a client in a row of the allocation matrix; `None` if its task needs no
-    /// Python.
-    pub fn new(task: &PlannedTask, id: ClientId, row: u32, index: u32) -> Option<Self> {
+    /// The channel with position `index`, of a client with its number in the race; `None` if its task needs no Python.
+    pub fn new(task: &PlannedTask, id: ClientId, race_client: u32, index: u32) -> Option<Self> {
         let scheduled = matches!(task.pace, TaskPacing::PythonScheduler {});
         let (capacity, runs) = match task.work {
             TaskWork::PythonSource { ahead } => (Some(ahead as usize), false),
@@ -118,7 +117,7 @@ impl ClientChannel {
         };
         Some(Self {
             id,
-            row,
+            race_client,
             index,
             capacity,
             scheduled,

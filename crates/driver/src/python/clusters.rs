@@ -7,7 +7,7 @@ use pacenote_plan::{Plan, Target};
 
 use crate::error::DriveError;
 use crate::transport::Endpoints;
-use crate::transport::pool::ConnectionPool;
+use crate::transport::pool::{ConnectionPool, HostAssignment};
 
 /// The cluster under test and the other clusters of a plan.
 #[derive(Debug)]
@@ -58,14 +58,15 @@ impl Clusters {
         }
     }
 
-    /// The host of a cluster that a row of the allocation matrix uses: rows are spread over the hosts.
-    pub fn host_of(&self, row: u32, cluster: usize) -> ClusterHost {
-        ClusterHost { cluster, host: row as usize % self.target(cluster).hosts.len() }
+    /// The host of a cluster that a client of the race uses.
+    pub fn host_of(&self, race_client: u32, cluster: usize) -> ClusterHost {
+        let hosts = self.endpoints[cluster].len();
+        ClusterHost { cluster, host: HostAssignment::new(race_client, hosts).host }
     }
 
-    /// The pool of a row for its host of a cluster; opens no connection.
-    pub fn connections(&self, row: u32, cluster: usize) -> ConnectionPool {
-        ConnectionPool::for_client(&self.endpoints[cluster], row as usize)
+    /// The pool of a client of the race for its host of a cluster; opens no connection.
+    pub fn connections(&self, race_client: u32, cluster: usize) -> ConnectionPool {
+        ConnectionPool::for_client(&self.endpoints[cluster], race_client)
     }
 
     /// Timeout of requests to the cluster under test.

@@ -38,7 +38,7 @@ impl QueuedSource {
     }
 
     /// Takes the next operation; `false` when there is none.
-    pub fn prepare(&mut self) -> bool {
+    pub fn prepare_next(&mut self) -> bool {
         let next = self.consumer.operations.pop().ok();
         if let Some(used) = std::mem::replace(&mut self.operation, next) {
             // If the queue to Python is full, the operation is freed here.

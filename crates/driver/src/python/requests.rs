@@ -24,14 +24,14 @@ use crate::python::protocol::ExecutionResult;
 use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
 use crate::response::outcome::ResponseOutcome;
-use crate::step::StepRun;
+use crate::step_state::StepState;
 use crate::transport::pool::ConnectionPool;
 
 /// A command for the thread.
 #[derive(Debug)]
 pub enum RequestCommand {
     /// A step is being prepared: connect the clients that have a runner.
-    OpenStep(Arc<StepRun>, Vec<Arc<ClientChannel>>),
+    OpenStep(Arc<StepState>, Vec<Arc<ClientChannel>>),
     /// The clocks of the step have started.
     StartStep,
     /// All clients of the step have ended.
@@ -101,7 +101,7 @@ impl RequestThread {
             clusters: self.clusters,
             events: self.events,
             preparation: self.preparation,
-            waker: race.bridge_waker(),
+            stop_notify: race.bridge_stop_notify(),
             race,
             step: RefCell::default(),
             connections: RefCell::default(),
@@ -137,14 +137,14 @@ struct RequestSender {
     events: Arc<EventQueue>,
     preparation: Arc<Preparation>,
     race: Arc<RaceState>,
-    waker: Arc<Notify>,
+    stop_notify: Arc<Notify>,
     /// The current step.
-    step: RefCell<Option<Arc<StepRun>>>,
+    step: RefCell<Option<Arc<StepState>>>,
     connections: RefCell<BTreeMap<ConnectionKey, Rc<ConnectionPool>>>,
 }
 
 impl RequestSender {
-    fn open_step(&self, step: Arc<StepRun>) {
+    fn open_step(&self, step: Arc<StepState>) {
         *self.step.borrow_mut() = Some(step);
         // Clients of earlier steps send no more requests; their connections would stay open until the race ends.
         self.connections.borrow_mut().retain(|key, _| key.client.is_none());
@@ -156,7 +156,7 @@ impl RequestSender {
         let deadline = Instant::now() + self.clusters.timeout();
         let mut opening = JoinSet::new();
         for channel in channels {
-            let pool = self.connections(Some(&channel), self.clusters.host_of(channel.row, 0));
+            let pool = self.connections(Some(&channel), self.clusters.host_of(channel.race_client, 0));
             opening.spawn_local(async move { pool.connect(deadline).await });
         }
         while opening.join_next().await.is_some() {}
@@ -186,16 +186,17 @@ impl RequestSender {
         mut operation: QueuedOperation,
     ) -> Option<OperationOutcome> {
         let step = self.step.borrow().clone()?;
-        let cancellation = Cancellation { step: &step, race: &self.race, waker: &self.waker };
+        let cancellation = Cancellation { step: &step, race: &self.race, stop_notify: &self.stop_notify };
         operation.execute(connections, &cancellation).await
     }
 
     fn connections(&self, owner: Option<&Arc<ClientChannel>>, to: ClusterHost) -> Rc<ConnectionPool> {
         let key = ConnectionKey { client: owner.map(|channel| channel.id), to };
-        let row = owner.map_or(0, |channel| channel.row);
+        let race_client = owner.map_or(0, |channel| channel.race_client);
         let mut connections = self.connections.borrow_mut();
-        let pool =
-            connections.entry(key).or_insert_with(|| Rc::new(self.clusters.connections(row, to.cluster)));
+        let pool = connections
+            .entry(key)
+            .or_insert_with(|| Rc::new(self.clusters.connections(race_client, to.cluster)));
         Rc::clone(pool)
     }
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pacenote_record::{ErrorClass, SampleType, Traffic};
 
-use crate::cancel::{Cancellation, until_cancelled};
+use crate::cancel::{Cancellation, run_until_cancelled};
 use crate::operation::outcome::OperationOutcome;
 use crate::python::channel::Answer;
 use crate::python::events::PythonEvent;
@@ -28,7 +28,7 @@ impl RunnerSource {
     }
 
     /// Whether there may be another operation.
-    pub fn prepare(&self) -> bool {
+    pub fn prepare_next(&self) -> bool {
         !self.last && !self.handle.channel().is_finished()
     }
 
@@ -79,7 +79,9 @@ impl RunnerSource {
     async fn receive(&self, cancellation: &Cancellation<'_>) -> Option<Answer> {
         let (channel, race) = (self.handle.channel(), cancellation.race);
         let stopped = || race.stop_level() != StopLevel::Run;
-        if let Some(answer) = until_cancelled(channel.receive_answer(), cancellation.waker, stopped).await {
+        if let Some(answer) =
+            run_until_cancelled(channel.receive_answer(), cancellation.stop_notify, stopped).await
+        {
             return Some(answer);
         }
         let timeout = Duration::from_millis(cancellation.step.plan().target.timeout_ms);

@@ -17,7 +17,7 @@ pub trait Clock {
     async fn sleep_until(&mut self, instant: Instant) -> io::Result<()>;
 
     /// Sleeps for `duration`, to within about a millisecond.
-    async fn pause(&self, duration: Duration);
+    async fn sleep_coarse(&self, duration: Duration);
 
     /// Records that the client has begun or ended an operation, so that its thread is not idle.
     fn mark_active(&self);

@@ -93,9 +93,8 @@ impl Pacer {
         }
     }
 
-    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected
-    /// number.
-    pub fn due_before(&self, end_ns: u64) -> u64 {
+    /// Number of operations that are due before `end_ns`, from the next one on; for random arrivals the expected number.
+    pub fn remaining_before(&self, end_ns: u64) -> u64 {
         let left = end_ns as f64 - self.start_ns;
         match &self.arrivals {
             Arrivals::Unpaced => 0,
@@ -201,10 +200,10 @@ pub mod tests {
         let even = task(TaskPacing::Deterministic { interval_s: 1e-9 }, 1, 0.0);
         let mut pacer = Pacer::new(&even, 0, 1);
         pacer.next_due_ns();
-        assert_eq!(pacer.due_before(5_000_000_000), 4_999_999_999);
+        assert_eq!(pacer.remaining_before(5_000_000_000), 4_999_999_999);
         for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
             let random = Pacer::new(&task(pace, 1, 0.0), 0, 1);
-            assert_eq!((random.due_before(1_000_000_000), random.due_before(0)), (100, 0));
+            assert_eq!((random.remaining_before(1_000_000_000), random.remaining_before(0)), (100, 0));
         }
     }
 

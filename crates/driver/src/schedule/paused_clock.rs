@@ -135,7 +135,7 @@ impl Clock for PausedClock {
         Ok(())
     }
 
-    async fn pause(&self, duration: Duration) {
+    async fn sleep_coarse(&self, duration: Duration) {
         self.sleep(self.now() + duration).await;
     }
 

@@ -6,25 +6,31 @@ use std::rc::Rc;
 use pacenote_plan::Plan;
 
 use crate::client_id::ClientId;
-use crate::schedule::limiter::Limiter;
-use crate::schedule::open_loop::OpenLoop;
+use crate::schedule::budget::OperationBudget;
 use crate::schedule::pacer::Pacer;
+use crate::schedule::shared_schedule::SharedSchedule;
 
 /// The schedule of a client in one task.
 #[derive(Debug)]
 pub enum Schedule {
-    /// Closed loop: the client has its own schedule.
-    ClosedLoop(Pacer, Limiter),
-    /// Open loop: all clients of the task on this worker share a schedule.
-    OpenLoop(Rc<OpenLoop>),
+    /// The client has a schedule and a budget of its own.
+    PerClient {
+        /// When the operations of the client are due; those of an unpaced task are never due, but follow one another.
+        pacer: Pacer,
+        /// When the client ends.
+        budget: OperationBudget,
+    },
+    /// All clients of the task on this worker share a schedule and a budget, as `open_loop` asks for.
+    Shared(Rc<SharedSchedule>),
 }
 
 impl Schedule {
-    /// Number of operations that the schedule has admitted since the last call.
-    pub fn take_planned(&self) -> u64 {
+    /// Number of operations that the schedule has admitted since the last call. The clients of a shared schedule call it in
+    /// turn, and each operation is counted once.
+    pub fn take_admitted(&mut self) -> u64 {
         match self {
-            Self::ClosedLoop(_, limiter) => limiter.admitted(),
-            Self::OpenLoop(open_loop) => open_loop.take_admitted(),
+            Self::PerClient { budget, .. } => budget.take_admitted(),
+            Self::Shared(shared) => shared.take_admitted(),
         }
     }
 }
@@ -34,7 +40,7 @@ impl Schedule {
 pub struct StepSchedules<'a> {
     plan: &'a Plan,
     /// The shared schedules of open-loop tasks, by position of the task in the plan.
-    open_loops: BTreeMap<u32, Rc<OpenLoop>>,
+    shared: BTreeMap<u32, Rc<SharedSchedule>>,
 }
 
 impl<'a> StepSchedules<'a> {
@@ -44,18 +50,18 @@ impl<'a> StepSchedules<'a> {
         for client in clients.filter(|client| plan.tasks[client.task as usize].open_loop) {
             pacers.entry(client.task).or_default().push(pacer(plan, client));
         }
-        let open_loop =
-            |(task, pacers)| (task, Rc::new(OpenLoop::new(plan.tasks[task as usize].bound, pacers)));
-        Self { plan, open_loops: pacers.into_iter().map(open_loop).collect() }
+        let schedule =
+            |(task, pacers)| (task, Rc::new(SharedSchedule::new(plan.tasks[task as usize].bound, pacers)));
+        Self { plan, shared: pacers.into_iter().map(schedule).collect() }
     }
 
     /// The schedule of one client.
     pub fn schedule(&self, client: ClientId) -> Schedule {
-        if let Some(open_loop) = self.open_loops.get(&client.task) {
-            return Schedule::OpenLoop(Rc::clone(open_loop));
+        if let Some(shared) = self.shared.get(&client.task) {
+            return Schedule::Shared(Rc::clone(shared));
         }
         let bound = self.plan.tasks[client.task as usize].bound;
-        Schedule::ClosedLoop(pacer(self.plan, client), Limiter::new(bound, 1))
+        Schedule::PerClient { pacer: pacer(self.plan, client), budget: OperationBudget::new(bound, 1) }
     }
 }
 

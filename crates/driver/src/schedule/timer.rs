@@ -120,7 +120,7 @@ impl Clock for Timer {
         Ok(())
     }
 
-    async fn pause(&self, duration: Duration) {
+    async fn sleep_coarse(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }
 

@@ -16,8 +16,7 @@ use crate::transport::timeout::RequestTimer;
 #[derive(Debug)]
 pub struct ConnectionPool {
     endpoint: Arc<Endpoint>,
-    /// Number of the client among those of the host.
-    client: usize,
+    assignment: HostAssignment,
     /// Connections that are not in use; the one used last is at the end.
     #[allow(
         clippy::vec_box,
@@ -28,17 +27,37 @@ pub struct ConnectionPool {
     reconnected: Cell<bool>,
 }
 
+/// The host of a cluster that a client uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostAssignment {
+    /// Position of the host among the hosts of the cluster.
+    pub host: usize,
+    /// Number of the client among those of the host, from 0; decides with which address of the host it starts.
+    pub host_client: usize,
+}
+
+impl HostAssignment {
+    /// Assigns a client of a race, given by its number, to one of `hosts` hosts; clients are assigned round-robin.
+    pub fn new(race_client: u32, hosts: usize) -> Self {
+        Self { host: race_client as usize % hosts, host_client: race_client as usize / hosts }
+    }
+}
+
 impl ConnectionPool {
-    /// The pool of a client of a cluster; opens no connection. Clients are assigned to hosts round-robin, and the
-    /// clients of a host to its addresses.
-    pub fn for_client(endpoints: &Endpoints, client: usize) -> Self {
-        let (host, client) = (client % endpoints.len(), client / endpoints.len());
+    /// The pool of a client of a race, for one cluster; opens no connection.
+    pub fn for_client(endpoints: &Endpoints, race_client: u32) -> Self {
+        let assignment = HostAssignment::new(race_client, endpoints.len());
         Self {
-            endpoint: Arc::clone(&endpoints[host]),
-            client,
+            endpoint: Arc::clone(&endpoints[assignment.host]),
+            assignment,
             idle: RefCell::default(),
             reconnected: Cell::new(false),
         }
+    }
+
+    /// Position of the client's host among the hosts of the cluster.
+    pub fn host(&self) -> usize {
+        self.assignment.host
     }
 
     /// Host and port.
@@ -54,9 +73,9 @@ impl ConnectionPool {
         connected.map(drop)
     }
 
-    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `true` at most
-    /// once between two requests: otherwise, if the next one is far away, the client would reconnect again and again to
-    /// a server that closes idle connections.
+    /// Whether the idle connection is closed, by the server or by an error of the last request. Returns `false`
+    /// after [`ConnectionPool::reconnect`] until the next request, so that a client with little to send does not keep
+    /// reconnecting to a server that closes idle connections.
     pub fn needs_reconnect(&self) -> bool {
         !self.reconnected.get()
             && self.idle.borrow_mut().last_mut().is_some_and(|connection| connection.is_closed())
@@ -77,7 +96,9 @@ impl ConnectionPool {
     pub fn acquire(&self) -> Box<PooledConnection> {
         self.reconnected.set(false);
         let idle = self.idle.borrow_mut().pop();
-        idle.unwrap_or_else(|| Box::new(PooledConnection::new(Arc::clone(&self.endpoint), self.client)))
+        idle.unwrap_or_else(|| {
+            Box::new(PooledConnection::new(Arc::clone(&self.endpoint), self.assignment.host_client))
+        })
     }
 
     /// Returns a connection to the pool.
@@ -125,7 +146,8 @@ pub enum RequestError {
 #[derive(Debug)]
 pub struct PooledConnection {
     endpoint: Arc<Endpoint>,
-    client: usize,
+    /// Number of the client among those of the host.
+    host_client: usize,
     /// Whether the connection has been open before.
     was_open: bool,
     /// Reconnects that the next request has to count.
@@ -135,10 +157,10 @@ pub struct PooledConnection {
 }
 
 impl PooledConnection {
-    fn new(endpoint: Arc<Endpoint>, client: usize) -> Self {
+    fn new(endpoint: Arc<Endpoint>, host_client: usize) -> Self {
         Self {
             endpoint,
-            client,
+            host_client,
             was_open: false,
             uncounted_reconnects: 0,
             connection: None,
@@ -161,7 +183,7 @@ impl PooledConnection {
             return Ok(0);
         }
         self.connection = None;
-        let stream = self.endpoint.connect(self.client, deadline).await?;
+        let stream = self.endpoint.connect(self.host_client, deadline).await?;
         self.connection = Some(Connection::new(stream));
         Ok(u32::from(std::mem::replace(&mut self.was_open, true)))
     }

@@ -13,18 +13,18 @@ use crate::client_id::ClientId;
 use crate::operation::outcome::{OperationOutcome, SubOperation};
 use crate::python::ClientHandle;
 use crate::response::outcome::ResponseOutcome;
+use crate::schedule::budget::OperationBudget;
 use crate::schedule::clock::Clock;
-use crate::schedule::limiter::Limiter;
-use crate::schedule::open_loop::{Exhausted, OpenLoop};
 use crate::schedule::pacer::Pacer;
+use crate::schedule::shared_schedule::{Admitted, Exhausted, SharedSchedule};
 use crate::schedule::step_schedules::Schedule;
-use crate::step::TaskRun;
+use crate::step_state::TaskState;
 use crate::units::{nanos, nanos_since};
-use crate::worker::operations::Operations;
+use crate::worker::operations::ClientOperations;
 
-/// Pause after a request that found no connection, in a task without a schedule; it would otherwise fail millions of
+/// Delay after a request that found no connection, in a task without a schedule; it would otherwise fail millions of
 /// times.
-const PAUSE_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
+const DELAY_AFTER_UNREACHABLE: Duration = Duration::from_millis(100);
 
 /// One client of a running task.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ pub struct TaskClient<'a> {
     /// The task in the plan.
     pub task: &'a PlannedTask,
     /// The state of the task.
-    pub run: &'a TaskRun,
+    pub run: &'a TaskState,
     /// When the task began; all its times count from here.
     pub origin: Instant,
     /// The client's handle to Python, if Python takes part in the task.
@@ -66,15 +66,15 @@ pub struct ClientLoop<'a, C, O> {
     pub cancellation: Cancellation<'a>,
 }
 
-impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
+impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Executes operations until the client ends; returns why it has ended.
     pub async fn run(&mut self, schedule: &mut Schedule, entry: Entry) -> EndedBy {
         // A client that joins late does not catch up on the schedule it missed.
         let late_ns = entry.is_late.then(|| self.elapsed_ns(self.clock.now()));
         match (&mut *schedule, late_ns) {
-            (Schedule::ClosedLoop(pacer, _), Some(now_ns)) => pacer.skip_to(now_ns),
-            (Schedule::ClosedLoop(..), None) => {}
-            (Schedule::OpenLoop(open_loop), _) => open_loop.start(late_ns),
+            (Schedule::PerClient { pacer, .. }, Some(now_ns)) => pacer.skip_to(now_ns),
+            (Schedule::PerClient { .. }, None) => {}
+            (Schedule::Shared(shared), _) => shared.start(late_ns),
         }
         let mut free_ns = entry.start_ns.max(late_ns.unwrap_or(0));
         if !self.wait_until(entry.start_ns).await {
@@ -85,8 +85,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
                 return reason;
             }
             let next = match schedule {
-                Schedule::ClosedLoop(pacer, limiter) => self.next_of_closed_loop(pacer, limiter).await,
-                Schedule::OpenLoop(open_loop) => self.next_of_open_loop(open_loop).await,
+                Schedule::PerClient { pacer, budget } => self.next_of_own_schedule(pacer, budget).await,
+                Schedule::Shared(shared) => self.next_of_shared_schedule(shared).await,
             };
             let NextOperation { due_ns, ready, sample_type } = match next {
                 Ok(next) => next,
@@ -106,7 +106,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
                 return self.execution_cancelled(schedule, due_ns);
             };
             self.clock.mark_active();
-            let times = LoopTimes { due_ns, free_ns, started, ended: self.operations.ended() };
+            let times =
+                LoopTimes { due_ns, free_ns, started, processing_end: self.operations.processing_end() };
             free_ns = self.elapsed_ns(outcome.free);
             let was_last = self.client.handle.is_some() && self.notify_python(&outcome);
             let class = outcome.response.error_class;
@@ -116,21 +117,21 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
                 return EndedBy::Source;
             }
             if class.is_unreachable() && due_ns.is_none() {
-                self.cancellation.until_cancelled(self.clock.pause(PAUSE_AFTER_UNREACHABLE)).await;
+                self.cancellation.run_until_cancelled(self.clock.sleep_coarse(DELAY_AFTER_UNREACHABLE)).await;
             }
         }
     }
 
     /// Prepares the next operation of a client with its own schedule.
-    async fn next_of_closed_loop(
+    async fn next_of_own_schedule(
         &mut self,
         pacer: &mut Pacer,
-        limiter: &mut Limiter,
+        budget: &mut OperationBudget,
     ) -> Result<NextOperation, EndedBy> {
         let scheduler = self.client.handle.filter(|handle| handle.channel().is_scheduled());
         let due_ns = match scheduler {
             None => pacer.next_due_ns(),
-            Some(handle) => match self.request_due_time(handle, limiter).await? {
+            Some(handle) => match self.request_due_time(handle, budget).await? {
                 Some(due_ns) => Some(due_ns),
                 None => return Err(self.source_exhausted()),
             },
@@ -138,51 +139,52 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         let (ready, sample_type) = loop {
             let ready = self.clock.now();
             let now_ns = self.elapsed_ns(ready);
-            match limiter.admit(due_ns.unwrap_or(now_ns), now_ns) {
+            match budget.admit(due_ns.unwrap_or(now_ns), now_ns) {
                 Ok(sample_type) if !self.operations.is_starved() => break (ready, sample_type),
-                Ok(_) => limiter.undo(),
+                Ok(_) => budget.undo(),
                 Err(ended_by) => {
-                    let end_ns = limiter.end_ns().unwrap_or(0);
+                    let end_ns = budget.end_ns().unwrap_or(0);
                     if due_ns.is_some_and(|due_ns| due_ns < end_ns) {
                         self.recorder
                             .borrow_mut()
-                            .leave_unsent(self.client.id.task, 1 + pacer.due_before(end_ns));
+                            .leave_unsent(self.client.id.task, 1 + pacer.remaining_before(end_ns));
                     }
                     return Err(ended_by);
                 }
             }
-            let delivered = self.wait_for_delivery(limiter.end_ns()).await;
+            let supplied = self.wait_for_supply(budget.end_ns()).await;
             self.record_underrun(self.instant(due_ns.unwrap_or(0)).max(ready));
-            delivered?;
+            supplied?;
         };
-        if self.operations.prepare() {
+        if self.operations.prepare_next() {
             Ok(NextOperation { due_ns, ready, sample_type })
         } else {
-            limiter.undo();
+            budget.undo();
             Err(self.source_exhausted())
         }
     }
 
-    /// Prepares the operation that is due next in an open loop, before it is taken from the schedule: a client whose
-    /// source is exhausted must not take an operation from the others.
-    async fn next_of_open_loop(&mut self, open_loop: &OpenLoop) -> Result<NextOperation, EndedBy> {
+    /// Prepares the next operation of the source, then takes the due time that is next in the shared schedule. In this order,
+    /// because a client whose source is exhausted must not take a due time from the other clients.
+    async fn next_of_shared_schedule(&mut self, shared: &SharedSchedule) -> Result<NextOperation, EndedBy> {
         let ready = self.clock.now();
         let mut now_ns = self.elapsed_ns(ready);
-        if self.operations.is_starved() && open_loop.exhausted(now_ns).is_none() {
-            let delivered = self.wait_for_delivery(open_loop.end_ns()).await;
-            if let Some(due_ns) = open_loop.next_due_ns() {
+        if self.operations.is_starved() && shared.exhausted(now_ns).is_none() {
+            let supplied = self.wait_for_supply(shared.end_ns()).await;
+            if let Some(due_ns) = shared.next_due_ns() {
                 self.record_underrun(self.instant(due_ns).max(ready));
             }
-            delivered?;
+            supplied?;
             now_ns = self.elapsed_ns(self.clock.now());
         }
-        if let Some(exhausted) = open_loop.exhausted(now_ns) {
+        if let Some(exhausted) = shared.exhausted(now_ns) {
             return Err(self.schedule_exhausted(exhausted));
         }
-        if !self.operations.prepare() {
+        if !self.operations.prepare_next() {
             return Err(self.source_exhausted());
         }
-        let (due_ns, sample_type) = open_loop.take(now_ns).map_err(|end| self.schedule_exhausted(end))?;
+        let Admitted { due_ns, sample_type } =
+            shared.take(now_ns).map_err(|end| self.schedule_exhausted(end))?;
         Ok(NextOperation { due_ns: Some(due_ns), ready, sample_type })
     }
 
@@ -197,19 +199,19 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     async fn request_due_time(
         &self,
         handle: &ClientHandle,
-        limiter: &Limiter,
+        budget: &OperationBudget,
     ) -> Result<Option<u64>, EndedBy> {
-        if let Some(ended_by) = limiter.ended(self.elapsed_ns(self.clock.now())) {
+        if let Some(ended_by) = budget.end_reason(self.elapsed_ns(self.clock.now())) {
             return Err(ended_by);
         }
-        let due_ns = self.cancellation.until_cancelled(handle.next_due_ns()).await;
+        let due_ns = self.cancellation.run_until_cancelled(handle.next_due_ns()).await;
         let due_ns = due_ns.ok_or_else(|| self.stop_reason())?;
         // An offset of 0 means that the operation is due now, so it cannot be late.
         Ok(due_ns.map(|due_ns| if due_ns == 0 { self.elapsed_ns(self.clock.now()) } else { due_ns }))
     }
 
-    /// Waits until Python has delivered the next operation, its source has ended, or the time of the task has passed.
-    async fn wait_for_delivery(&mut self, end_ns: Option<u64>) -> Result<(), EndedBy> {
+    /// Waits until Python has supplied the next operation, its source has ended, or the time of the task has passed.
+    async fn wait_for_supply(&mut self, end_ns: Option<u64>) -> Result<(), EndedBy> {
         let end = end_ns.map(|end_ns| self.instant(end_ns));
         let Self { clock, operations, cancellation, .. } = self;
         let time_has_passed = async {
@@ -221,11 +223,11 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
         let either = async {
             tokio::select! {
                 biased;
-                () = operations.delivery() => {}
+                () = operations.supplied() => {}
                 () = time_has_passed => {}
             }
         };
-        let waited = cancellation.until_cancelled(either).await;
+        let waited = cancellation.run_until_cancelled(either).await;
         waited.ok_or_else(|| self.stop_reason())
     }
 
@@ -233,7 +235,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
     /// end of the source does not count.
     fn record_underrun(&self, needed: Instant) {
         let waited = self.clock.now().saturating_duration_since(needed);
-        if !waited.is_zero() && !self.operations.has_ended() {
+        if !waited.is_zero() && !self.operations.is_exhausted() {
             self.recorder.borrow_mut().record_underrun(self.client.id.task, nanos(waited));
         }
     }
@@ -267,8 +269,8 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             return self.stop_reason();
         }
         self.recorder.borrow_mut().retract_operation(self.client.id.task);
-        if let (Schedule::OpenLoop(open_loop), Some(due_ns)) = (schedule, due_ns) {
-            open_loop.put_back(due_ns);
+        if let (Schedule::Shared(shared), Some(due_ns)) = (schedule, due_ns) {
+            shared.put_back(due_ns);
         }
         self.source_exhausted()
     }
@@ -288,7 +290,12 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             response,
             ..OperationOutcome::nothing()
         };
-        let times = LoopTimes { due_ns: None, free_ns: self.elapsed_ns(now), started: now, ended: Some(now) };
+        let times = LoopTimes {
+            due_ns: None,
+            free_ns: self.elapsed_ns(now),
+            started: now,
+            processing_end: Some(now),
+        };
         self.apply_failure_policy(&outcome.response);
         self.record(SampleType::Measured, &times, outcome);
         EndedBy::Source
@@ -306,7 +313,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             self.record_sub_operation(sample_type, sub_operation);
         }
         let sent_ns = self.elapsed_ns(outcome.sent);
-        let ended = times.ended.unwrap_or_else(|| self.clock.now());
+        let processing_end = times.processing_end.unwrap_or_else(|| self.clock.now());
         let times = OperationTimes {
             paced: times.due_ns.is_some(),
             due_ns: times.due_ns.unwrap_or(sent_ns),
@@ -314,7 +321,7 @@ impl<C: Clock, O: Operations> ClientLoop<'_, C, O> {
             first_sent_ns: self.elapsed_ns(outcome.first_sent),
             sent_ns,
             done_ns: self.elapsed_ns(outcome.done),
-            processing_ns: nanos_since(times.started, ended),
+            processing_ns: nanos_since(times.started, processing_end),
         };
         let sample = self.sample(sample_type, times, &outcome);
         self.recorder.borrow_mut().record(sample, outcome.response.failures);
@@ -407,7 +414,7 @@ async fn sleep_until<C: Clock>(clock: &mut C, cancellation: &Cancellation<'_>, i
     if clock.now() >= instant {
         return true;
     }
-    let slept = cancellation.until_cancelled(clock.sleep_until(instant)).await;
+    let slept = cancellation.run_until_cancelled(clock.sleep_until(instant)).await;
     if let Some(Err(error)) = &slept {
         // Without its timer the client would send too early and record that as its schedule.
         cancellation.race.abort(format!("the system refused a timer: {error}"));
@@ -431,5 +438,5 @@ struct LoopTimes {
     free_ns: u64,
     started: Instant,
     /// When the operation ended as a whole; `None`: when it is recorded.
-    ended: Option<Instant>,
+    processing_end: Option<Instant>,
 }

@@ -10,7 +10,7 @@ use crate::python::ClientHandle;
 use crate::schedule::clock::Clock;
 use crate::schedule::step_schedules::Schedule;
 use crate::worker::client_loop::{ClientLoop, Entry, TaskClient};
-use crate::worker::operations::Operations;
+use crate::worker::operations::ClientOperations;
 
 /// One task of a client in a step.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct ClientTask<O> {
 
 /// Runs the tasks of a client, one after another. Once the client has been stopped, its remaining tasks end
 /// immediately.
-pub async fn run_tasks<C: Clock, O: Operations>(
+pub async fn run_tasks<C: Clock, O: ClientOperations>(
     clock: &mut C,
     tasks: &mut [ClientTask<O>],
     recorder: &RefCell<Recorder>,
@@ -55,7 +55,7 @@ pub async fn run_tasks<C: Clock, O: Operations>(
         recorder.borrow_mut().end_client(ClientEnd {
             task_index: id.task,
             by: ended_by,
-            planned: schedule.take_planned(),
+            planned: schedule.take_admitted(),
             started_ns: cancellation.race.elapsed_ns(run.origin(clock.now())),
         });
     }

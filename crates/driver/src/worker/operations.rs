@@ -11,9 +11,9 @@ use crate::transport::pool::ConnectionPool;
 use crate::worker::source::OperationSource;
 
 /// The operations of one client in one task.
-pub trait Operations {
+pub trait ClientOperations {
     /// Prepares the next operation off the clock; `false` if there is none.
-    fn prepare(&mut self) -> bool;
+    fn prepare_next(&mut self) -> bool;
 
     /// Compresses the prepared operation, if it is sent compressed.
     fn compress(&mut self) -> impl Future<Output = ()>;
@@ -25,17 +25,18 @@ pub trait Operations {
         sample_type: SampleType,
     ) -> impl Future<Output = Option<OperationOutcome>>;
 
-    /// When the last operation ended as a whole; `None` if that is when [`Operations::execute`] returned.
-    fn ended(&self) -> Option<Instant>;
+    /// When the last operation ended as a whole, for its processing time; `None` if that is when
+    /// [`ClientOperations::execute`] returned.
+    fn processing_end(&self) -> Option<Instant>;
 
-    /// Whether the next operation has not been delivered but may still be.
+    /// Whether the next operation has not been supplied but may still be.
     fn is_starved(&self) -> bool;
 
-    /// Waits until the operations are not starved.
-    fn delivery(&self) -> impl Future<Output = ()>;
+    /// Waits until the next operation is supplied, or no more will come.
+    fn supplied(&self) -> impl Future<Output = ()>;
 
-    /// Whether no operation is left and none will be delivered.
-    fn has_ended(&self) -> bool;
+    /// Whether no operation is left and none will be supplied.
+    fn is_exhausted(&self) -> bool;
 
     /// Takes the unit of the last success, if a runner in Python named it.
     fn take_unit(&mut self) -> Option<String>;
@@ -57,9 +58,9 @@ pub struct PooledOperations {
 }
 
 // The futures of the source are returned, not awaited in a future around them, which would copy their outcomes.
-impl Operations for PooledOperations {
-    fn prepare(&mut self) -> bool {
-        self.source.prepare()
+impl ClientOperations for PooledOperations {
+    fn prepare_next(&mut self) -> bool {
+        self.source.prepare_next()
     }
 
     fn compress(&mut self) -> impl Future<Output = ()> {
@@ -74,21 +75,21 @@ impl Operations for PooledOperations {
         self.source.execute(&self.pool, cancellation, sample_type)
     }
 
-    fn ended(&self) -> Option<Instant> {
-        self.source.ended()
+    fn processing_end(&self) -> Option<Instant> {
+        self.source.processing_end()
     }
 
     fn is_starved(&self) -> bool {
         self.source.is_starved()
     }
 
-    async fn delivery(&self) {
+    async fn supplied(&self) {
         if let OperationSource::Queued(queued) = &self.source {
             queued.wait().await;
         }
     }
 
-    fn has_ended(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         matches!(&self.source, OperationSource::Queued(queued) if !queued.has_operation() && !queued.is_starved())
     }
 

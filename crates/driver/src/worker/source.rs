@@ -12,7 +12,7 @@ use crate::operation::bulk::{BulkSource, ClientDocuments};
 use crate::operation::context::Destination;
 use crate::operation::data_files::DataFiles;
 use crate::operation::outcome::OperationOutcome;
-use crate::operation::wait::wait;
+use crate::operation::wait::execute_sleep;
 use crate::python::{ClientHandle, QueuedSource, RunnerSource};
 use crate::transport::pool::ConnectionPool;
 
@@ -74,12 +74,12 @@ impl OperationSource {
     }
 
     /// Prepares the next operation. Returns `false` if there is none.
-    pub fn prepare(&mut self) -> bool {
+    pub fn prepare_next(&mut self) -> bool {
         match self {
-            Self::Bulk(bulk) => bulk.prepare(),
+            Self::Bulk(bulk) => bulk.prepare_next(),
             Self::Calls(_) | Self::Sleep(_) => true,
-            Self::Queued(queued) => queued.prepare(),
-            Self::Runner(runner) => runner.prepare(),
+            Self::Queued(queued) => queued.prepare_next(),
+            Self::Runner(runner) => runner.prepare_next(),
         }
     }
 
@@ -96,7 +96,7 @@ impl OperationSource {
     }
 
     /// When the last operation ended according to its runner; `None` if the driver executes the operations itself.
-    pub fn ended(&self) -> Option<Instant> {
+    pub fn processing_end(&self) -> Option<Instant> {
         match self {
             Self::Runner(runner) => runner.completed(),
             _ => None,
@@ -119,7 +119,7 @@ impl OperationSource {
                 Some(outcome)
             }
             Self::Calls(operation) => operation.execute(connections, cancellation).await,
-            Self::Sleep(duration) => wait(*duration, 1, cancellation).await,
+            Self::Sleep(duration) => execute_sleep(*duration, 1, cancellation).await,
             Self::Queued(queued) => queued.execute(connections, cancellation).await,
             Self::Runner(runner) => runner.execute(cancellation, sample_type).await,
         }

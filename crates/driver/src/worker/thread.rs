@@ -12,18 +12,18 @@ use pacenote_record::{EndedBy, RecordError, RecordSender, Recorder, ServiceTotal
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 
-use crate::cancel::{Cancellation, until_cancelled};
+use crate::cancel::{Cancellation, run_until_cancelled};
 use crate::client_id::ClientId;
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
 use crate::python::PythonBridge;
 use crate::race_state::{RaceState, StopLevel};
-use crate::schedule::limiter::measured_window;
+use crate::recording::measured_window;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::step_schedules::StepSchedules;
 use crate::schedule::timer::{SpinWait, Timer};
-use crate::step::{StepRun, TaskRun, WorkerIndex};
+use crate::step_state::{StepState, TaskState, WorkerShare};
 use crate::transport::pool::ConnectionPool;
 use crate::transport::{ConnectError, Endpoints};
 use crate::worker::client_task::{ClientTask, run_tasks};
@@ -37,7 +37,7 @@ const IDLE_CHECK: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub enum WorkerCommand {
     /// Connect clients and build sources; answered by [`WorkerReply::Ready`].
-    Prepare(Arc<StepRun>, Arc<DataFiles>),
+    Prepare(Arc<StepState>, Arc<DataFiles>),
     /// Start the clients; answered by [`WorkerReply::Done`] when all have ended.
     Start,
     /// End the thread.
@@ -71,8 +71,8 @@ pub struct WorkerContext {
 /// A thread that runs client loops.
 #[derive(Debug)]
 pub struct Worker {
-    /// Position of the worker.
-    pub index: WorkerIndex,
+    /// The position of the worker, which determines its clients.
+    pub share: WorkerShare,
     /// State that it shares with the other workers.
     pub context: WorkerContext,
     /// Commands of the coordinator.
@@ -92,21 +92,21 @@ struct StepResources<'a> {
 /// The state of one client during a step.
 #[derive(Debug)]
 struct ClientState {
-    /// Row of the allocation matrix.
-    row: u32,
+    /// Number of the client in the race.
+    race_client: u32,
     pool: Rc<ConnectionPool>,
     timer: Timer,
     /// Its tasks in the step, one after another.
     tasks: Vec<ClientTask<PooledOperations>>,
 }
 
-/// The connections of each client, by its row of the allocation matrix; they are kept from step to step.
-type Connections = BTreeMap<u32, Rc<ConnectionPool>>;
+/// The connections of each client, by its number in the race; they are kept from step to step.
+type ClientPools = BTreeMap<u32, Rc<ConnectionPool>>;
 
 impl Worker {
     /// Executes commands until [`WorkerCommand::Quit`]. Returns the highest load of the thread.
     pub async fn run(mut self) -> PeakLoad {
-        let mut connections = Connections::new();
+        let mut pools = ClientPools::new();
         let mut peak_load = PeakLoad::default();
         while let Some(command) = self.commands.recv().await {
             let WorkerCommand::Prepare(step, files) = command else { break };
@@ -117,9 +117,9 @@ impl Worker {
                 files: &files,
                 recorder: &recorder,
                 spin_wait: &spin_wait,
-                schedules: StepSchedules::new(plan, client_ids(&step, self.index)),
+                schedules: StepSchedules::new(plan, client_ids(&step, self.share)),
             };
-            let (clients, prepared) = match self.prepare(&step, &resources, &mut connections).await {
+            let (clients, prepared) = match self.prepare(&step, &resources, &mut pools).await {
                 Ok(clients) => (clients, Ok(())),
                 Err(error) => (Vec::new(), Err(error)),
             };
@@ -129,7 +129,7 @@ impl Worker {
                 break;
             }
             let meter = CpuMeter::start();
-            let totals = self.run_step(&step, recorder, clients, &mut connections).await;
+            let totals = self.run_step(&step, recorder, clients, &mut pools).await;
             peak_load.add(&step.step().name, meter.read(spin_wait.idle_ns()), &totals, |task| {
                 self.context.plan.tasks[task as usize].name.clone()
             });
@@ -140,18 +140,19 @@ impl Worker {
 
     async fn prepare(
         &self,
-        step: &Arc<StepRun>,
+        step: &Arc<StepState>,
         resources: &StepResources<'_>,
-        connections: &mut Connections,
+        pools: &mut ClientPools,
     ) -> Result<Vec<ClientState>, DriveError> {
         let mut clients = Vec::new();
-        for row in step.clients_of(self.index) {
-            let pool = connections.remove(&row.client).unwrap_or_else(|| {
-                Rc::new(ConnectionPool::for_client(&self.context.endpoints, row.client as usize))
-            });
+        for allocation in step.clients_of(self.share) {
+            let race_client = allocation.race_client;
+            let pool = pools
+                .remove(&race_client)
+                .unwrap_or_else(|| Rc::new(ConnectionPool::for_client(&self.context.endpoints, race_client)));
             let timer = Timer::new(Rc::clone(resources.spin_wait));
-            let tasks = self.client_tasks(row, &pool, resources)?;
-            clients.push(ClientState { row: row.client, pool, timer, tasks });
+            let tasks = self.client_tasks(allocation, &pool, resources)?;
+            clients.push(ClientState { race_client, pool, timer, tasks });
         }
         self.connect(clients).await
     }
@@ -159,24 +160,24 @@ impl Worker {
     /// The tasks of a client in a step.
     fn client_tasks(
         &self,
-        row: &ClientAllocation,
+        allocation: &ClientAllocation,
         pool: &Rc<ConnectionPool>,
         resources: &StepResources<'_>,
     ) -> Result<Vec<ClientTask<PooledOperations>>, DriveError> {
         let WorkerContext { plan, bridge, .. } = &self.context;
-        let host = row.client as usize % plan.target.hosts.len();
         let client_task = |allocation: TaskAllocation| {
             let id = client_id(allocation);
             let task = &plan.tasks[id.task as usize];
             add_client(resources.recorder, id, task)?;
             let handle = bridge.as_ref().and_then(|bridge| bridge.handle(id));
-            let context = SourceContext { host, files: resources.files, handle: handle.as_ref() };
+            let context =
+                SourceContext { host: pool.host(), files: resources.files, handle: handle.as_ref() };
             let source = OperationSource::new(plan, task, id.client, context)?;
             let operations = PooledOperations { source, pool: Rc::clone(pool) };
             let start_ns = Pacer::client_start_ns(task, id.client);
             Ok(ClientTask { id, start_ns, schedule: resources.schedules.schedule(id), operations, handle })
         };
-        row.allocations.iter().copied().map(client_task).collect()
+        allocation.allocations.iter().copied().map(client_task).collect()
     }
 
     /// Opens the connections of all clients concurrently, before the clock of the step starts.
@@ -192,13 +193,13 @@ impl Worker {
             });
         }
         let mut ready = Vec::new();
-        let waker = race.waker(self.index.index);
+        let stop_notify = race.stop_notify(self.share.worker);
         loop {
             let mut next = None;
             let stopped = || race.stop_level() != StopLevel::Run;
             let joined = async { next = connecting.join_next().await };
             // A race that is stopped while it connects does not need the remaining clients.
-            if until_cancelled(joined, &waker, stopped).await.is_none() {
+            if run_until_cancelled(joined, &stop_notify, stopped).await.is_none() {
                 break;
             }
             let Some(joined) = next else { break };
@@ -210,45 +211,45 @@ impl Worker {
                 _ => ready.push(client),
             }
         }
-        ready.sort_by_key(|client| client.row);
+        ready.sort_by_key(|client| client.race_client);
         Ok(ready)
     }
 
     async fn run_step(
         &self,
-        step: &Arc<StepRun>,
+        step: &Arc<StepState>,
         recorder: RefCell<Recorder>,
         clients: Vec<ClientState>,
-        connections: &mut Connections,
+        pools: &mut ClientPools,
     ) -> Vec<ServiceTotals> {
         let race = &self.context.race;
         let recorder = Rc::new(recorder);
-        let waker = race.waker(self.index.index);
+        let stop_notify = race.stop_notify(self.share.worker);
         let mut running = JoinSet::new();
         let mut reconnecting = JoinSet::new();
-        let pools: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.pool)).collect();
+        let in_use: Vec<Rc<ConnectionPool>> = clients.iter().map(|client| Rc::clone(&client.pool)).collect();
         for mut client in clients {
             let (step, race) = (Arc::clone(step), Arc::clone(race));
-            let (recorder, waker) = (Rc::clone(&recorder), Arc::clone(&waker));
+            let (recorder, stop_notify) = (Rc::clone(&recorder), Arc::clone(&stop_notify));
             running.spawn_local(async move {
-                let cancellation = Cancellation { step: &step, race: &race, waker: &waker };
+                let cancellation = Cancellation { step: &step, race: &race, stop_notify: &stop_notify };
                 run_tasks(&mut client.timer, &mut client.tasks, &recorder, cancellation).await;
-                (client.row, client.pool)
+                (client.race_client, client.pool)
             });
         }
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         let mut idle_checks = tokio::time::interval(IDLE_CHECK);
         loop {
-            let woken = waker.notified();
+            let woken = stop_notify.notified();
             tokio::select! {
                 biased;
                 joined = running.join_next() => match joined {
                     None => break,
-                    Some(Ok((row, pool))) => drop(connections.insert(row, pool)),
+                    Some(Ok((race_client, pool))) => drop(pools.insert(race_client, pool)),
                     Some(Err(error)) => race.abort(format!("a client of the driver died: {error}")),
                 },
                 _ = seconds.tick() => recorder.borrow_mut().flush(),
-                _ = idle_checks.tick() => self.reconnect_idle(&pools, step, &mut reconnecting),
+                _ = idle_checks.tick() => self.reconnect_idle(&in_use, step, &mut reconnecting),
                 () = woken => {}
             }
             if race.stop_level() == StopLevel::Abandon {
@@ -258,7 +259,7 @@ impl Worker {
         // Clients that are still running are dropped with their requests, which remain unanswered.
         drop(running);
         let ended_by = if race.aborted().is_some() { EndedBy::Aborted } else { EndedBy::Stopped };
-        let started_ns = |task| step.task(task).map_or(0, |(run, _)| started_ns(run, race));
+        let started_ns = |task| step.task(task).map_or(0, |(state, _)| started_ns(state, race));
         recorder.borrow_mut().close(ended_by, started_ns);
         recorder.borrow().service_times().to_vec()
     }
@@ -269,7 +270,7 @@ impl Worker {
     fn reconnect_idle(
         &self,
         pools: &[Rc<ConnectionPool>],
-        step: &Arc<StepRun>,
+        step: &Arc<StepState>,
         reconnecting: &mut JoinSet<()>,
     ) {
         while reconnecting.try_join_next().is_some() {}
@@ -294,7 +295,7 @@ impl Worker {
     }
 }
 
-/// Announces one more client of a task to the recorder.
+/// Adds a client of a task to the recorder.
 ///
 /// # Errors
 ///
@@ -305,8 +306,8 @@ pub fn add_client(recorder: &RefCell<Recorder>, id: ClientId, task: &PlannedTask
 }
 
 /// The clients of all tasks that a worker runs in a step.
-fn client_ids(step: &StepRun, worker: WorkerIndex) -> impl Iterator<Item = ClientId> {
-    step.clients_of(worker).flat_map(|row| &row.allocations).copied().map(client_id)
+fn client_ids(step: &StepState, share: WorkerShare) -> impl Iterator<Item = ClientId> {
+    step.clients_of(share).flat_map(|client| &client.allocations).copied().map(client_id)
 }
 
 /// The client that an allocation is for.
@@ -315,6 +316,6 @@ pub fn client_id(allocation: TaskAllocation) -> ClientId {
 }
 
 /// When a task began, nanoseconds since the race's first step.
-fn started_ns(run: &TaskRun, race: &RaceState) -> u64 {
-    race.elapsed_ns(run.origin(Instant::now()))
+fn started_ns(state: &TaskState, race: &RaceState) -> u64 {
+    race.elapsed_ns(state.origin(Instant::now()))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
+use pacenote_driver::StopLevel;
 use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
@@ -124,8 +125,8 @@ fn a_race_that_is_stopped_keeps_its_results_and_counts_operations_in_flight() {
         while held(&server.requests()) < 4 {
             thread::sleep(Duration::from_millis(5));
         }
-        race.stop(false);
-        race.stop(true);
+        race.stop(StopLevel::Finish);
+        race.stop(StopLevel::Abandon);
     });
     let (result, seen) = (race.task("search"), server.requests());
     let accounting = result.accounting;
@@ -146,7 +147,7 @@ fn a_race_that_may_finish_waits_for_operations_in_flight() {
         while server.requests().len() < 3 {
             thread::sleep(Duration::from_millis(5));
         }
-        race.stop(false);
+        race.stop(StopLevel::Finish);
     });
     let accounting = race.task("search").accounting;
     assert_eq!(accounting.operations, server.requests().len() as u64);

@@ -8,11 +8,11 @@
 //! | `open_loop.rs` | shared schedules |
 //! | `ending.rs` | completed-by, stop levels, refused timers |
 //! | `failures.rs` | time-outs, unreachable hosts, failure policies |
-//! | `delivery.rs` | operations that Python delivers late |
+//! | `supply.rs` | operations that Python supplies late |
 
-mod delivery;
 mod ending;
 mod failures;
 mod open_loop;
 mod pacing;
 mod simulation;
+mod supply;

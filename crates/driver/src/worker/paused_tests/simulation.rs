@@ -24,9 +24,9 @@ use crate::schedule::clock::Clock;
 use crate::schedule::pacer::Pacer;
 use crate::schedule::paused_clock::PausedClock;
 use crate::schedule::step_schedules::StepSchedules;
-use crate::step::{StepRun, WorkerIndex};
+use crate::step_state::{StepState, WorkerShare};
 use crate::worker::client_task::{ClientTask, run_tasks};
-use crate::worker::operations::Operations;
+use crate::worker::operations::ClientOperations;
 use crate::worker::thread::{add_client, client_id};
 
 /// A millisecond in nanoseconds.
@@ -39,7 +39,7 @@ pub const SECOND: u64 = 1_000 * MS;
 pub const TIMEOUT: u64 = 200 * MS;
 
 /// One worker that runs all clients.
-const ONLY_WORKER: WorkerIndex = WorkerIndex { index: 0, workers: 1 };
+const ONLY_WORKER: WorkerShare = WorkerShare { worker: 0, workers: 1 };
 
 /// An operation that is about to be executed.
 #[derive(Debug, Clone, Copy)]
@@ -84,8 +84,8 @@ pub struct ScriptedOperations {
     prepared: u64,
 }
 
-impl Operations for ScriptedOperations {
-    fn prepare(&mut self) -> bool {
+impl ClientOperations for ScriptedOperations {
+    fn prepare_next(&mut self) -> bool {
         let is_delivered = (self.supply)(self.prepared).is_some_and(|at| at <= self.clock.elapsed_ns());
         self.prepared += u64::from(is_delivered);
         is_delivered
@@ -102,7 +102,7 @@ impl Operations for ScriptedOperations {
             if service > TIMEOUT && !is_wait { (TIMEOUT, ErrorClass::Timeout) } else { (service, class) };
         let served = self.clock.sleep(sent + Duration::from_nanos(service));
         if is_wait {
-            cancellation.until_cancelled(served).await?;
+            cancellation.run_until_cancelled(served).await?;
         } else {
             served.await;
         }
@@ -123,7 +123,7 @@ impl Operations for ScriptedOperations {
         })
     }
 
-    fn ended(&self) -> Option<Instant> {
+    fn processing_end(&self) -> Option<Instant> {
         None
     }
 
@@ -131,13 +131,13 @@ impl Operations for ScriptedOperations {
         (self.supply)(self.prepared).is_some_and(|at| at > self.clock.elapsed_ns())
     }
 
-    async fn delivery(&self) {
+    async fn supplied(&self) {
         if let Some(at) = (self.supply)(self.prepared) {
             self.clock.sleep(self.clock.at(at)).await;
         }
     }
 
-    fn has_ended(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         (self.supply)(self.prepared).is_none()
     }
 
@@ -235,7 +235,7 @@ pub struct Simulation {
     pub clock: PausedClock,
     pub race: Arc<RaceState>,
     pub plan: Arc<Plan>,
-    step: Arc<StepRun>,
+    step: Arc<StepState>,
     script: Script,
     supply: Supply,
     recorder: RefCell<Recorder>,
@@ -247,7 +247,7 @@ impl Simulation {
     pub fn new(plan: &Value, script: impl Fn(Attempt) -> Response + 'static) -> Self {
         let plan = Arc::new(Plan::from_json(&plan.to_string()).unwrap());
         let race = Arc::new(RaceState::new(1, 1));
-        let step = Arc::new(StepRun::new(&plan, 0, &race));
+        let step = Arc::new(StepState::new(&plan, 0, &race));
         let (sender, deliveries) = channel();
         let sender = RecordSender::new(sender, SamplePolicy::All);
         let buffers = sender.buffers().clone();
@@ -291,9 +291,9 @@ impl Simulation {
     }
 
     fn execute(&self, end_ns: u64, companion: impl Future<Output = ()>) {
-        let waker = self.race.waker(0);
+        let stop_notify = self.race.stop_notify(0);
         self.race.start_clock(self.clock.now());
-        let cancellation = Cancellation { step: &self.step, race: &self.race, waker: &waker };
+        let cancellation = Cancellation { step: &self.step, race: &self.race, stop_notify: &stop_notify };
         let ids = self.step.clients_of(ONLY_WORKER).flat_map(|row| &row.allocations).copied().map(client_id);
         let schedules = StepSchedules::new(&self.plan, ids);
         let mut futures: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = Vec::new();

@@ -5,16 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use pacenote_plan::{Plan, SampleRetention, TaskBound, TaskPacing, TaskWork};
-use pacenote_record::{
-    BufferPool, Collector, Delivery, FinishedTask, RecordError, SamplePolicy, TaskInfo, file_contradiction,
-};
+use pacenote_record::{BufferPool, Collector, Delivery, FinishedTask, RecordError, file_contradiction};
 
 use crate::health::clocks::{ClockHealth, ClockMonitor, ClockReading};
 use crate::health::host::{CpuTicks, HostUsage};
-use crate::operation::bulk::planned_bulks;
 use crate::race_state::{RaceEvent, RaceState};
-use crate::units::seconds_to_nanos;
 
 /// How often progress is updated and the clocks are read.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
@@ -89,51 +84,4 @@ pub fn collect(
 fn publish(end: FinishedTask, race: &RaceState) {
     race.progress().tasks.retain(|running| running.task != end.result.task);
     race.publish(RaceEvent::TaskFinished(Box::new(end.result)));
-}
-
-/// Which samples the recorders keep.
-pub fn sample_policy(samples: SampleRetention) -> SamplePolicy {
-    match samples {
-        SampleRetention::All => SamplePolicy::All,
-        SampleRetention::None => SamplePolicy::None,
-        SampleRetention::Auto => SamplePolicy::Auto,
-    }
-}
-
-/// The tasks of a plan as the collector needs them.
-pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
-    let info = |task: &pacenote_plan::PlannedTask| {
-        let clients = u64::from(task.clients);
-        let (warmup_ns, end_ns, counted) = match task.bound {
-            TaskBound::Iterations { warmup, measured } => {
-                (None, None, Some(warmup.saturating_add(measured).saturating_mul(clients)))
-            }
-            TaskBound::TimePeriod { warmup_s, measured_s } => (
-                Some(seconds_to_nanos(warmup_s)),
-                measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s)),
-                None,
-            ),
-        };
-        let operations = counted.or_else(|| match &task.work {
-            TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
-            _ => None,
-        });
-        TaskInfo {
-            name: task.name.clone(),
-            operation: task.operation.clone(),
-            operation_type: task.operation_type.clone(),
-            unit: task.unit.clone(),
-            clients: task.clients,
-            paced: !matches!(task.pace, TaskPacing::Unpaced {}),
-            open_loop: task.open_loop,
-            warmup_ns,
-            end_ns,
-            interval_ns: match task.pace {
-                TaskPacing::Deterministic { interval_s } => Some(seconds_to_nanos(interval_s)),
-                _ => None,
-            },
-            operations,
-        }
-    };
-    plan.tasks.iter().map(info).collect()
 }

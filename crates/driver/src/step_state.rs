@@ -10,10 +10,10 @@ use crate::race_state::RaceState;
 
 /// A step and the state that its clients share.
 #[derive(Debug)]
-pub struct StepRun {
+pub struct StepState {
     plan: Arc<Plan>,
     index: usize,
-    tasks: Vec<TaskRun>,
+    tasks: Vec<TaskState>,
     /// Whether a task that completes the step has ended: then no new operations begin.
     completed: AtomicBool,
     race: Arc<RaceState>,
@@ -21,7 +21,7 @@ pub struct StepRun {
 
 /// The state of a task while its step runs.
 #[derive(Debug)]
-pub struct TaskRun {
+pub struct TaskState {
     /// Position of the task in the plan.
     pub index: u32,
     /// Set by the first client that starts; all times of the task count from here.
@@ -32,24 +32,24 @@ pub struct TaskRun {
     unit: OnceLock<String>,
 }
 
-/// Position of a worker among the workers of a race.
+/// Which of a race's clients a worker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WorkerIndex {
+pub struct WorkerShare {
     /// Number of the worker, from 0.
-    pub index: usize,
+    pub worker: usize,
     /// Number of workers.
     pub workers: usize,
 }
 
-impl WorkerIndex {
-    /// Whether the worker runs a client, given by its row in the allocation matrix. Rows are assigned to workers
-    /// round-robin, so that few clients use as many cores as possible.
-    pub fn runs(self, client: u32) -> bool {
-        client as usize % self.workers == self.index
+impl WorkerShare {
+    /// Whether the worker runs a client, given by its number in the race. Clients are assigned to workers round-robin, so
+    /// that few clients use as many cores as possible.
+    pub fn runs(self, race_client: u32) -> bool {
+        race_client as usize % self.workers == self.worker
     }
 }
 
-impl TaskRun {
+impl TaskState {
     /// When the task began; the first call sets it to `now`.
     pub fn origin(&self, now: Instant) -> Instant {
         *self.origin.get_or_init(|| now)
@@ -61,14 +61,14 @@ impl TaskRun {
     }
 }
 
-impl StepRun {
+impl StepState {
     /// A step that is about to run.
     pub fn new(plan: &Arc<Plan>, index: usize, race: &Arc<RaceState>) -> Self {
-        let mut tasks: Vec<TaskRun> = Vec::new();
+        let mut tasks: Vec<TaskState> = Vec::new();
         for allocation in plan.steps[index].task_allocations() {
             match tasks.iter_mut().find(|task| task.index == allocation.task) {
                 Some(task) => *task.remaining.get_mut() += 1,
-                None => tasks.push(TaskRun {
+                None => tasks.push(TaskState {
                     index: allocation.task,
                     origin: OnceLock::new(),
                     remaining: AtomicU32::new(1),
@@ -96,19 +96,19 @@ impl StepRun {
     }
 
     /// The tasks of the step.
-    pub fn tasks(&self) -> &[TaskRun] {
+    pub fn tasks(&self) -> &[TaskState] {
         &self.tasks
     }
 
     /// A task of the step, by its position in the plan.
-    pub fn task(&self, index: u32) -> Option<(&TaskRun, &PlannedTask)> {
-        let run = self.tasks.iter().find(|run| run.index == index)?;
-        Some((run, &self.plan.tasks[index as usize]))
+    pub fn task(&self, index: u32) -> Option<(&TaskState, &PlannedTask)> {
+        let state = self.tasks.iter().find(|state| state.index == index)?;
+        Some((state, &self.plan.tasks[index as usize]))
     }
 
     /// The clients of the step that a worker runs.
-    pub fn clients_of(&self, worker: WorkerIndex) -> impl Iterator<Item = &ClientAllocation> {
-        self.step().client_allocations.iter().filter(move |row| worker.runs(row.client))
+    pub fn clients_of(&self, share: WorkerShare) -> impl Iterator<Item = &ClientAllocation> {
+        self.step().client_allocations.iter().filter(move |allocation| share.runs(allocation.race_client))
     }
 
     /// Whether another task has completed the step.
@@ -117,7 +117,7 @@ impl StepRun {
     }
 
     /// Records that a client has ended a task, which may complete the step.
-    pub fn client_ended(&self, task: &TaskRun) {
+    pub fn client_ended(&self, task: &TaskState) {
         let last = task.remaining.fetch_sub(1, Ordering::AcqRel) == 1;
         let completes = match self.step().completed_by {
             Some(CompletedBy::Task { task: by }) => by == task.index,
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn few_clients_are_spread_over_all_workers() {
-        let clients_of = |index| {
-            let worker = WorkerIndex { index, workers: 4 };
-            [0, 1, 5].into_iter().filter(|client| worker.runs(*client)).collect::<Vec<u32>>()
+        let clients_of = |worker| {
+            let share = WorkerShare { worker, workers: 4 };
+            [0, 1, 5].into_iter().filter(|client| share.runs(*client)).collect::<Vec<u32>>()
         };
         assert_eq!(
             [clients_of(0), clients_of(1), clients_of(2), clients_of(3)],

@@ -1,23 +1,27 @@
-//! The end of a task, for one of its clients or for those that share a schedule, and the end of its warm-up.
+//! How many operations, or how much time, a client or the clients of a shared schedule may use; and which operations are
+//! warm-up.
 
 use pacenote_plan::TaskBound;
-use pacenote_record::{EndedBy, MeasuredWindow, SampleType};
+use pacenote_record::{EndedBy, SampleType};
 
 use crate::units::seconds_to_nanos;
 
-/// Decides for each operation whether it is warm-up, measured or beyond the end of the task.
+/// The iterations or the time of a task. Decides for each operation whether it is warm-up, measured or beyond the end of
+/// the task.
 #[derive(Debug, Clone)]
-pub struct Limiter {
+pub struct OperationBudget {
     bound: TaskBound,
-    /// Clients that share the limiter; their iterations are added up.
+    /// Clients that share the budget; their iterations are added up.
     clients: u64,
     admitted: u64,
+    /// Admitted operations that [`OperationBudget::take_admitted`] has returned.
+    taken: u64,
 }
 
-impl Limiter {
-    /// A limiter that `clients` clients share and that has admitted no operation.
+impl OperationBudget {
+    /// A budget that `clients` clients share and that has admitted no operation.
     pub fn new(bound: TaskBound, clients: u64) -> Self {
-        Self { bound, clients, admitted: 0 }
+        Self { bound, clients, admitted: 0, taken: 0 }
     }
 
     /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
@@ -31,7 +35,7 @@ impl Limiter {
     }
 
     /// Why no operation may begin at `now_ns` or later, regardless of its due time; `None` while the task continues.
-    pub fn ended(&self, now_ns: u64) -> Option<EndedBy> {
+    pub fn end_reason(&self, now_ns: u64) -> Option<EndedBy> {
         match self.bound {
             TaskBound::Iterations { warmup, measured } => {
                 let total = warmup.saturating_add(measured).saturating_mul(self.clients);
@@ -50,7 +54,7 @@ impl Limiter {
     ///
     /// Why the task has ended.
     pub fn admit(&mut self, due_ns: u64, now_ns: u64) -> Result<SampleType, EndedBy> {
-        if let Some(end) = self.ended(due_ns.max(now_ns)) {
+        if let Some(end) = self.end_reason(due_ns.max(now_ns)) {
             return Err(end);
         }
         let warming_up = match self.bound {
@@ -61,25 +65,14 @@ impl Limiter {
         Ok(if warming_up { SampleType::Warmup } else { SampleType::Measured })
     }
 
-    /// Number of operations admitted.
-    pub fn admitted(&self) -> u64 {
-        self.admitted
+    /// Number of operations admitted since the last call.
+    pub fn take_admitted(&mut self) -> u64 {
+        self.admitted - std::mem::replace(&mut self.taken, self.admitted)
     }
 
     /// Undoes the last admission, because the operation cannot begin.
     pub fn undo(&mut self) {
         self.admitted = self.admitted.saturating_sub(1);
-    }
-}
-
-/// The window in which the work of a task counts for its throughput.
-pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
-    match bound {
-        TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {
-            begin_ns: seconds_to_nanos(warmup_s),
-            end_ns: measured_s.map_or(u64::MAX, |measured_s| seconds_to_nanos(warmup_s + measured_s)),
-        },
-        TaskBound::Iterations { .. } => MeasuredWindow::Operations,
     }
 }
 
@@ -89,32 +82,33 @@ mod tests {
 
     #[test]
     fn warm_up_iterations_come_first() {
-        let mut limiter = Limiter::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
-        let admissions: Vec<_> = (0..4).map(|_| limiter.admit(0, 0)).collect();
+        let mut budget = OperationBudget::new(TaskBound::Iterations { warmup: 1, measured: 2 }, 1);
+        let admissions: Vec<_> = (0..4).map(|_| budget.admit(0, 0)).collect();
         let (warmup, measured) = (Ok(SampleType::Warmup), Ok(SampleType::Measured));
         assert_eq!(admissions, [warmup, measured, measured, Err(EndedBy::Iterations)]);
     }
 
     #[test]
-    fn clients_that_share_a_limiter_share_their_iterations() {
-        let mut limiter = Limiter::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
-        let warmups = (0..3).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Warmup)).count();
-        let measured = (0..9).filter(|_| limiter.admit(0, 0) == Ok(SampleType::Measured)).count();
+    fn clients_that_share_a_budget_share_their_iterations() {
+        let mut budget = OperationBudget::new(TaskBound::Iterations { warmup: 1, measured: 1 }, 3);
+        let warmups = (0..3).filter(|_| budget.admit(0, 0) == Ok(SampleType::Warmup)).count();
+        let measured = (0..9).filter(|_| budget.admit(0, 0) == Ok(SampleType::Measured)).count();
         assert_eq!((warmups, measured), (3, 3));
         let endless = TaskBound::Iterations { warmup: 0, measured: u64::MAX };
-        assert_eq!(Limiter::new(endless, 3).admit(0, 0), Ok(SampleType::Measured));
+        assert_eq!(OperationBudget::new(endless, 3).admit(0, 0), Ok(SampleType::Measured));
     }
 
     #[test]
     fn warm_up_ends_by_the_schedule_and_the_task_by_the_clock() {
-        let mut limiter = Limiter::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
+        let mut budget =
+            OperationBudget::new(TaskBound::TimePeriod { warmup_s: 1.0, measured_s: Some(2.0) }, 1);
         let second = 1_000_000_000;
-        assert_eq!(limiter.admit(second - 1, second + 1), Ok(SampleType::Warmup));
-        assert_eq!(limiter.admit(second, 0), Ok(SampleType::Measured));
-        assert_eq!(limiter.admit(3 * second - 1, 0), Ok(SampleType::Measured));
-        assert_eq!(limiter.admit(3 * second, 0), Err(EndedBy::Time));
-        assert_eq!(limiter.admit(2 * second, 3 * second), Err(EndedBy::Time));
-        let mut endless = Limiter::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
+        assert_eq!(budget.admit(second - 1, second + 1), Ok(SampleType::Warmup));
+        assert_eq!(budget.admit(second, 0), Ok(SampleType::Measured));
+        assert_eq!(budget.admit(3 * second - 1, 0), Ok(SampleType::Measured));
+        assert_eq!(budget.admit(3 * second, 0), Err(EndedBy::Time));
+        assert_eq!(budget.admit(2 * second, 3 * second), Err(EndedBy::Time));
+        let mut endless = OperationBudget::new(TaskBound::TimePeriod { warmup_s: 0.0, measured_s: None }, 1);
         assert_eq!(endless.admit(u64::MAX, u64::MAX), Ok(SampleType::Measured));
     }
 }

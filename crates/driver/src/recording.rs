@@ -1,0 +1,65 @@
+//! What recorders and the collector need to know of a plan: crates/record does not know plans.
+
+use pacenote_plan::{Plan, PlannedTask, SampleRetention, TaskBound, TaskPacing, TaskWork};
+use pacenote_record::{MeasuredWindow, SamplePolicy, TaskInfo};
+
+use crate::operation::bulk::planned_bulks;
+use crate::units::seconds_to_nanos;
+
+/// The window in which the work of a task counts for its throughput.
+pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
+    match bound {
+        TaskBound::TimePeriod { warmup_s, measured_s } => MeasuredWindow::Time {
+            begin_ns: seconds_to_nanos(warmup_s),
+            end_ns: measured_s.map_or(u64::MAX, |measured_s| seconds_to_nanos(warmup_s + measured_s)),
+        },
+        TaskBound::Iterations { .. } => MeasuredWindow::Operations,
+    }
+}
+
+/// Which samples the recorders keep.
+pub fn sample_policy(samples: SampleRetention) -> SamplePolicy {
+    match samples {
+        SampleRetention::All => SamplePolicy::All,
+        SampleRetention::None => SamplePolicy::None,
+        SampleRetention::Auto => SamplePolicy::Auto,
+    }
+}
+
+/// The tasks of a plan as the collector needs them.
+pub fn task_infos(plan: &Plan) -> Vec<TaskInfo> {
+    let info = |task: &PlannedTask| {
+        let clients = u64::from(task.clients);
+        let (warmup_ns, end_ns, counted) = match task.bound {
+            TaskBound::Iterations { warmup, measured } => {
+                (None, None, Some(warmup.saturating_add(measured).saturating_mul(clients)))
+            }
+            TaskBound::TimePeriod { warmup_s, measured_s } => (
+                Some(seconds_to_nanos(warmup_s)),
+                measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s)),
+                None,
+            ),
+        };
+        let operations = counted.or_else(|| match &task.work {
+            TaskWork::Bulk(bulk) if end_ns.is_none() => planned_bulks(task, bulk),
+            _ => None,
+        });
+        TaskInfo {
+            name: task.name.clone(),
+            operation: task.operation.clone(),
+            operation_type: task.operation_type.clone(),
+            unit: task.unit.clone(),
+            clients: task.clients,
+            paced: !matches!(task.pace, TaskPacing::Unpaced {}),
+            open_loop: task.open_loop,
+            warmup_ns,
+            end_ns,
+            interval_ns: match task.pace {
+                TaskPacing::Deterministic { interval_s } => Some(seconds_to_nanos(interval_s)),
+                _ => None,
+            },
+            operations,
+        }
+    };
+    plan.tasks.iter().map(info).collect()
+}

@@ -1,0 +1,272 @@
+//! The schedule that the clients of an open-loop task share on one worker.
+//!
+//! A free client takes the operation that is due next, prepares it and sleeps until it is due. Operations are therefore
+//! assigned in the order of their due times, to clients in the order in which they become free: each begins at its due
+//! time or when a client is free, whichever is later, as in a queue with several servers. A slow client does not delay
+//! the others, and each sleeping client waits for its own operation, so that no client is woken without need.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use pacenote_plan::TaskBound;
+use pacenote_record::{EndedBy, SampleType};
+
+use crate::schedule::budget::OperationBudget;
+use crate::schedule::pacer::Pacer;
+
+/// The schedule that the clients of an open-loop task share on one worker. It stays on one thread, so that access to it is
+/// cheap.
+#[derive(Debug)]
+pub struct SharedSchedule {
+    state: RefCell<SharedScheduleState>,
+}
+
+#[derive(Debug)]
+struct SharedScheduleState {
+    /// The schedules of the clients; the schedule of the task is their union.
+    pacers: Vec<Pacer>,
+    budget: OperationBudget,
+    /// Operations admitted since [`SharedSchedule::take_admitted`]; one that was put back is admitted again.
+    admitted: u64,
+    /// The next operation of each pacer, and those that were put back. Empty before the task begins and after it has ended.
+    due: BinaryHeap<Reverse<DueOperation>>,
+    started: bool,
+}
+
+/// No operation is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted {
+    /// Why the task has ended.
+    pub by: EndedBy,
+    /// Operations that were due within the task's time and are not sent; reported to one client only.
+    pub unsent: u64,
+}
+
+/// An operation that no client has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct DueOperation {
+    /// When it is due, nanoseconds since the task began.
+    due_ns: u64,
+    /// Position of the pacer whose next operation it is; `None` for an operation that was put back.
+    pacer: Option<u32>,
+}
+
+/// An operation that a client has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted {
+    /// When it is due, nanoseconds since the task began.
+    pub due_ns: u64,
+    /// Whether it is warm-up.
+    pub sample_type: SampleType,
+}
+
+impl SharedSchedule {
+    /// The union of the schedules of the task's clients on this worker.
+    pub fn new(bound: TaskBound, pacers: Vec<Pacer>) -> Self {
+        let budget = OperationBudget::new(bound, pacers.len() as u64);
+        let due = BinaryHeap::with_capacity(pacers.len());
+        Self { state: RefCell::new(SharedScheduleState { pacers, budget, admitted: 0, due, started: false }) }
+    }
+
+    /// Starts the schedule when a client enters the task. If the first client enters late, at `late_ns`, operations that
+    /// were due before are skipped.
+    pub fn start(&self, late_ns: Option<u64>) {
+        let state = &mut *self.state.borrow_mut();
+        if std::mem::replace(&mut state.started, true) {
+            return;
+        }
+        for (position, pacer) in (0..).zip(&mut state.pacers) {
+            if let Some(now_ns) = late_ns {
+                pacer.skip_to(now_ns);
+            }
+            let next = pacer.next_due_ns().map(|due_ns| DueOperation { due_ns, pacer: Some(position) });
+            state.due.extend(next.map(Reverse));
+        }
+    }
+
+    /// Number of operations that all clients have taken since the last call.
+    pub fn take_admitted(&self) -> u64 {
+        std::mem::take(&mut self.state.borrow_mut().admitted)
+    }
+
+    /// The end of the task's time, nanoseconds since it began; `None` if it is not limited by time.
+    pub fn end_ns(&self) -> Option<u64> {
+        self.state.borrow().budget.end_ns()
+    }
+
+    /// Due time of the next operation, nanoseconds since the task began.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        self.state.borrow().due.peek().map(|Reverse(next)| next.due_ns)
+    }
+
+    /// Why no operation can be taken at `now_ns` or later; `None` while the task continues.
+    pub fn exhausted(&self, now_ns: u64) -> Option<Exhausted> {
+        let mut state = self.state.borrow_mut();
+        state.budget.end_reason(now_ns).map(|by| state.end(by))
+    }
+
+    /// Takes the operation that is due next.
+    ///
+    /// # Errors
+    ///
+    /// Why no operation is left.
+    pub fn take(&self, now_ns: u64) -> Result<Admitted, Exhausted> {
+        let state = &mut *self.state.borrow_mut();
+        let Some(mut next) = state.due.peek_mut() else {
+            // Another client has already reached the end.
+            return Err(Exhausted {
+                by: state.budget.end_reason(u64::MAX).unwrap_or(EndedBy::Time),
+                unsent: 0,
+            });
+        };
+        let Reverse(DueOperation { due_ns, pacer }) = *next;
+        match state.budget.admit(due_ns, now_ns) {
+            Ok(sample_type) => {
+                state.admitted += 1;
+                let following = pacer.and_then(|position| state.pacers[position as usize].next_due_ns());
+                match following {
+                    Some(due_ns) => *next = Reverse(DueOperation { due_ns, pacer }),
+                    None => drop(PeekMut::pop(next)),
+                }
+                Ok(Admitted { due_ns, sample_type })
+            }
+            Err(by) => {
+                drop(next);
+                Err(state.end(by))
+            }
+        }
+    }
+
+    /// Puts back an operation that a client has taken and cannot execute; the next free client takes it.
+    pub fn put_back(&self, due_ns: u64) {
+        let mut state = self.state.borrow_mut();
+        state.budget.undo();
+        state.due.push(Reverse(DueOperation { due_ns, pacer: None }));
+    }
+}
+
+impl SharedScheduleState {
+    fn end(&mut self, by: EndedBy) -> Exhausted {
+        let end_ns = self.budget.end_ns().unwrap_or(0);
+        let left = self.due.drain().filter(|Reverse(operation)| operation.due_ns < end_ns);
+        let after = |pacer: Option<u32>| {
+            pacer.map_or(0, |position| self.pacers[position as usize].remaining_before(end_ns))
+        };
+        let unsent = left.map(|Reverse(operation)| 1 + after(operation.pacer)).sum();
+        Exhausted { by, unsent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pacenote_plan::TaskPacing;
+
+    use super::*;
+    use crate::schedule::pacer::tests::task;
+
+    const MS: u64 = 1_000_000;
+
+    fn shared(pace: TaskPacing, clients: u32, ramp_up_s: f64, bound: TaskBound) -> SharedSchedule {
+        let task = task(pace, clients, ramp_up_s);
+        SharedSchedule::new(bound, (0..clients).map(|client| Pacer::new(&task, client, 1)).collect())
+    }
+
+    fn even(clients: u32, ramp_up_s: f64, bound: TaskBound) -> SharedSchedule {
+        shared(TaskPacing::Deterministic { interval_s: 0.01 }, clients, ramp_up_s, bound)
+    }
+
+    fn taken(shared: &SharedSchedule) -> Vec<Admitted> {
+        std::iter::from_fn(|| shared.take(0).ok()).collect()
+    }
+
+    #[test]
+    fn the_union_of_all_schedules_is_taken_in_order_with_warm_up_first() {
+        let shared = even(4, 0.0, TaskBound::Iterations { warmup: 2, measured: 3 });
+        shared.start(None);
+        shared.start(Some(1000 * MS));
+        let all = taken(&shared);
+        assert_eq!(
+            all.iter().map(|one| one.due_ns).collect::<Vec<_>>(),
+            (0..20).map(|n| n * 10 * MS).collect::<Vec<_>>()
+        );
+        let warmup = |one: &&Admitted| one.sample_type == SampleType::Warmup;
+        assert_eq!((all.iter().take_while(warmup).count(), all.iter().filter(warmup).count()), (8, 8));
+        assert_eq!(shared.take(0), Err(Exhausted { by: EndedBy::Iterations, unsent: 0 }));
+    }
+
+    #[test]
+    fn random_schedules_are_merged_in_order() {
+        for pace in [TaskPacing::Poisson { interval_s: 0.01 }, TaskPacing::Uniform { interval_s: 0.01 }] {
+            let shared = shared(pace, 5, 0.0, TaskBound::Iterations { warmup: 0, measured: 200 });
+            shared.start(None);
+            let all: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
+            assert_eq!(all.len(), 1000);
+            assert!(all.is_sorted());
+        }
+    }
+
+    #[test]
+    fn unsent_operations_are_reported_once() {
+        let time = TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) };
+        let shared = even(3, 0.0, time);
+        shared.start(None);
+        for number in 0..10 {
+            assert_eq!(
+                shared.take(0),
+                Ok(Admitted { due_ns: number * 10 * MS, sample_type: SampleType::Measured })
+            );
+        }
+        assert_eq!(shared.exhausted(999 * MS), None);
+        assert_eq!(shared.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 90 }));
+        assert_eq!(shared.exhausted(1000 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 0 }));
+        assert_eq!(shared.take(1000 * MS), Err(Exhausted { by: EndedBy::Time, unsent: 0 }));
+        let whole = even(3, 0.0, time);
+        whole.start(None);
+        assert_eq!(
+            (taken(&whole).len(), whole.take(0)),
+            (100, Err(Exhausted { by: EndedBy::Time, unsent: 0 }))
+        );
+    }
+
+    #[test]
+    fn an_operation_that_was_put_back_is_taken_next() {
+        let shared = even(2, 0.0, TaskBound::Iterations { warmup: 1, measured: 2 });
+        shared.start(None);
+        assert_eq!(shared.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Warmup }));
+        assert_eq!(shared.take(0), Ok(Admitted { due_ns: 10 * MS, sample_type: SampleType::Warmup }));
+        shared.put_back(0);
+        assert_eq!(shared.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Warmup }));
+        let rest: Vec<u64> = taken(&shared).into_iter().map(|one| one.due_ns).collect();
+        assert_eq!(rest, [20 * MS, 30 * MS, 40 * MS, 50 * MS]);
+        let timed = even(1, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(0.02) });
+        timed.start(None);
+        assert_eq!(timed.take(0), Ok(Admitted { due_ns: 0, sample_type: SampleType::Measured }));
+        timed.put_back(0);
+        assert_eq!(timed.exhausted(20 * MS), Some(Exhausted { by: EndedBy::Time, unsent: 2 }));
+    }
+
+    #[test]
+    fn ramp_up_adds_the_rate_of_one_client_after_another() {
+        // 100/s by 4 clients, one of which starts every second.
+        let shared = even(4, 4.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(6.0) });
+        shared.start(None);
+        let all = taken(&shared);
+        let within = |second: u64| {
+            all.iter()
+                .filter(|one| (second * 1000 * MS..(second + 1) * 1000 * MS).contains(&one.due_ns))
+                .count()
+        };
+        assert_eq!((0..6).map(within).collect::<Vec<_>>(), [25, 50, 75, 100, 100, 100]);
+        assert!(all.windows(2).all(|pair| pair[1].due_ns - pair[0].due_ns >= 10 * MS), "a burst");
+    }
+
+    #[test]
+    fn a_task_that_all_clients_enter_late_does_not_catch_up() {
+        let shared = even(2, 0.0, TaskBound::TimePeriod { warmup_s: 0.0, measured_s: Some(1.0) });
+        shared.start(Some(503 * MS));
+        assert_eq!(shared.next_due_ns(), Some(510 * MS));
+        assert_eq!(taken(&shared).len(), 49);
+    }
+}
