@@ -26,10 +26,11 @@ impl Step {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientAllocation {
-    /// Number of the client in the race: its row of the allocation matrix. A client keeps its connection for the whole race.
+    /// Number of the client in the race: its row of the allocation matrix. A client keeps its connection for the whole
+    /// race.
     #[serde(rename = "client")]
     pub race_client: u32,
-    /// Never empty.
+    /// Allocations that run one after another; never empty.
     pub allocations: Vec<TaskAllocation>,
 }
 
