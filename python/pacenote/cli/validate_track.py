@@ -59,9 +59,9 @@ def _plan_with_plugins(
     track: Track, challenges: Sequence[str], request: TrackRequest, console: Console
 ) -> None:
     # Imported only for tracks with Python code.
-    from pacenote.race.plugins import load_plugins
+    from pacenote.race.plugins import track_plugins
 
-    with load_plugins(track, request.home, offline=request.offline, warn=console.warning) as plugins:
+    with track_plugins(track, request.home, offline=request.offline, warn=console.warning) as plugins:
         assert plugins is not None
 
         def changed(challenge: str) -> Track:

@@ -1,8 +1,10 @@
 """Running a race: from a request to a stored record.
 
-`run.py` lists the stages; every other file here is one of them: the data (`corpora`, `data_files`,
-`generated_corpora`), the clusters (`targets`), the plan (`planning`), the driver (`drive`), the checks
-afterwards (`document_check`) and the record (`record`). It is the only package that calls the Rust core.
+`run.py` lists the stages: the data (`corpora`, `data_files`, `generated_corpora`), the engine and the
+clusters (`engine_request`, `targets`), the plan (`planning`), the driver (`drive`), the check of document
+counts (`document_check`) and the record (`record`). `corpus_selection`, `data_folder` and `plugins` are
+shared by the stages; `prefetch` and `recover` run outside of a race. Only this package and `python_tasks`
+call the Rust core.
 
 Parsing tracks, compiling plans, provisioning engines, measuring and rendering reports belong to the packages
 below. `lab` and `cli` call this package; nothing below does.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def load_plugins(
+def track_plugins(
     track: Track, home: Path, *, offline: bool, warn: Callable[[str], None]
 ) -> Generator[TrackPlugins | None, None, None]:
     """The plug-ins of a track, which are unloaded at the end of the block; None if it has none.

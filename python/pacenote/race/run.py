@@ -42,13 +42,13 @@ from pacenote.race.planning import (
     running_engine,
 )
 from pacenote.race.plugins import (
-    load_plugins,
     plugin_names,
     prepare_plugin_data,
     python_tasks_of,
     run_track_processors,
     set_data_files,
     source_files,
+    track_plugins,
 )
 from pacenote.race.record import (
     initial_record,
@@ -137,7 +137,7 @@ def dry_run(request: RaceRequest) -> tuple[StepDescription, ...]:
     if request.pipeline != "benchmark-only":
         compose_car(request.car, request.car_params)
     prepared = _load_track(request, None, lambda _: None)
-    with load_plugins(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
+    with track_plugins(prepared.track, request.home, offline=request.offline, warn=lambda _: None) as plugins:
         prepared = run_track_processors(prepared, plugins, request)
         context = PlanContext(plugins=plugin_names(plugins), assertions=request.enable_assertions)
         return explain(plan_challenge(request, prepared.track, prepared.challenge, context))
@@ -166,7 +166,7 @@ def run_stages(
         existing = probe_clusters(request, listener.warning)
         prepared = _load_track(request, existing, lambda label: listener.preparing(label, 0, 0))
         _announce(prepared, listener)
-        with load_plugins(
+        with track_plugins(
             prepared.track, request.home, offline=request.offline, warn=listener.warning
         ) as plugins:
             prepared = run_track_processors(prepared, plugins, request)

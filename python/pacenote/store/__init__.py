@@ -4,5 +4,5 @@
 them quickly, `files` writes so that a crash leaves no half-written file. What several races are compared by
 belongs to `stats`, what a report shows to `report`; the Parquet files are written by the Rust core.
 
-`race`, `lab` and `cli` call it; it imports only `model`.
+`race`, `lab` and `cli` call it; it imports only `model` and `errors`.
 """
