@@ -1,0 +1,45 @@
+"""Names of test files: each says which module it tests."""
+
+from pathlib import Path
+
+from shape.sources import PACKAGE, ROOT, files, label
+
+WITHOUT_MODULE = {
+    "tests/core/": "the Rust core, through its Python module",
+    "tests/e2e/": "whole commands with a real engine",
+    "tests/shape/": "guards of the repository",
+    "tests/store/test_earlier_races.py": "races that earlier versions stored, read by the whole package",
+}
+"""Test files and folders that test more than one module, with what they test."""
+
+
+def modules(package: Path) -> set[str]:
+    """The modules and packages of a package, at any depth."""
+    return {path.stem for path in package.rglob("*") if path.suffix == ".py" or path.is_dir()}
+
+
+def module_names(test: Path) -> set[str]:
+    """The names that a test file may be named after: `test_run_tls.py` after `run_tls` or `run`."""
+    parts = test.stem.removeprefix("test_").split("_")
+    return {"_".join(parts[:count]) for count in range(1, len(parts) + 1)}
+
+
+def test_a_test_file_is_named_after_the_module_that_it_tests() -> None:
+    root = ROOT / "tests"
+    tests = [path for path in files(".py") if path.name.startswith("test_") and root in path.parents]
+    assert len(tests) > 50, "the guard found hardly any tests: have they moved?"
+    wrong = [
+        label(test)
+        for test in tests
+        if not label(test).startswith(tuple(WITHOUT_MODULE))
+        and not module_names(test) & modules(PACKAGE / test.parent.relative_to(root))
+    ]
+    assert wrong == []
+
+
+def test_every_exception_exists() -> None:
+    assert [name for name in WITHOUT_MODULE if not (ROOT / name).exists()] == []
+
+
+def test_names_of_test_files_are_split_at_underscores() -> None:
+    assert module_names(Path("tests/race/test_run_tls.py")) == {"run", "run_tls"}
