@@ -42,9 +42,9 @@ pub struct ClientDocuments<'a> {
 struct FileRange {
     /// Position of the file in the plan.
     file: usize,
-    /// The range of the client: no other client sends these documents.
-    range: Range<u64>,
-    /// Number of documents that are sent, from the start of the range.
+    /// Positions, in the file, of the documents that only this client may send.
+    assigned: Range<u64>,
+    /// Number of documents that are sent, from the first that is assigned.
     documents: u64,
 }
 
@@ -54,8 +54,8 @@ impl ClientDocuments<'_> {
         let Self { task, bulk, client } = *self;
         let corpora: Vec<u32> = bulk.files.iter().map(|file| file.corpus).collect();
         let range_of = |file: usize| {
-            let range = client_range(bulk.files[file].documents, client, task.clients);
-            FileRange { file, documents: range.end - range.start, range }
+            let assigned = client_range(bulk.files[file].documents, client, task.clients);
+            FileRange { file, documents: assigned.end - assigned.start, assigned }
         };
         let mut ranges: Vec<FileRange> = reading_order(&corpora, client).into_iter().map(range_of).collect();
         let mut left = match bulk.limit {
@@ -88,7 +88,7 @@ impl ClientDocuments<'_> {
                     recency: conflicts.recency,
                 });
                 let first = first_id(self.bulk, range.file);
-                let ids = first + range.range.start..first + range.range.end;
+                let ids = first + range.assigned.start..first + range.assigned.end;
                 let seed = IdSeed { seed, task: &self.task.name, client: self.client, file: range.file };
                 let index = serde_json::Value::from(index.as_str()).to_string();
                 ActionLines::WithIds(Box::new(IdActionLines::new(&index, &ids, conflicts, seed)))
@@ -127,7 +127,7 @@ impl BulkSource {
         let document_range = |range: FileRange| {
             Ok(DocumentRange {
                 file: files.get(&bulk.files[range.file].path)?,
-                first_document: range.range.start,
+                first_document: range.assigned.start,
                 documents: range.documents,
                 action_lines: documents.action_lines(&range, seed),
             })

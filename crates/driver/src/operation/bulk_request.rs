@@ -8,7 +8,7 @@ use super::prepared::PreparedRequest;
 use crate::cancel::Cancellation;
 use crate::response::bulk::{check_bulk_response, rejected_positions};
 use crate::response::outcome::ResponseOutcome;
-use crate::transport::pool::PooledConnection;
+use crate::transport::pool::{PooledConnection, ResponseView};
 
 /// A bulk request and the number of its documents.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
             return Attempt::unsendable(error.clone());
         }
         let mut check = BulkCheck::new(self.documents, self.retries_on_429 > 0);
-        let outcome = self.request.send(connection, |status, body: &[u8]| check.check(status, body)).await;
+        let outcome = self.request.send(connection, |response: ResponseView<'_>| check.check(response)).await;
         check.attempt(outcome)
     }
 
@@ -97,7 +97,7 @@ impl<B: AsRef<[u8]>> BulkRequest<B> {
         documents: u64,
     ) -> Attempt {
         let mut check = BulkCheck::new(documents, self.retries_on_429 > 0);
-        let check_response = |status, body: &[u8]| check.check(status, body);
+        let check_response = |response: ResponseView<'_>| check.check(response);
         match self.request.send_other_body(body, connection, check_response).await {
             Ok(outcome) => check.attempt(outcome),
             Err(error) => Attempt::unsendable(error.to_string()),
@@ -110,7 +110,8 @@ impl BulkCheck {
         Self { documents, retries, rejected: Vec::new() }
     }
 
-    fn check(&mut self, status: u16, body: &[u8]) -> ResponseOutcome {
+    fn check(&mut self, response: ResponseView<'_>) -> ResponseOutcome {
+        let ResponseView { status, body } = response;
         let outcome = check_bulk_response(status, body, self.documents);
         if self.retries && outcome.error_class == ErrorClass::BulkItem {
             self.rejected = rejected_positions(body, self.documents);

@@ -8,7 +8,7 @@ use super::context::Destination;
 use super::outcome::OperationOutcome;
 use crate::response::outcome::ResponseOutcome;
 use crate::transport::http::{RequestHead, RequestHeadError};
-use crate::transport::pool::{PooledConnection, RequestBody};
+use crate::transport::pool::{PooledConnection, RequestBody, ResponseView};
 
 /// The properties of a request that differ between requests to the same host.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
     pub async fn send(
         &mut self,
         connection: &mut PooledConnection,
-        check: impl FnOnce(u16, &[u8]) -> ResponseOutcome,
+        check: impl FnOnce(ResponseView<'_>) -> ResponseOutcome,
     ) -> OperationOutcome {
         let body = request_body(self.body.as_ref(), self.compressed.as_deref());
         OperationOutcome::from(connection.exchange(&mut self.head, body, self.timeout, check).await)
@@ -118,7 +118,7 @@ impl<B: AsRef<[u8]>> PreparedRequest<B> {
         &mut self,
         content: &[u8],
         connection: &mut PooledConnection,
-        check: impl FnOnce(u16, &[u8]) -> ResponseOutcome,
+        check: impl FnOnce(ResponseView<'_>) -> ResponseOutcome,
     ) -> io::Result<OperationOutcome> {
         if let Some(compressed) = &mut self.compressed {
             compress_in_slices(content, compressed).await?;

@@ -17,7 +17,7 @@ use crate::response::check::{check_response, failed_assertion, is_2xx};
 use crate::response::json_scan::{first_value, value_at_path};
 use crate::response::outcome::ResponseOutcome;
 use crate::transport::http::RequestHead;
-use crate::transport::pool::PooledConnection;
+use crate::transport::pool::{PooledConnection, ResponseView};
 
 /// A request and what its response must look like, prepared for one host.
 #[derive(Debug)]
@@ -90,7 +90,8 @@ impl CheckedRequest {
     /// Sends a plain request.
     pub async fn send_plain(&mut self, connection: &mut PooledConnection) -> OperationOutcome {
         let Self { template, policy } = self;
-        let check = |status, body: &[u8]| check_response(&policy.request, status, body);
+        let check =
+            |response: ResponseView<'_>| check_response(&policy.request, response.status, response.body);
         template.request.send(connection, check).await
     }
 
@@ -181,9 +182,9 @@ impl RequestTemplate {
         execution: &Execution<'_>,
         mut inspect: impl FnMut(&[u8]),
     ) -> Option<OperationOutcome> {
-        let mut whole: Option<OperationOutcome> = None;
+        let mut so_far: Option<OperationOutcome> = None;
         loop {
-            let check = |status, body: &[u8]| {
+            let check = |ResponseView { status, body }: ResponseView<'_>| {
                 let result = check_response(&policy.request, status, body);
                 if !(result.is_success() && is_2xx(status)) {
                     return result;
@@ -196,13 +197,13 @@ impl RequestTemplate {
             let outcome = self.request.send(connection, check).await;
             execution.traffic.request_ended(&outcome);
             let unmet = outcome.response.error_class == ErrorClass::Condition;
-            let joined = match whole.take() {
+            let outcome = match so_far.take() {
                 None => outcome,
                 Some(before) => before.followed_by(outcome),
             };
-            let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(joined) };
+            let Some(poll) = policy.request.poll.filter(|_| unmet) else { return Some(outcome) };
             sleep_or_cancel(Duration::from_secs_f64(poll.every_s), execution.cancellation).await?;
-            whole = Some(joined);
+            so_far = Some(outcome);
         }
     }
 
@@ -213,7 +214,7 @@ impl RequestTemplate {
         execution: &Execution<'_>,
     ) -> OperationOutcome {
         execution.traffic.request_started();
-        let outcome = self.request.send(connection, |_, _: &[u8]| ResponseOutcome::success(0)).await;
+        let outcome = self.request.send(connection, |_| ResponseOutcome::success(0)).await;
         execution.traffic.request_ended(&outcome);
         outcome
     }

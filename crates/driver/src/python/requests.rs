@@ -25,7 +25,7 @@ use crate::python::queued_operation::QueuedOperation;
 use crate::race_state::RaceState;
 use crate::response::outcome::ResponseOutcome;
 use crate::step_state::StepState;
-use crate::transport::pool::ConnectionPool;
+use crate::transport::pool::{ConnectionPool, ResponseView};
 
 /// A command for the thread.
 #[derive(Debug)]
@@ -212,7 +212,7 @@ async fn request(
         return (None, PythonEvent::RequestFailed { request_id, kind, reason: error.to_string() });
     }
     let mut response = None;
-    let keep_response = |status, body: &[u8]| {
+    let keep_response = |ResponseView { status, body }: ResponseView<'_>| {
         response = Some((status, body.to_vec()));
         ResponseOutcome::success(0)
     };

@@ -131,6 +131,15 @@ pub struct Exchange<T> {
     pub result: Result<T, RequestError>,
 }
 
+/// A complete response, as its check reads it.
+#[derive(Debug, Clone, Copy)]
+pub struct ResponseView<'a> {
+    /// HTTP status.
+    pub status: u16,
+    /// The body, decompressed.
+    pub body: &'a [u8],
+}
+
 /// Why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
@@ -189,14 +198,13 @@ impl PooledConnection {
     }
 
     /// Sends one request and receives its response, on a new connection if the old one was closed meanwhile. Never
-    /// sends a request twice. `read` is called with the status and the decompressed body, after the exchange has been
-    /// timed.
+    /// sends a request twice. `read` is called with the response after the exchange has been timed.
     pub async fn exchange<T>(
         &mut self,
         head: &mut RequestHead,
         body: RequestBody<'_>,
         timeout: Duration,
-        read: impl FnOnce(u16, &[u8]) -> T,
+        read: impl FnOnce(ResponseView<'_>) -> T,
     ) -> Exchange<T> {
         let deadline = Instant::now() + timeout;
         let connected = self.connect(deadline).await;
@@ -229,7 +237,7 @@ impl PooledConnection {
         let content = connection.body(&response);
         let traffic = Traffic { content_in: content.len() as u64, ..traffic };
         let status = response.status;
-        let result = Ok(read(status, content));
+        let result = Ok(read(ResponseView { status, body: content }));
         Exchange { sent, done, traffic, status, result }
     }
 }

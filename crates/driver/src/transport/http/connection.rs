@@ -17,22 +17,22 @@ use crate::transport::tls::tls_error;
 pub struct Connection {
     stream: MaybeTlsStream,
     reader: ResponseReader,
-    /// Whether the connection cannot be used again: an exchange is in progress, has failed, or ended with a close.
-    closing: bool,
+    /// Whether another request may be sent: no exchange is in progress, has failed, or ended with a close.
+    reusable: bool,
 }
 
 impl Connection {
     /// A connection over an open stream.
     #[must_use]
     pub fn new(stream: MaybeTlsStream) -> Self {
-        Self { stream, reader: ResponseReader::default(), closing: false }
+        Self { stream, reader: ResponseReader::default(), reusable: true }
     }
 
     /// Whether another request can be sent: the server has neither closed the connection nor announced that it will.
     #[must_use]
     pub fn is_ready(&mut self) -> bool {
         // A server sends nothing between two exchanges: a byte is garbage, and end of file means a closed connection.
-        !self.closing && self.stream.is_idle()
+        self.reusable && self.stream.is_idle()
     }
 
     /// Bytes that were sent and received since the connection was opened, TLS included.
@@ -44,7 +44,7 @@ impl Connection {
     /// Whether the server has closed the connection, or sent unexpected data, since the last exchange.
     #[must_use]
     pub fn was_closed_by_server(&mut self) -> bool {
-        !self.closing && !self.is_ready()
+        self.reusable && !self.is_ready()
     }
 
     /// Sends one request and receives its response up to the last byte.
@@ -53,7 +53,7 @@ impl Connection {
     ///
     /// [`ExchangeError`]; then [`Connection::is_ready`] returns `false`.
     pub async fn exchange(&mut self, head: &mut RequestHead, body: &[u8]) -> Result<Response, ExchangeError> {
-        self.closing = true;
+        self.reusable = false;
         self.reader.reset(head.response_has_no_body());
         let (head, body) = head.with_body(body);
         let (response, all_sent) = match self.send(head, body).await {
@@ -70,7 +70,7 @@ impl Connection {
             },
             Err(error) => return Err(error),
         };
-        self.closing = response.close || !all_sent;
+        self.reusable = all_sent && !response.close;
         Ok(response)
     }
 
