@@ -11,7 +11,8 @@
 //! | workers, one per core | each runs its clients on its own runtime; a client keeps its connection for the whole race |
 //! | coordinator | moves the workers from step to step; a step begins when all clients are ready and ends when the last of them has ended |
 //! | bridge, only if the plan needs Python | sends the requests of runners in Python |
-//! | collector | merges what the workers record, writes the race folder, publishes results and progress |
+//! | collector | merges what the workers record, publishes results and progress |
+//! | writer | writes the race folder |
 //!
 //! # Layout
 //!
@@ -27,7 +28,8 @@
 //! | `response/` | whether a response is a success |
 //! | `transport/` | connections, TLS, HTTP/1.1 |
 //! | `health/` | whether the driver's figures can be trusted: its threads, the clocks, the host |
-//! | `race_state.rs`, `step.rs` | the state that threads share during a race, and during a step |
+//! | `race_state.rs`, `step_state.rs` | the state that threads share during a race, and during a step |
+//! | `recording.rs` | what the recorders and the collector need to know of a plan |
 //! | `cancel.rs` | when a client stops |
 //! | `client_id.rs`, `units.rs`, `error.rs` | [`ClientId`], nanoseconds, [`DriveError`] |
 //!

@@ -210,7 +210,7 @@ pub struct PlannedTask {
     pub clients: u32,
     /// When operations are due.
     pub pace: TaskPacing,
-    /// Open loop: the clients share one schedule. A free client takes the operation that is due next, so that a slow
+    /// Open loop: the clients that run on one worker share a schedule. A free client takes the operation that is due next, so that a slow
     /// client does not delay other operations; `clients` limits the connections in use. Closed loop: every client has
     /// its own schedule.
     pub open_loop: bool,
@@ -230,7 +230,7 @@ pub struct PlannedTask {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TaskPacing {
-    /// Closed loop: each client sends its next operation as soon as the previous one has ended.
+    /// Each client sends its next operation as soon as the previous one has ended.
     Unpaced {},
     /// Operation k of the task (over all clients) is due `k * interval_s` after the start of the task.
     Deterministic {

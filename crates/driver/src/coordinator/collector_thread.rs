@@ -1,4 +1,4 @@
-//! The collector: the thread that merges what the workers record, writes the race folder and publishes results and
+//! The collector: the thread that merges what the workers record and publishes results and
 //! progress. Between deliveries it reads the clocks and the counters of the host.
 
 use std::sync::Arc;

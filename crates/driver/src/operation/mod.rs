@@ -3,7 +3,7 @@
 //! An operation is prepared once, before the clock of its task starts, and executed as often as it is due. All requests
 //! of an operation run on the thread of its client; concurrent streams only wait for several responses at a time.
 //!
-//! Called by `worker` and `python`. Uses neither of them, nor `schedule`: callers pass the destination of requests and
+//! Called by `worker` and `python`; `coordinator` opens the data files. Uses neither of them, nor `schedule`: callers pass the destination of requests and
 //! the cancellation ([`context`]). Whether a response is a success is decided in `response`, bytes are sent in
 //! `transport`.
 //!

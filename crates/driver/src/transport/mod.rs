@@ -2,7 +2,8 @@
 //!
 //! [`connect`] opens a connection: over the addresses of a host, through a proxy, with TLS. [`http`] sends one request
 //! and receives one response on it. [`pool`] keeps the connections of a client and opens them again when they were
-//! closed. Called by `operation` (requests), `worker` and `python` (connecting before a step). Independent of tasks,
+//! closed. Called by `operation` (requests), `worker` and `python` (connecting before a
+//! step), and `race.rs` (resolving endpoints). Independent of tasks,
 //! schedules and Python. Whether a response is a success is decided in `response`.
 
 pub(crate) mod byte_counts;

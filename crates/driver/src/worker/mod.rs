@@ -3,7 +3,7 @@
 //! `thread` prepares a step, `client_task` runs the tasks of a client one after another, `client_loop` is the measured
 //! loop, and `source` creates the operations of a client, which the loop uses through `operations`. `schedule` decides
 //! when operations are due, `operation` executes them, and `python` connects them to Python; this module writes no
-//! request. Only `coordinator` may use this module.
+//! request. Only `coordinator` and `race.rs` may use this module.
 
 pub mod client_loop;
 pub mod client_task;

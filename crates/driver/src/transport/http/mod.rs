@@ -3,7 +3,8 @@
 //! [`Connection`] sends a prepared [`RequestHead`] and a body, and receives status, headers and body of the response in
 //! buffers that are reused. [`ResponseReader`] turns received bytes into responses and uses no socket, so that tests
 //! and fuzzing can split the bytes anywhere. The parent module handles time-outs, reconnecting and pooling; `response`
-//! decides whether a response is a success. The rest of the driver uses this module through the parent's pool.
+//! decides whether a response is a success. `operation` prepares heads with it; requests are
+//! sent through the parent's pool.
 
 mod chunked;
 mod connection;
