@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from operations.serving import Served
+from operations.serving import OperationClient
 from pacenote.cluster.cluster import EmbeddedCluster, start_cluster
 from pacenote.provision.cars import Car
 from pacenote.provision.engine import EngineRequest
@@ -218,7 +218,7 @@ def test_every_type_that_the_engine_supports(
 
 
 def test_types_that_run_in_python(cluster: EmbeddedCluster, repository: Path) -> None:
-    served = Served(cluster.hosts[0].port)
+    client = OperationClient(cluster.hosts[0].port)
     rest = cluster.rest()
 
     def ask(method: str, path: str, body: object = None) -> None:
@@ -227,18 +227,18 @@ def test_types_that_run_in_python(cluster: EmbeddedCluster, repository: Path) ->
 
     ask("PUT", "/wide", {"settings": {"number_of_shards": 2, "number_of_replicas": 0}})
     ask("POST", "/wide/_doc?refresh=true", {"a": 1})
-    recovered = served.run("wait-for-recovery", {"index": "wide"})
+    recovered = client.run("wait-for-recovery", {"index": "wide"})
     assert (recovered.unit, recovered.success) == ("byte", True)
     shrunk = {"settings": {"index.number_of_shards": 1}}
     params = {"source-index": "wide", "target-index": "narrow", "target-body": shrunk}
-    assert served.run("shrink-index", params).weight == 1
+    assert client.run("shrink-index", params).weight == 1
     until = {"path": "/narrow/_settings", "json-path": "narrow.settings.index.number_of_shards"}
-    assert served.run("run-until", {**until, "criterion": {"operator": "eq", "value": 1}}).success
+    assert client.run("run-until", {**until, "criterion": {"operator": "eq", "value": 1}}).success
     gone = {**until, "json-path": "narrow.settings.index.blocks.write"}
-    assert served.run("run-until", {**gone, "criterion": {"operator": "not_exists"}}).success
+    assert client.run("run-until", {**gone, "criterion": {"operator": "not_exists"}}).success
     ask("PUT", "/_snapshot/waited", {"type": "fs", "settings": {"location": str(repository)}})
     ask("PUT", "/_snapshot/waited/one", {"indices": "narrow"})
     waited = {"repository": "waited", "snapshot": "one", "completion-recheck-wait-period": 0.05}
-    assert served.run("wait-for-snapshot-create", waited).weight > 0
-    assert served.run("wait-for-current-snapshots-create", waited).weight == 1
+    assert client.run("wait-for-snapshot-create", waited).weight > 0
+    assert client.run("wait-for-current-snapshots-create", waited).weight == 1
     ask("DELETE", "/_snapshot/waited/one")

@@ -26,12 +26,12 @@ Answer = Callable[[str, str], Any]
 """What the server replies to a request line and its body: JSON, or a status with JSON."""
 
 
-class Served:
-    """A running server, and the requests it has got."""
+class OperationClient:
+    """Runs operations against a server of this host; `request_lines` are those of the scripted server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.asked: list[str] = []
+        self.request_lines: list[str] = []
 
     async def send(self, request: Request) -> DriverResponse:
         """A `Client` over a socket of its own for every request."""
@@ -65,19 +65,19 @@ class Served:
 
 
 @contextmanager
-def serving(answer: Answer) -> Iterator[Served]:
+def serving(answer: Answer) -> Iterator[OperationClient]:
     """Runs a server that replies with `answer`."""
 
     def respond(request: HttpRequest) -> HttpResponse:
         body = request.body.decode()
-        served.asked.append(f"{request.line} {body}".strip())
+        client.request_lines.append(f"{request.line} {body}".strip())
         said = answer(request.line, body)
         status, value = said if isinstance(said, tuple) else (200, said)
         return HttpResponse(status, value if isinstance(value, bytes) else json.dumps(value).encode())
 
     with http_server(respond) as server:
-        served = Served(server.port)
-        yield served
+        client = OperationClient(server.port)
+        yield client
 
 
 def in_turn(*replies: Any) -> Answer:

@@ -41,9 +41,9 @@ def until(operator: str, value: object = None, path: str = "a.b") -> dict[str, A
     ],
 )
 def test_run_until(criterion: dict[str, Any], replies: list[Any]) -> None:
-    with serving(in_turn(*replies)) as served:
-        assert served.run("run-until", criterion) == RunResult()
-    assert served.asked == ["GET /x"] * 3
+    with serving(in_turn(*replies)) as client:
+        assert client.run("run-until", criterion) == RunResult()
+    assert client.request_lines == ["GET /x"] * 3
 
 
 def test_run_until_pauses_whatever_the_value_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,18 +55,18 @@ def test_run_until_pauses_whatever_the_value_was(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(run_until.asyncio, "sleep", sleep)
     criterion = {**until("eq", 1), "retry-wait-interval": 60, "method": "post", "body": {"q": 1}}
     replies = ({}, {"a": {"b": None}}, {"a": {"b": 0}}, {"a": {"b": False}}, {"a": {"b": 1}})
-    with serving(in_turn(*replies)) as served:
-        served.run("run-until", criterion)
-    assert served.asked == ['POST /x {"q":1}'] * 5
+    with serving(in_turn(*replies)) as client:
+        client.run("run-until", criterion)
+    assert client.request_lines == ['POST /x {"q":1}'] * 5
     assert pauses == [60.0] * 4
 
 
 def test_run_until_compares_numbers() -> None:
     with (
-        serving(in_turn({"a": {"b": "green"}})) as served,
+        serving(in_turn({"a": {"b": "green"}})) as client,
         pytest.raises(OperationFailed, match=r'"a\.b" is "green", which is not a number'),
     ):
-        served.run("run-until", until("eq", 1))
+        client.run("run-until", until("eq", 1))
 
 
 def test_problems_of_run_until() -> None:
@@ -90,10 +90,10 @@ def test_waiting_for_a_recovery() -> None:
         {"a": {"shards": [shard("DONE", 5), shard("INDEX")]}},
         {"a": {"shards": [shard("DONE", 5), shard("DONE", 7)]}, "b": {"shards": [shard("DONE", 1)]}},
     )
-    with serving(in_turn(*replies)) as served:
+    with serving(in_turn(*replies)) as client:
         params = {"index": "a,b", "completion-recheck-wait-period": QUICK}
-        assert served.run("wait-for-recovery", params) == RunResult(13, "byte")
-    assert served.asked == ["GET /a,b/_recovery"] * 3
+        assert client.run("wait-for-recovery", params) == RunResult(13, "byte")
+    assert client.request_lines == ["GET /a,b/_recovery"] * 3
 
 
 SNAPSHOT = {"repository": "r", "snapshot": "s", "completion-recheck-wait-period": QUICK}
@@ -106,11 +106,11 @@ def snapshot(state: str) -> dict[str, Any]:
 def test_waiting_for_a_snapshot() -> None:
     running = {"snapshots": [{"snapshot": "s"}, {"snapshot": "x"}]}
     replies = (running, {"snapshots": []}, {"snapshots": []}, {"snapshots": []}, snapshot("SUCCESS"))
-    with serving(in_turn(*replies)) as served:
-        assert served.run("wait-for-snapshot-create", SNAPSHOT) == RunResult(42, "byte")
+    with serving(in_turn(*replies)) as client:
+        assert client.run("wait-for-snapshot-create", SNAPSHOT) == RunResult(42, "byte")
     current = "GET /_snapshot/r/_current?verbose=false"
     status = "GET /_snapshot/r/s/_status?ignore_unavailable=true"
-    assert served.asked == [current, current, status, current, status]
+    assert client.request_lines == [current, current, status, current, status]
 
 
 @pytest.mark.parametrize(
@@ -125,14 +125,16 @@ def test_a_snapshot_that_is_not_created_fails_the_operation(reply: dict[str, Any
     def answer(line: str, body: str) -> Any:
         return reply if "_status" in line else {"snapshots": []}
 
-    with serving(answer) as served, pytest.raises(OperationFailed, match=message):
-        served.run("wait-for-snapshot-create", SNAPSHOT)
+    with serving(answer) as client, pytest.raises(OperationFailed, match=message):
+        client.run("wait-for-snapshot-create", SNAPSHOT)
 
 
 def test_waiting_for_all_snapshots() -> None:
-    with serving(in_turn({"snapshots": [{"snapshot": "x"}]}, {})) as served:
-        assert served.run("wait-for-current-snapshots-create", SNAPSHOT) == RunResult()
-    assert served.asked == ["GET /_snapshot/r/_current?verbose=false&filter_path=snapshots.snapshot"] * 2
+    with serving(in_turn({"snapshots": [{"snapshot": "x"}]}, {})) as client:
+        assert client.run("wait-for-current-snapshots-create", SNAPSHOT) == RunResult()
+    assert (
+        client.request_lines == ["GET /_snapshot/r/_current?verbose=false&filter_path=snapshots.snapshot"] * 2
+    )
 
 
 TRANSFORM = {"transform-id": "t", "poll-interval": QUICK}
@@ -152,13 +154,13 @@ def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
         transform("stopped", 8_000, 999),
     )
     client_state: dict[str, Any] = {}
-    with serving(in_turn(*replies)) as served:
-        assert served.run("wait-for-transform", TRANSFORM, client_state) == RunResult(
+    with serving(in_turn(*replies)) as client:
+        assert client.run("wait-for-transform", TRANSFORM, client_state) == RunResult(
             6_000, "docs", incomplete=True
         )
-        assert served.run("wait-for-transform", TRANSFORM, client_state) == RunResult(2_000, "docs")
+        assert client.run("wait-for-transform", TRANSFORM, client_state) == RunResult(2_000, "docs")
     stop = "POST /_transform/t/_stop?force=false&wait_for_completion=false&wait_for_checkpoint=true"
-    assert served.asked == [stop, *["GET /_transform/t/_stats"] * 4]
+    assert client.request_lines == [stop, *["GET /_transform/t/_stats"] * 4]
     assert client_state == {}
     made = compiled("wait-for-transform", transform_id="t")
     assert (made.work, made.unit, made.finite) == (PythonRunner(), "docs", True)
@@ -174,8 +176,8 @@ def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
     ],
 )
 def test_a_transform_that_does_not_end(reply: Any, error: type[Exception], message: str) -> None:
-    with serving(in_turn({}, reply)) as served, pytest.raises(error, match=message):
-        served.run("wait-for-transform", {**TRANSFORM, "transform-timeout": 0})
+    with serving(in_turn({}, reply)) as client, pytest.raises(error, match=message):
+        client.run("wait-for-transform", {**TRANSFORM, "transform-timeout": 0})
 
 
 def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,15 +196,15 @@ def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
 
     body = {"settings": {"index.number_of_shards": 1}}
     params = {"source-index": "src*", "target-index": "dst-", "target-body": body}
-    with serving(answer) as served:
-        assert served.run("shrink-index", params) == RunResult(weight=2)
+    with serving(answer) as client:
+        assert client.run("shrink-index", params) == RunResult(weight=2)
     health = "?wait_for_no_relocating_shards=true"
     moved = '{"settings":{"index.routing.allocation.require._name":"%s","index.blocks.write":"true"}}'
     shrunk = (
         '{"settings":{"index.number_of_shards":1,"index.routing.allocation.require._name":null,'
         '"index.blocks.write":null}}'
     )
-    assert served.asked == [
+    assert client.request_lines == [
         "GET /src*",
         "GET /_nodes?filter_path=nodes.*.name,nodes.*.roles",
         f"PUT /src-a/_settings?preserve_existing=true {moved % 'y'}",
@@ -220,35 +222,35 @@ def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_timeout_of_the_engine_is_tried_again_another_status_is_not() -> None:
     params = {**SNAPSHOT, "retries": 3, "retry-wait-period": QUICK}
-    with serving(in_turn((408, {}), (408, {}), {})) as served:
-        assert served.run("wait-for-current-snapshots-create", params) == RunResult()
-    assert len(served.asked) == 3
+    with serving(in_turn((408, {}), (408, {}), {})) as client:
+        assert client.run("wait-for-current-snapshots-create", params) == RunResult()
+    assert len(client.request_lines) == 3
     with (
-        serving(in_turn((404, {}))) as served,
+        serving(in_turn((404, {}))) as client,
         pytest.raises(HttpStatusError, match="HTTP status 404: refused"),
     ):
-        served.run("wait-for-current-snapshots-create", params)
-    assert len(served.asked) == 1
+        client.run("wait-for-current-snapshots-create", params)
+    assert len(client.request_lines) == 1
     never = {**params, "retry-on-timeout": False}
-    with serving(in_turn((408, {}))) as served, pytest.raises(HttpStatusError):
-        served.run("wait-for-current-snapshots-create", never)
-    assert len(served.asked) == 1
+    with serving(in_turn((408, {}))) as client, pytest.raises(HttpStatusError):
+        client.run("wait-for-current-snapshots-create", never)
+    assert len(client.request_lines) == 1
 
 
 def test_a_refused_connection_is_retried_up_to_the_limit() -> None:
-    with serving(in_turn({})) as served:
+    with serving(in_turn({})) as client:
         pass
     with pytest.raises(ConnectionFailed):
-        served.run(
+        client.run(
             "wait-for-current-snapshots-create", {**SNAPSHOT, "retries": 1, "retry-wait-period": QUICK}
         )
 
 
 def test_wrong_parameters_of_a_source_are_rejected() -> None:
-    with serving(in_turn({})) as served, pytest.raises(InvalidOperation) as caught:
-        served.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
+    with serving(in_turn({})) as client, pytest.raises(InvalidOperation) as caught:
+        client.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
     assert [problem.text for problem in caught.value.found_problems] == [
         "is missing",
         "is -1, must be at least 0",
     ]
-    assert served.asked == []
+    assert client.request_lines == []

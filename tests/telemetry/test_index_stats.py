@@ -43,7 +43,7 @@ def reply(failed=0, **indices):
     }
 
 
-def observe(before, after):
+def read_stats(before, after):
     replies = iter([before, after])
     devices = Telemetry([IndexStats(lambda _path: next(replies))])
     devices.start()
@@ -58,7 +58,7 @@ def test_counters_are_differences_of_primary_shards():
             [shard(indexing=250, merges=2, store=20, segments=5)],
         ]
     )
-    system = observe(before, after).system
+    system = read_stats(before, after).system
     assert system.total_time == 1200
     assert system.total_time_per_shard == PerShardTimes(200, 600, 1000)
     assert system.merge_count == 4
@@ -69,43 +69,43 @@ def test_counters_are_differences_of_primary_shards():
 
 def test_sizes_include_replicas_and_are_those_at_the_end():
     after = reply(logs=[[shard(store=10), shard(primary=False, store=11)]])
-    system = observe(reply(), after).system
+    system = read_stats(reply(), after).system
     assert system.store_size == 21
     assert system.translog_size == 110
 
 
 def test_a_value_that_the_engine_does_not_report_is_missing_and_not_zero():
-    observation = observe(reply(), reply(logs=[[shard()]]))
-    assert observation.system.dataset_size is None
-    assert observation.errors == ()
+    result = read_stats(reply(), reply(logs=[[shard()]]))
+    assert result.system.dataset_size is None
+    assert result.errors == ()
 
 
 def test_an_index_created_during_the_race_counts_in_full():
     before, after = reply(logs=[[shard(indexing=500)]]), reply(logs=[[shard(indexing=700)]])
     after["indices"]["logs"]["uuid"] = "another"
-    assert observe(before, after).system.total_time == 700
+    assert read_stats(before, after).system.total_time == 700
 
 
 def test_counters_that_went_down_are_missing_with_a_reason():
-    observation = observe(
+    result = read_stats(
         reply(logs=[[shard(indexing=500, flush=1)]]), reply(logs=[[shard(indexing=20, flush=3)]])
     )
-    assert observation.system.total_time is None
-    assert observation.system.total_time_per_shard is None
-    assert observation.system.flush_count == 2
-    assert observation.errors == (
+    assert result.system.total_time is None
+    assert result.system.total_time_per_shard is None
+    assert result.system.flush_count == 2
+    assert result.errors == (
         "index-stats: total_time is missing: the counters of shard logs[0] went down during the race",
     )
 
 
 def test_an_empty_cluster_has_zeros():
-    system = observe(reply(), reply()).system
+    system = read_stats(reply(), reply()).system
     assert (system.total_time, system.merge_count, system.store_size, system.segment_count) == (0, 0, 0, 0)
     assert system.total_time_per_shard is None
 
 
 def test_failed_shards_are_reported():
-    assert observe(reply(), reply(failed=2)).errors == (
+    assert read_stats(reply(), reply(failed=2)).errors == (
         "index-stats: 2 shards did not answer: the values leave them out",
     )
 
@@ -121,7 +121,7 @@ def test_failed_shards_are_reported():
 )
 def test_system_indices_are_left_out(index, measured):
     assert is_measured(index) is measured
-    system = observe(reply(), {"indices": {index: reply(x=[[shard(indexing=9)]])["indices"]["x"]}}).system
+    system = read_stats(reply(), {"indices": {index: reply(x=[[shard(indexing=9)]])["indices"]["x"]}}).system
     assert system.total_time == (9 if measured else 0)
 
 
@@ -131,14 +131,12 @@ def test_a_device_that_fails_becomes_a_sentence():
 
     devices = Telemetry([IndexStats(refuse)])
     devices.start()
-    observation = devices.stop()
-    assert observation.system.total_time is None
-    assert observation.errors == (
-        "index-stats: could not be read before the race: HTTP 403 for /_all/_stats",
-    )
+    result = devices.stop()
+    assert result.system.total_time is None
+    assert result.errors == ("index-stats: could not be read before the race: HTTP 403 for /_all/_stats",)
 
 
 def test_an_unexpected_reply_becomes_a_sentence():
-    assert observe(reply(), {"surprise": []}).errors == (
+    assert read_stats(reply(), {"surprise": []}).errors == (
         "index-stats: could not be read after the race: KeyError: 'indices'",
     )

@@ -23,7 +23,7 @@ def node(name="node-0", uptime=1000, **collectors):
     }
 
 
-def observe(before, after):
+def read_stats(before, after):
     replies = iter([{"nodes": before}, {"nodes": after}])
     devices = Telemetry([JvmStats(lambda _path: next(replies))])
     devices.start()
@@ -31,23 +31,23 @@ def observe(before, after):
 
 
 def test_collections_are_differences_over_all_nodes():
-    observation = observe(
+    result = read_stats(
         {"a": node(young=(5, 50), old=(1, 100)), "b": node("node-1", young=(1, 10), old=(0, 0))},
         {
             "a": node(uptime=9000, young=(7, 75), old=(1, 100)),
             "b": node("node-1", 9000, young=(4, 20), old=(0, 0)),
         },
     )
-    system = observation.system
+    system = result.system
     assert (system.young_gc_count, system.young_gc_time) == (5, 35)
     assert (system.old_gc_count, system.old_gc_time) == (0, 0)
     assert system.zgc_cycles_gc_count is None
-    assert observation.values["node.node-1.young_gc_count"] == 3
-    assert observation.errors == ()
+    assert result.values["node.node-1.young_gc_count"] == 3
+    assert result.errors == ()
 
 
 def test_collector_names_of_g1_are_recognized():
-    observation = observe(
+    result = read_stats(
         {"a": node(G1_Young_Generation=(1, 1), G1_Old_Generation=(0, 0), G1_Concurrent_GC=(2, 2))},
         {
             "a": node(
@@ -55,12 +55,12 @@ def test_collector_names_of_g1_are_recognized():
             )
         },
     )
-    assert (observation.system.young_gc_count, observation.system.old_gc_time) == (2, 50)
-    assert observation.values["cluster.concurrent_gc_count"] == 4
+    assert (result.system.young_gc_count, result.system.old_gc_time) == (2, 50)
+    assert result.values["cluster.concurrent_gc_count"] == 4
 
 
 def test_generational_zgc_is_added_up():
-    system = observe(
+    system = read_stats(
         {"a": node(ZGC_Minor_Cycles=(0, 0), ZGC_Major_Cycles=(0, 0), ZGC_Minor_Pauses=(0, 0))},
         {
             "a": node(
@@ -74,17 +74,17 @@ def test_generational_zgc_is_added_up():
 
 
 def test_a_restarted_node_makes_totals_missing():
-    observation = observe({"a": node(uptime=5000, young=(5, 50))}, {"a": node(uptime=100, young=(1, 5))})
-    assert observation.system.young_gc_count is None
-    assert observation.errors == (
+    result = read_stats({"a": node(uptime=5000, young=(5, 50))}, {"a": node(uptime=100, young=(1, 5))})
+    assert result.system.young_gc_count is None
+    assert result.errors == (
         "jvm-stats: node 'node-0' restarted during the race: total GC counts and times are missing",
     )
 
 
 def test_nodes_that_join_or_leave_make_totals_missing():
-    observation = observe({"a": node(young=(5, 50))}, {"b": node("node-1", young=(1, 5))})
-    assert observation.system.young_gc_count is None
-    assert [error.split(": ")[1] for error in observation.errors] == [
+    result = read_stats({"a": node(young=(5, 50))}, {"b": node("node-1", young=(1, 5))})
+    assert result.system.young_gc_count is None
+    assert [error.split(": ")[1] for error in result.errors] == [
         "node 'node-0' left during the race",
         "node 'node-1' joined during the race",
     ]

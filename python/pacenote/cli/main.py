@@ -77,7 +77,7 @@ def _run(arguments: list[str], console: Console) -> int:
         return 0 if arguments else UsageError.exit_code
     name, *rest = arguments
     if name == "--version":
-        from pacenote.telemetry.environment import pacenote_version
+        from pacenote.version import pacenote_version
 
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0

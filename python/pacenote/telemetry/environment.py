@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import re
-from importlib import metadata
 from pathlib import Path
 
 from pacenote.model.race_record import Environment
+from pacenote.version import pacenote_version
 
 _NAME_KEYS = ("model name", "cpu model", "cpu", "processor", "hardware", "model")
 """Keys of /proc/cpuinfo with the name of the CPU, best first: x86, MIPS, POWER, old Arm, board, board."""
@@ -92,13 +91,6 @@ def read_environment(proc: Path = Path("/proc")) -> Environment:
         python=platform.python_version(),
         pacenote=pacenote_version(),
     )
-
-
-def pacenote_version() -> str | None:
-    """The version of the installed package; None if Pacenote runs from its sources."""
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        return metadata.version("pacenote")
-    return None
 
 
 def _fields(text: str) -> dict[str, str]:

@@ -1,0 +1,13 @@
+"""The version of Pacenote, for `pacenote --version` and the race record."""
+
+from __future__ import annotations
+
+import contextlib
+from importlib import metadata
+
+
+def pacenote_version() -> str | None:
+    """The version of the installed package; None if Pacenote runs from its sources."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return metadata.version("pacenote")
+    return None
