@@ -26,8 +26,8 @@ def test_a_track_that_renders_to_invalid_json_is_still_shown(run, books):
 @pytest.mark.parametrize(
     ("text", "rendering", "reading"),
     [
-        ('{"a": NaN}', "NaN is not a number in JSON", "holds NaN, which is not a number in JSON"),
-        ("[" * 100_000, "maximum recursion depth exceeded", "nests too deeply to be read"),
+        ('{"a": NaN}', "NaN is not a number in JSON", "contains NaN, which is not a JSON number"),
+        ("[" * 100_000, "maximum recursion depth exceeded", "is nested too deeply"),
     ],
 )
 def test_json_that_engines_reject(run, books, text, rendering, reading):
@@ -37,7 +37,7 @@ def test_json_that_engines_reject(run, books, text, rendering, reading):
     assert rendering in err
     code, out, err = run("info", f"--track-path={books}")
     assert (code, out) == (64, "")
-    assert err == f"error: track.json rendered {reading}\n"
+    assert err == f"error: rendered track.json {reading}\n"
     assert run("list", "tracks", f"--track-path={books.parent}")[0] == 0
 
 

@@ -68,7 +68,7 @@ def test_late_sends_of_a_task_without_answers_decide_nothing():
 def test_unsent_operations_make_a_race_suspect():
     slow = task("slow", accounting=replace(task().accounting, operations=900, unsent=100))
     (reason,) = determine_verdict(record(tasks=(slow,))).reasons
-    assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent within its time")
+    assert reason.startswith("task 'slow': 100 of 1,000 planned operations were not sent before its end")
     last = task("last", accounting=replace(task().accounting, operations=999, unsent=1))
     assert determine_verdict(record(tasks=(last,))).state == "valid"
 

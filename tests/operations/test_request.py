@@ -1,4 +1,4 @@
-"""Parameters that every operation accepts, in its requests."""
+"""The effect on requests of the parameters that every operation accepts."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_path_segments(parts: tuple[str, ...], path: str) -> None:
     assert build_path(*parts) == path
 
 
-def test_paths_written_by_hand_keep_what_is_encoded() -> None:
+def test_encoded_characters_of_a_path_are_kept() -> None:
     assert encode_path("/a%20b/_search?q=x:y z") == "/a%20b/_search?q=x:y%20z"
     assert encode_path("/<a>?b=c?d") == "/%3Ca%3E?b=c?d"
 
 
-def test_a_query_continues_one_that_is_there() -> None:
+def test_parameters_are_appended_to_an_existing_query() -> None:
     assert with_query("/p", {}) == "/p"
     assert with_query("/p?a=1", {"b": "2"}) == "/p?a=1&b=2"
 
@@ -94,5 +94,5 @@ def test_a_query_continues_one_that_is_there() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [(0, "0"), (1.0, "1.0"), (True, "true"), (None, "null"), ("x", "x"), ("0", "0")]
 )
-def test_scalars_as_the_driver_writes_them(value: object, text: str) -> None:
+def test_scalars_are_formatted_as_in_the_driver(value: object, text: str) -> None:
     assert scalar_text(value) == text

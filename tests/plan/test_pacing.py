@@ -78,8 +78,8 @@ def test_tasks_with_python_schedulers_cannot_run_open_loop() -> None:
     with pytest.raises(TrackError) as caught:
         build_plan(track(task("t", schedule="daily")), None, settings, context)
     assert caught.value.problems == (
-        "t.schedule cannot run open loop: Python schedules each of its clients; race without --open-loop, "
-        "or without the task (--exclude-tasks)",
+        "t.schedule cannot run in an open loop: Python schedules each of its clients; omit --open-loop, "
+        "or exclude the task (--exclude-tasks)",
     )
 
 

@@ -1,4 +1,4 @@
-"""The packages that a track's Python needs."""
+"""The packages that the Python code of a track needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_code_that_imports_a_missing_package_fails_with_its_name(tmp_path: Path)
         pass
 
 
-def test_a_track_without_python_code_does_not_import_what_runs_it(tmp_path: Path) -> None:
+def test_a_track_without_python_code_does_not_import_the_code_for_plug_ins(tmp_path: Path) -> None:
     task = {"operation": {"operation-type": "raw-request", "path": "/"}}
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}), "utf-8")
     program = (

@@ -43,7 +43,7 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
             {"operation": "read", "iterations": 5, "warmup-time-period": 10},
         ],
     )
-    assert [problem.split(" (track.json rendered, line ")[0] for problem in told] == [
+    assert [problem.split(" (rendered track.json, line ")[0] for problem in told] == [
         "version is 1, only version 2 of the format exists",
         "corpora[0].documents[0].document-count is 0, must be at least 1",
         "operations[0].operation-type is missing",
@@ -79,7 +79,7 @@ def test_problems_of_planning_have_a_place_and_contain_no_secret(tmp_path: Path)
     with pytest.raises(TrackError) as caught:
         build_plan(track, None, SETTINGS, PlanContext())
     (told,) = caught.value.problems
-    assert told.startswith('operations[0].headers is "<hidden>", must be an object (track.json rendered, ')
+    assert told.startswith('operations[0].headers is "<hidden>", must be an object (rendered track.json, ')
 
 
 def test_an_unknown_type_has_its_place_task_and_hint(tmp_path: Path) -> None:
@@ -88,5 +88,5 @@ def test_an_unknown_type_has_its_place_task_and_hint(tmp_path: Path) -> None:
         build_plan(track, None, SETTINGS, PlanContext())
     (told,) = caught.value.problems
     assert told.startswith('schedule[0].operation of task "mine": "esqll" is neither an operation')
-    assert "track.json rendered, line " in told
+    assert "rendered track.json, line " in told
     assert caught.value.hint

@@ -54,7 +54,7 @@ def test_lists(text: str, expected: list[Any]) -> None:
     [
         (None, "cannot be read: No such file or directory"),
         (b"\xff", "cannot be read: it is not UTF-8 text"),
-        (b"[" * 100_000, "nests too deeply to be read"),
+        (b"[" * 100_000, "is nested too deeply"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, message: str) -> None:

@@ -187,7 +187,7 @@ def test_rules_of_a_task(tmp_path: Path, keys: dict[str, Any], expected: str) ->
     found = problems(tmp_path, schedule=[{"operation": "read", **keys}])
     assert len(found) == 1
     assert expected in found[0]
-    assert "track.json rendered, line" in found[0]
+    assert "rendered track.json, line" in found[0]
 
 
 @pytest.mark.parametrize(("element", "expected"), PARALLEL_RULES)
@@ -217,7 +217,7 @@ def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path
     with pytest.raises(TrackError) as caught:
         load_track(folder(tmp_path, files), {"clients": 0}, NOW)
     assert caught.value.message.endswith("has 5 problems")
-    places = [problem.split(" (track.json rendered, line ") for problem in caught.value.problems]
+    places = [problem.split(" (rendered track.json, line ") for problem in caught.value.problems]
     rule = 'must be a number of at least 0 or a text such as "10 docs/s"'
     assert places == [
         ["version is 1, only version 2 of the format exists", "1, near track.json:1)"],
@@ -234,7 +234,7 @@ def test_a_track_must_be_an_object(tmp_path: Path) -> None:
 
 
 def test_numbers_that_json_does_not_have(tmp_path: Path) -> None:
-    with pytest.raises(TrackError, match=r"track\.json rendered holds NaN, which is not a number in JSON"):
+    with pytest.raises(TrackError, match=r"rendered track\.json contains NaN, which is not a JSON number"):
         load_track(folder(tmp_path, {"track.json": '{"a": NaN}'}), {}, NOW)
 
 
@@ -365,7 +365,7 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("{", 'indices[0].body names "i.json", which rendered is not valid JSON'),
+        ("{", 'indices[0].body names "i.json", which is not valid JSON when rendered'),
         ("[]", 'indices[0].body names "i.json", which contains [], must contain an object'),
         (
             "{{ 1 / 0 }}",
@@ -401,5 +401,5 @@ def test_infinite_numbers_of_the_text(tmp_path: Path) -> None:
 
 def test_numbers_of_too_many_digits(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": '{"a": ' + "9" * 5000 + "}"})
-    with pytest.raises(TrackError, match=r"track\.json rendered holds a number that is too long"):
+    with pytest.raises(TrackError, match=r"rendered track\.json contains a number that is too long"):
         load_track(source, {}, NOW)

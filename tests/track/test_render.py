@@ -171,7 +171,7 @@ def test_invalid_rendered_json_shows_the_line_and_the_fragment(tmp_path: Path) -
         load_track(folder(tmp_path, files), {}, NOW)
     message, excerpt = caught.value.message, caught.value.problems[0]
     assert "not valid JSON: Expecting ',' delimiter, column 1" in message
-    assert "(track.json rendered, line 7, near ops/b.json:3)" in message
+    assert "(rendered track.json, line 7, near ops/b.json:3)" in message
     assert '> 7 | "operation-type": "search"' in excerpt
     assert '  6 | "name": "second"' in excerpt
     assert "\n" not in message

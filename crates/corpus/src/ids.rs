@@ -10,17 +10,17 @@ const RECENCY_SLOPE: f64 = 30.0;
 /// How ids are assigned. By default every document gets a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct IdConflicts {
-    /// Assign new ids in random instead of ascending order.
+    /// Whether new ids are assigned in random instead of ascending order.
     pub shuffled: bool,
     /// Probability that a document gets an id that was assigned before, from 0 to 1.
     pub probability: f64,
-    /// A document with an earlier id updates the earlier document instead of replacing it.
+    /// Whether a document with an earlier id updates the earlier document instead of replacing it.
     pub update: bool,
     /// Preference for recent ids, from 0 (all earlier ids are equally likely) to 1 (recent ids are much more likely).
     pub recency: f64,
 }
 
-/// What seeds the random choices of one client for one file.
+/// The seed of the random choices of one client for one file.
 #[derive(Debug, Clone, Copy)]
 pub struct IdSeed<'a> {
     /// The race's seed.

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// Lines between two rows, as in Rally.
 pub(crate) const STRIDE: u64 = 50_000;
 
-/// Newlines are counted in chunks of this size, which fit the first-level cache; only a chunk with the start of a row
-/// is searched line by line. In bytes.
+/// Size in bytes of the chunks in which newlines are counted. A chunk fits the L1 cache; only one that contains the
+/// start of a row is searched line by line.
 const CHUNK_SIZE: usize = 16 * 1024;
 
 /// Number of rows that are checked against the data when a table is read; checking every row of a large file would read
@@ -132,8 +132,8 @@ impl OffsetTable {
         Some(table)
     }
 
-    /// Whether `last` follows the end of a line, and a sample of the strides between rows have as many lines as they
-    /// should: with wrong offsets, documents would be repeated or skipped unnoticed.
+    /// Whether `last` follows the end of a line, and the sampled strides between rows have as many lines as they
+    /// should: with wrong offsets, documents would be silently repeated or skipped.
     fn fits(&self, last: u64, data: &[u8]) -> bool {
         let at = |start: u64| usize::try_from(start).ok();
         let whole = last == data.len() as u64; // a last line may lack its newline
@@ -195,7 +195,7 @@ impl LineCounter {
 
     pub(crate) fn finish(mut self) -> OffsetTable {
         let open_line = u64::from(self.trailing_newlines == 0 && self.bytes > 0);
-        // A file of nothing but newlines has no lines at all; else the first newline ends the last line.
+        // A file of only newlines has no lines; otherwise the first newline of the trailing ones ends the last line.
         let blank = if self.trailing_newlines == self.bytes {
             self.trailing_newlines
         } else {

@@ -20,11 +20,11 @@ pub fn client_range(documents: u64, client: u32, clients: u32) -> Range<u64> {
     rounded(share * f64::from(client))..rounded(share * (f64::from(client) + 1.0))
 }
 
-/// The order in which client `client` reads the files of its corpora, as indices into `corpora`, which has the number
-/// of each file's corpus.
+/// The order in which client `client` reads the files of its corpora, as indices into `corpora`, which gives the
+/// number of each file's corpus.
 ///
 /// As in Rally, client i starts with corpus i modulo their number and then takes one file of each corpus in turn, so
-/// that from the beginning all corpora are indexed.
+/// that all corpora are indexed from the beginning.
 #[must_use]
 pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
     let known: Vec<u32> = BTreeSet::from_iter(corpora).into_iter().copied().collect();
@@ -52,8 +52,8 @@ struct ReadingTurn {
     position: usize,
 }
 
-/// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `documents` has the documents of each of
-/// its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
+/// Number of documents in the first `share` (in (0, 1]) of a client's bulks. `documents` is the number of documents in
+/// each of its ranges, and no bulk spans two ranges. As in Rally, the number of bulks is rounded up.
 #[must_use]
 pub fn documents_in_share(documents: &[u64], bulk_size: u32, share: f64) -> u64 {
     let bulk_size = u64::from(bulk_size.max(1));

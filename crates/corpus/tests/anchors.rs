@@ -1,6 +1,6 @@
 //! Every generated corpus has hits for what the operations of its track look for, with as few as 1,000 documents: as
 //! many as the files of the test mode have.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! `BulkReader` against bodies built the slow way.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::fs;
 use std::sync::Arc;

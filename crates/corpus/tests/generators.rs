@@ -1,6 +1,6 @@
 //! Every generator: same bytes for ever and on any number of threads, the announced files, fields the track's mapping
 //! knows, documents of the real size.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 mod support;
 

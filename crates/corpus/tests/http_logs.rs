@@ -1,5 +1,5 @@
-//! The `http_logs` generator: same bytes for ever, the right shape, and everything the track looks for.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+//! The `http_logs` generator: stable bytes, realistic distributions, and everything that the track searches for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -34,7 +34,7 @@ struct Document {
     size: u64,
 }
 
-/// Parses lines and insists on the exact spelling.
+/// Parses lines and checks their exact format.
 fn parse(bytes: &[u8]) -> Vec<Document> {
     let text = std::str::from_utf8(bytes).unwrap();
     let one = |line: &str| {
@@ -60,7 +60,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 #[test]
 fn bytes_never_change() {
-    // If this fails and the change is meant: raise the generator's version, then put the new hashes here.
+    // If this fails and the change is intended: raise the generator's version, then put the new hashes here.
     assert_eq!(logs().version(), 1);
     let first = hash(&bytes(20_000, 42, 0));
     let last = hash(&bytes(20_000, 42, 6));
@@ -88,7 +88,7 @@ fn files_of_the_real_size() {
 }
 
 #[test]
-fn every_line_is_right_and_times_run_on_through_all_files() {
+fn every_line_is_valid_and_times_continue_across_files() {
     let mut last = 893_964_617;
     let mut weeks = vec![];
     for (index, spec) in logs().files(20_000).iter().enumerate() {
@@ -109,7 +109,7 @@ fn every_line_is_right_and_times_run_on_through_all_files() {
 }
 
 #[test]
-fn what_the_track_looks_for_is_there_from_100_000_documents_on() {
+fn a_corpus_of_100_000_documents_contains_what_the_track_searches_for() {
     for seed in [1, 2] {
         assert_eq!(logs().files(100_000)[0].documents, 1096);
         let first = parse(&bytes(100_000, seed, 0));
@@ -124,7 +124,7 @@ fn what_the_track_looks_for_is_there_from_100_000_documents_on() {
         assert!(share(&|d| d.request.starts_with("GET /images/")) > last.len() / 10);
         assert!(share(&|d| d.time > 897_436_800) > last.len() * 9 / 10);
     }
-    // The number holds however large the file is, and just when it has 1,000 documents.
+    // The number is the same for a file of any size from 1,000 documents on.
     for documents in [91_240, 500_000] {
         let first = bytes(documents, 9, 0);
         let day = |line: &&[u8]| {
@@ -139,7 +139,7 @@ fn what_the_track_looks_for_is_there_from_100_000_documents_on() {
 }
 
 #[test]
-fn the_character_is_that_of_the_real_logs() {
+fn distributions_resemble_those_of_the_real_logs() {
     let bytes = bytes(40_000, 11, 6);
     let documents = parse(&bytes);
     let count = documents.len();
@@ -170,7 +170,7 @@ fn the_character_is_that_of_the_real_logs() {
 }
 
 #[test]
-fn a_corpus_on_disk_is_what_was_announced() {
+fn a_corpus_on_disk_matches_what_was_announced() {
     let folder = tempfile::tempdir().unwrap();
     let mut seen = Vec::new();
     let generated = generate(logs(), &recipe(3_000, 8), folder.path(), &mut |progress| {
@@ -218,7 +218,7 @@ fn an_interrupted_generation_leaves_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");
     let error = generate(logs(), &recipe(10, 8), &nowhere, &mut |_| ControlFlow::Continue(())).unwrap_err();
@@ -227,7 +227,7 @@ fn a_folder_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_file_has_its_name_and_its_count_from_the_caller() {
+fn the_caller_sets_file_names_and_document_counts() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, documents| FileSpec { name: name.to_owned(), documents };
     let files = vec![file("documents-191998-1k.json", 1_000), file("other.json", 50)];
@@ -241,7 +241,7 @@ fn a_file_has_its_name_and_its_count_from_the_caller() {
 }
 
 #[test]
-fn names_that_are_not_those_of_files_are_refused() {
+fn invalid_file_names_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for names in [vec![""], vec![".."], vec!["a/b"], vec!["/a"], vec!["a/"], vec!["a", "b", "a"]] {
         let files = names.iter().map(|name| FileSpec { name: (*name).to_owned(), documents: 1 }).collect();
@@ -252,7 +252,7 @@ fn names_that_are_not_those_of_files_are_refused() {
     }
 }
 
-/// A generator that writes one line less than it says.
+/// A generator that writes one line less than it announces.
 struct Short;
 
 impl Generator for Short {
@@ -274,7 +274,7 @@ impl Generator for Short {
 }
 
 #[test]
-fn a_defective_generator_is_found_out() {
+fn a_defective_generator_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let recipe = CorpusSpec { files: Short.files(5), seed: 0 };
     let error = generate(&Short, &recipe, folder.path(), &mut |_| ControlFlow::Continue(())).unwrap_err();

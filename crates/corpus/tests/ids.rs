@@ -1,5 +1,5 @@
 //! Documents with ids: exact bodies, and what chance does over many of them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! `LineFile` against files of all shapes.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+//! Tests `LineFile` with files of all kinds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn numbered(folder: &tempfile::TempDir, lines: u64, last_newline: bool) -> PathB
     path
 }
 
-fn side(path: &Path) -> PathBuf {
+fn table_path(path: &Path) -> PathBuf {
     PathBuf::from(format!("{}.offset", path.display()))
 }
 
@@ -28,10 +28,10 @@ fn line(file: &LineFile, number: u64) -> String {
 }
 
 #[test]
-fn finds_lines_before_and_after_the_side_file_exists() {
+fn finds_lines_with_and_without_an_offset_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 120_345, true);
-    for round in ["scanned", "from the side file"] {
+    for round in ["scanned", "from the offset table"] {
         let file = LineFile::open(&path).unwrap();
         assert_eq!((file.line_count(), file.len()), (120_345, fs::metadata(&path).unwrap().len()), "{round}");
         for number in [0, 1, 49_999, 50_000, 50_001, 99_999, 100_000, 120_344] {
@@ -39,15 +39,15 @@ fn finds_lines_before_and_after_the_side_file_exists() {
         }
         assert_eq!(file.line_start(120_345), Some(file.len()));
         assert_eq!(file.line_start(120_346), None);
-        assert!(side(&path).exists());
+        assert!(table_path(&path).exists());
     }
-    let rows = fs::read_to_string(side(&path)).unwrap();
+    let rows = fs::read_to_string(table_path(&path)).unwrap();
     let rows: Vec<&str> = rows.lines().map(|row| row.split_once(';').unwrap().0).collect();
     assert_eq!(rows, ["50000", "100000", "120345"]);
 }
 
 #[test]
-fn slices_are_cut_at_the_end() {
+fn slices_stop_at_the_end_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = LineFile::open(numbered(&folder, 3, false)).unwrap();
     assert_eq!(file.line_count(), 3);
@@ -70,33 +70,33 @@ fn an_empty_file_has_no_lines() {
 }
 
 #[test]
-fn uses_the_side_file_only_while_it_is_newer_and_right() {
+fn uses_the_offset_table_only_if_it_is_newer_and_correct() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 60_000, true);
     let start = LineFile::open(&path).unwrap().line_start(50_000).unwrap();
     // As Rally writes it: without the total that our own tables end with.
     let foreign = format!("50000;{start}\n");
-    let kept = || fs::read_to_string(side(&path)).unwrap();
-    fs::write(side(&path), &foreign).unwrap();
+    let kept = || fs::read_to_string(table_path(&path)).unwrap();
+    fs::write(table_path(&path), &foreign).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
     assert_eq!(kept(), foreign, "a newer table is used as it is");
     let old = SystemTime::now() - Duration::from_hours(1);
-    File::options().write(true).open(side(&path)).unwrap().set_modified(old).unwrap();
+    File::options().write(true).open(table_path(&path)).unwrap().set_modified(old).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
     assert_ne!(kept(), foreign, "an older one is replaced");
     let early = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
-    fs::write(side(&path), format!("50000;{early}\n")).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "a wrong one is not believed");
+    fs::write(table_path(&path), format!("50000;{early}\n")).unwrap();
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "an incorrect one is ignored");
 }
 
 #[test]
-fn a_side_file_of_other_data_is_replaced() {
+fn an_offset_table_of_other_data_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 60_000, true);
     for nonsense in ["", "no table", "50000;17\n", "60000;1\n", "50000;99999999\n"] {
-        fs::write(side(&path), nonsense).unwrap();
+        fs::write(table_path(&path), nonsense).unwrap();
         assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "{nonsense:?}");
-        assert!(fs::read_to_string(side(&path)).unwrap().contains("\n60000;"), "{nonsense:?}");
+        assert!(fs::read_to_string(table_path(&path)).unwrap().contains("\n60000;"), "{nonsense:?}");
     }
 }
 

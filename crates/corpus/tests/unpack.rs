@@ -1,5 +1,5 @@
 //! Unpacking: whole archives of every kind, and every way in which one can be bad.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, which may fail loudly
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::fs;
 use std::io::Write;

@@ -65,7 +65,7 @@ class BatchProgress:
         self._done = 0
 
     def file(self) -> FileProgress:
-        """The progress of one more file."""
+        """Returns the callbacks for one more file."""
         reported = 0
 
         def transferred(done: int, _: int) -> None:

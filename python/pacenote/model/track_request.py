@@ -1,4 +1,4 @@
-"""One track as requested by the user, as a value."""
+"""The track that the user requests, with the options that affect it."""
 
 from __future__ import annotations
 
@@ -65,4 +65,4 @@ class TrackRequest:
     """Whether the user operates the serverless cluster."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """How tasks with a target rate are driven."""
+    """How tasks with a target rate are paced."""

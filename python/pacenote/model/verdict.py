@@ -83,8 +83,8 @@ def _unsent(task: TaskResult) -> Iterator[str]:
     planned = task.accounting.operations + unsent
     if unsent > UNSENT_SHARE * planned:
         yield (
-            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent within "
-            "its time: the engine is slower than the schedule"
+            f"task '{task.task}': {unsent:,} of {planned:,} planned operations were not sent before "
+            "its end: the engine is slower than the schedule"
         )
 
 
@@ -119,5 +119,5 @@ def _late(task: TaskResult) -> Iterator[str]:
             yield (
                 f"task '{task.task}': p{q:g} lateness {late.ms:.4g} ms is more than "
                 f"{LATENESS_SHARE * 100:.0f} % of the p{q:g} service time {typical.ms:.4g} ms: "
-                "requests did not leave when they were due"
+                "requests were sent later than they were due"
             )

@@ -15,7 +15,7 @@ from pacenote.operations.base import CompileContext, CompiledOperation
 from pacenote.operations.request import CommonParams, build_path, join_names, json_body, read_common
 
 CAPTURE_MARKER = "@recalled@"
-"""Marks where a captured value is inserted into path and body; neither needs to escape it."""
+"""Marks where a captured value is inserted into the path and body; needs no escaping in either."""
 
 PAGES_UNIT = "pages"
 """The unit of work of searches that fetch pages."""

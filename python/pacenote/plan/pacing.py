@@ -64,10 +64,10 @@ def plan_pacing(
 
 
 def is_open_loop(pacing: TaskPacing, task: Task, problems: Problems) -> bool:
-    """Whether a task runs open loop if the user requests it, which applies to tasks with a target rate."""
+    """Whether a task runs in an open loop if the user requests it; only tasks with a target rate do."""
     if isinstance(pacing, PythonScheduler):
-        text = "cannot run open loop: Python schedules each of its clients; race without --open-loop, "
-        problems.add((*task.key_path, "schedule"), text + "or without the task (--exclude-tasks)")
+        text = "cannot run in an open loop: Python schedules each of its clients; omit --open-loop, "
+        problems.add((*task.key_path, "schedule"), text + "or exclude the task (--exclude-tasks)")
     return isinstance(pacing, Deterministic | Poisson | Uniform)
 
 

@@ -126,6 +126,6 @@ def _json(text: str, where: str) -> Any:
             f"{where}: not valid JSON: {cause.msg} at line {cause.lineno}, column {cause.colno}"
         ) from cause
     except RecursionError as cause:
-        raise UsageError(f"{where}: nests too deeply to be read") from cause
+        raise UsageError(f"{where}: is nested too deeply") from cause
     except ValueError as cause:
         raise UsageError(f"{where}: holds a number that is too long") from cause

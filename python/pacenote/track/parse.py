@@ -89,11 +89,11 @@ class _Bodies:
         except json.JSONDecodeError as cause:
             place = f"line {cause.lineno}, column {cause.colno}"
             item.problem(
-                key, f"names {quoted(name)}, which rendered is not valid JSON: {cause.msg} at {place}"
+                key, f"names {quoted(name)}, which is not valid JSON when rendered: {cause.msg} at {place}"
             )
             return None
         except ValueError:
-            item.problem(key, f"names {quoted(name)}, which rendered holds a number that is too long")
+            item.problem(key, f"names {quoted(name)}, which contains a number that is too long")
             return None
         if not isinstance(body, dict):
             item.problem(key, f"names {quoted(name)}, which contains {preview(body)}, must contain an object")

@@ -1,6 +1,6 @@
 """The rendered text of a track: its JSON, and the source file and line of a problem.
 
-Rendering moves lines, so the source of a rendered line is searched: it is the nearest line at or above it
+Rendering moves lines, so the source of a rendered line has to be found: it is the nearest line at or above it
 that occurs, unchanged by the template, in exactly one file. Messages therefore say "near".
 """
 
@@ -46,9 +46,9 @@ class RenderedTrack:
         except json.JSONDecodeError as cause:
             raise self._invalid_json(cause) from cause
         except RecursionError as cause:
-            raise TrackError(f"{self._entry} rendered nests too deeply to be read") from cause
-        except ValueError as cause:  # more digits than Python reads
-            raise TrackError(f"{self._entry} rendered holds a number that is too long") from cause
+            raise TrackError(f"rendered {self._entry} is nested too deeply") from cause
+        except ValueError as cause:  # More digits than Python parses.
+            raise TrackError(f"rendered {self._entry} contains a number that is too long") from cause
         if not isinstance(data, dict):
             raise TrackError(f"{self._entry}: a track must be a JSON object, not {preview(data)}")
         return data
@@ -83,7 +83,7 @@ class RenderedTrack:
     def _describe_line(self, line: int) -> str:
         origin = self._nearest_origin(line)
         near = f", near {self.source.display_path(origin.file)}:{origin.line}" if origin else ""
-        return f"{self._entry} rendered, line {line}{near}"
+        return f"rendered {self._entry}, line {line}{near}"
 
     def _nearest_origin(self, line: int) -> SourceLocation | None:
         for number in range(line, max(0, line - _MAX_DISTANCE), -1):
@@ -95,7 +95,7 @@ class RenderedTrack:
 
     def _reject_constant(self, name: str) -> NoReturn:
         # Python accepts NaN and Infinity, engines do not.
-        raise TrackError(f"{self._entry} rendered holds {name}, which is not a number in JSON")
+        raise TrackError(f"rendered {self._entry} contains {name}, which is not a JSON number")
 
     def _invalid_json(self, cause: json.JSONDecodeError) -> TrackError:
         return TrackError(

@@ -1,7 +1,7 @@
 //! Unpacks corpora in one streaming pass that also counts the lines.
 //!
-//! [`Archive`] tells from the name of a file what it is; `tar`, `zip` and `parallel_bzip2` read it, `members` selects
-//! the data file in it, `writer_thread` writes that.
+//! [`Archive`] determines the kind of a file from its name; `tar`, `zip` and `parallel_bzip2` read it, `members`
+//! selects the data file in it, `writer_thread` writes it.
 
 mod fill;
 mod members;
@@ -36,7 +36,7 @@ const WRITE_SIZE: usize = 256 << 10;
 const ZSTD_WINDOW: u32 = 31;
 
 /// Limits for an archive whose unpacked size is unknown: this many bytes, or this many times the size of the archive,
-/// whichever is more. Corpora of the public tracks compress to a tenth or a fiftieth.
+/// whichever is more. Corpora of the public tracks compress to a tenth or less, down to a fiftieth.
 const MAX_GROWTH_BYTES: u64 = 1 << 30;
 const MAX_GROWTH_FACTOR: u64 = 1000;
 
@@ -53,7 +53,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// The kind of an archive, told from its name.
+/// The kind of an archive, determined from its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Archive {
     /// The data file alone, perhaps compressed.
@@ -81,7 +81,7 @@ const ENDINGS: [(&str, Archive); 12] = [
 ];
 
 impl Archive {
-    /// Tells the kind of an archive from its name, in upper or lower case.
+    /// Returns the kind of an archive, from its name in upper or lower case.
     #[must_use]
     pub fn of(file: &Path) -> Self {
         Self::split(file).0
@@ -128,10 +128,10 @@ pub struct Unpacked {
 /// with that name is unpacked, in whatever folder of the archive it is, or else the only file.
 ///
 /// The data is written to a temporary file, synced to the disk and renamed, so that a file with the final name is
-/// always complete; after an error nothing is left. `progress` is called about every 8 MiB of output and at the end;
+/// always complete; after an error no file is left. `progress` is called about every 8 MiB of output and at the end;
 /// `Break` stops the work. The output is limited to `max_bytes` (by default to 1 GiB or 1000 times the size of the
-/// archive, whichever is more), and 64 MiB of the file system stay free, so that an archive that expands without end
-/// does no harm.
+/// archive, whichever is more), and 64 MiB of the file system stay free, so that an archive bomb cannot fill
+/// the disk.
 ///
 /// # Errors
 ///
@@ -171,7 +171,7 @@ fn unpack_within(
         return Ok(Unpacked { path: archive.to_path_buf(), bytes: size, lines: None });
     }
     if size == 0 {
-        // The decoders accept an empty input as an empty archive; here it is a download that never began.
+        // The decoders accept an empty input as an empty archive; here it is a download that wrote nothing.
         let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty");
         return Err(CorpusError::Corrupt { path: archive.to_path_buf(), cause });
     }
@@ -192,7 +192,7 @@ fn unpack_within(
         && matches!(kind, Archive::Stream(Compression::Bzip2) | Archive::Tar(Compression::Bzip2))
         && unpacker.limits.threads > 1
     {
-        // Data may look like the mark of a block; the ordinary decoder does not look for marks.
+        // Data may contain the bytes of a block marker; the sequential decoder does not search for markers.
         unpacker.limits.threads = 1;
         result = unpacker.unpack(kind);
     }
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_limit_an_archive_may_grow_a_thousand_times() {
+    fn without_a_limit_an_archive_may_expand_to_a_thousand_times_its_size() {
         let folder = tempfile::tempdir().unwrap();
         let archive = folder.path().join("data.json.zst");
         let unpack_of = |data: &[u8]| {

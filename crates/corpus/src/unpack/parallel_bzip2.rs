@@ -144,7 +144,7 @@ impl<'a> BlockReader<'a> {
                 break done;
             }
             if queue.thread_died {
-                break Err(io::Error::other("a thread died"));
+                break Err(io::Error::other("a thread panicked"));
             }
             queue = self.shared.wait(queue);
         };

@@ -9,7 +9,7 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use crate::error::CorpusError;
 use crate::writer::CorpusWriter;
 
-/// Buffers in flight; few enough for their bytes to stay in the cache that the cores share.
+/// Buffers in flight; few enough to stay in the cache that the cores share.
 const BUFFERS: usize = 8;
 
 /// Bytes written between two syncs. At most three times as many wait for the disk, so that little is left to sync at
@@ -59,7 +59,7 @@ pub(super) fn write(
         let unpacked = unpack(&pipe);
         // Dropping the pipe ends the writer, which ends the sync thread.
         drop(pipe);
-        let died = |_| Err(io::Error::other("a thread died"));
+        let died = |_| Err(io::Error::other("a thread panicked"));
         let wrote = writer.join().unwrap_or_else(|panic| died(panic).map_err(failed));
         let synced = disk.join().unwrap_or_else(died).map_err(failed);
         unpacked.and(wrote).and(synced)

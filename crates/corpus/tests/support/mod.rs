@@ -1,5 +1,5 @@
 //! What the tests of the generators share.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, which may fail loudly
+#![allow(clippy::unwrap_used, clippy::expect_used)] // test helpers may panic
 
 use pacenote_corpus::{FileSpec, Generator, generator};
 use serde_json::Value;

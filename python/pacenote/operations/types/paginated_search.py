@@ -1,4 +1,4 @@
-"""`paginated-search`: a search whose pages are fetched after the sort values of the last hit.
+"""`paginated-search`: a search in which each page continues after the sort values of the last hit.
 
 Within a composite operation, it can search a point in time. A page that is not full is the last one. The
 total number of hits is not used, because it is only a lower bound.

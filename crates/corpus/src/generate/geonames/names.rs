@@ -129,7 +129,7 @@ pub(super) const SYNONYMS: [&str; 16] = [
     "Town of",
 ];
 
-/// Indices in `FEATURES`: a mountain, a region.
+/// Indices in `FEATURES` of a mountain and of a region.
 pub(super) const MOUNTAIN: usize = 10;
 pub(super) const REGION: usize = 28;
 

@@ -18,9 +18,9 @@ const HIGH: u32 = 8;
 pub(super) enum StationKind {
     /// Rain and snow, measured by volunteers.
     Rain,
-    /// Also temperatures.
+    /// Rain, snow and temperatures.
     Observer,
-    /// Wind and everything else.
+    /// Everything, wind included.
     Airport,
     /// At high elevation, also snow.
     Mountain,
@@ -34,9 +34,9 @@ pub(super) struct Station {
     /// Its JSON object.
     pub(super) text: Vec<u8>,
     pub(super) kind: StationKind,
-    /// Degrees.
+    /// Latitude in degrees.
     pub(super) latitude: i64,
-    /// Tenths of a metre.
+    /// Elevation in tenths of a metre.
     pub(super) elevation: i64,
 }
 
@@ -148,7 +148,7 @@ impl Maker {
         Station { text, kind, latitude: site.latitude / 1000, elevation: site.elevation }
     }
 
-    /// Appends town, distance and direction, which are rarely repeated.
+    /// Creates a name from town, distance and direction; names rarely repeat.
     fn name(&self, random: &mut Random) -> String {
         let place = PLACES[usize::try_from(self.made % PLACES.len() as u64).unwrap_or(0)];
         match random.below(10) {
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_of_names_are_high_above() {
+    fn thousands_of_stations_are_at_high_elevation() {
         let stations = Stations::new();
         let name = |station: &Station| {
             let json: serde_json::Value = serde_json::from_slice(&station.text).unwrap();

@@ -1,5 +1,5 @@
-//! Four small corpora that explain the codes of the rides. The codes are those of the commission's public data
-//! dictionary; a file with more documents than codes repeats them.
+//! Four small corpora that describe the codes used in the rides. The codes are those of the taxi commission's public
+//! data dictionary; a file with more documents than codes repeats them.
 
 use std::io::{self, Write};
 

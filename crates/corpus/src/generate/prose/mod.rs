@@ -1,4 +1,4 @@
-//! Running text: words by Zipf's law, in sentences.
+//! Prose: sentences of words drawn by Zipf's law.
 //!
 //! The text has no meaning, but the length, word distribution and punctuation of prose.
 
@@ -124,7 +124,7 @@ mod tests {
         let count = words.len();
         words.sort_unstable();
         words.dedup();
-        assert_eq!(words.len(), count, "a word is there twice");
+        assert_eq!(words.len(), count, "a word occurs twice");
         assert!(count > 700, "{count} words");
     }
 }

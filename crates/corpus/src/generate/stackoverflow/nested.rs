@@ -1,8 +1,8 @@
 //! `nested`: questions, each with its answers as nested documents.
 //!
-//! The operations of the track find: each of its 35 tags (`queries.csv`), together with an answer given before the
-//! earliest of its dates, 27 September 2010; each pair exists from 1,000 documents on, so that queries with any tag and
-//! date have hits.
+//! The operations of the track search for one of its 35 tags (`queries.csv`) and an answer given before a date, the
+//! earliest of which is 27 September 2010. In files of 1,000 documents or more every tag has such an answer, so that
+//! queries with any tag and date have hits.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 /// Questions with a tag of the queries and an early answer.
 const EARLY: Periodic = Periodic { period: 26, first: 7 };
 
-/// Early: the first two years.
+/// Length of the period in which an answer is early: two years.
 const EARLY_MILLIS: u64 = 760 * 86_400_000;
 
 /// Percentage of questions by their number of answers.
@@ -57,7 +57,7 @@ impl Documents for Questions {
         text(out, "\", \"answers\": [");
         let mut answered = asked;
         for answer in 0..Self::answers(early.is_some(), random) {
-            // Minutes to weeks later; the first answer within the early days where required.
+            // Minutes to weeks later; the first answer is early where required.
             answered += random.skewed(22 * 256, 5);
             if early.is_some() && answer == 0 {
                 answered = answered.min(START + EARLY_MILLIS);
