@@ -57,13 +57,18 @@ pub fn check_bulk_response(status: u16, body: &[u8], documents: u64) -> Response
     }
     match errors {
         Some(false) => ResponseOutcome::success(documents).with_took(took_ms),
-        Some(true) => match serde_json::from_slice::<BulkResponse>(body) {
-            Ok(response) => response.outcome(documents).with_took(took_ms),
-            Err(_) => {
-                let reason = "the response to a bulk reports errors, but its items cannot be parsed".into();
-                ResponseOutcome::failure(ErrorClass::Protocol, reason).with_status(status).with_took(took_ms)
-            }
-        },
+        Some(true) => {
+            let response = serde_json::from_slice::<BulkResponse>(body);
+            let outcome = response.map_or_else(
+                |_| {
+                    let reason =
+                        "the response to a bulk reports errors, but its items cannot be parsed".into();
+                    ResponseOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
+                },
+                |response| response.outcome(documents),
+            );
+            outcome.with_took(took_ms)
+        }
         None => {
             let reason = "the response to a bulk has no field `errors`".into();
             ResponseOutcome::failure(ErrorClass::Protocol, reason).with_status(status)
