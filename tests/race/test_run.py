@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pacenote.errors import EngineError, TrackError, UsageError
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
 from pacenote.race.prefetch import prefetch_corpora
 from pacenote.race.run import dry_run, race
@@ -92,10 +93,17 @@ def existing(tmp_path: Path, address: str, *operations: dict[str, Any], **more: 
     return request(tmp_path, **own, **more)
 
 
+def state(record: RaceRecord) -> str:
+    assert record.verdict is not None
+    return record.verdict.state
+
+
 def test_a_race_is_reported_stored_and_given_a_verdict(tmp_path: Path, address: str) -> None:
     listener = Listener()
     record = race(existing(tmp_path, address, {"path": "/one"}, {"path": "/two"}), listener)
-    assert listener.received == ["started", "task0", "task1", "finished valid"]
+    assert listener.received == ["started", "task0", "task1", f"finished {state(record)}"]
+    # On a busy host the race is suspect.
+    assert state(record) in {"valid", "suspect"}
     assert (record.complete, record.challenge, record.car) == (True, None, ("external",))
     assert record.cluster.version == "3.3.0"
     assert RaceStore(tmp_path / "home").load("r") == record
