@@ -10,7 +10,7 @@ use std::ops::Range;
 /// `round` is Python's (half to even). The ranges of all clients cover `0..documents` exactly: for every count below
 /// 2^51 the error of the product is far below one half.
 ///
-/// The range is empty if there are no clients, or no such client.
+/// Returns an empty range if `client` is not below `clients`.
 #[must_use]
 pub fn client_range(documents: u64, client: u32, clients: u32) -> Range<u64> {
     if client >= clients {

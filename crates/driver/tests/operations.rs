@@ -119,7 +119,7 @@ fn paging_ends_at_the_given_number_of_pages_or_after_an_empty_page() {
     let strict = race.task("strict");
     assert_eq!((strict.work.weight, strict.accounting.failed, strict.accounting.requests), (0, 1, 1));
     assert_eq!(strict.errors[0].error_class, "condition");
-    assert_eq!(strict.errors[0].reason, "1 of 2 pages were fetched: there are no more");
+    assert_eq!(strict.errors[0].reason, "1 of 2 pages were fetched; the result has no further page");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn an_sql_cursor_is_followed_and_closed_if_pages_remain() {
     let nine = race.task("nine");
     assert_eq!(
         (nine.work.weight, nine.errors[0].reason.as_str()),
-        (0, "2 of 9 pages were fetched: there are no more")
+        (0, "2 of 9 pages were fetched; the result has no further page")
     );
 }
 

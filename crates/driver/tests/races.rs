@@ -70,7 +70,7 @@ fn failures_are_counted_and_kept_out_of_the_service_times_of_successes() {
     });
     let race = run(&plan(server.port, &[request_task("search", 1, 30)]));
     let result = race.task("search");
-    // Every request is recorded: there are no hidden retries.
+    // The driver records every request and never retries one on its own.
     assert_eq!(server.requests().len(), 30);
     assert_eq!((result.accounting.operations, result.accounting.failed), (30, 10));
     assert!((result.error_rate - 1.0 / 3.0).abs() < 1e-9);

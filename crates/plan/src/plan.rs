@@ -180,7 +180,7 @@ pub enum SampleRetention {
     All,
     /// No samples.
     None,
-    /// The samples of tasks whose rate and number of samples are small enough not to affect the measurement.
+    /// The first 20 million samples of each task.
     Auto,
 }
 

@@ -125,7 +125,7 @@ impl Paginator {
         if !whole.response.is_success() {
             whole = whole.without_work();
         } else if self.strict && fetched < wanted {
-            let reason = format!("{fetched} of {wanted} pages were fetched: there are no more");
+            let reason = format!("{fetched} of {wanted} pages were fetched; the result has no further page");
             let failure = ResponseOutcome::failure(ErrorClass::Condition, reason).with_status(whole.status);
             whole.response = failure.with_took(whole.response.took_ms);
         }

@@ -1,4 +1,4 @@
-//! What one worker has recorded of a task since its last delivery.
+//! What one worker records of a running task: counts of the whole task, and the current seconds until their delivery.
 
 use crate::buffers::{MissingSamples, Retention};
 use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
