@@ -210,9 +210,9 @@ pub struct PlannedTask {
     pub clients: u32,
     /// When operations are due.
     pub pace: TaskPacing,
-    /// Open loop: the clients that run on one worker share a schedule. A free client takes the operation that is due next, so that a slow
-    /// client does not delay other operations; `clients` limits the connections in use. Closed loop: every client has
-    /// its own schedule.
+    /// Open loop: the clients that run on one worker share a schedule. A free client takes the operation that is due
+    /// next, so that a slow client does not delay other operations; `clients` limits the connections in use. Closed
+    /// loop: every client has its own schedule.
     pub open_loop: bool,
     /// When the task ends.
     pub bound: TaskBound,
