@@ -73,6 +73,7 @@ def test_a_home_that_is_not_a_folder_is_an_error(run, home, place):
         ("pipelines", "benchmark-only race against an existing cluster"),
         ("cars", "4gheap 4 GB of heap"),
         ("telemetry", "jvm-stats Number and time of garbage collections"),
+        ("telemetry", "startup-time Seconds until a node that Pacenote starts is healthy."),
         ("elasticsearch-plugins", "No plugins of the engine are available."),
     ],
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import pytest
 
-from pacenote.cluster.cluster import Cluster, existing_cluster
+from pacenote.cluster.cluster import Cluster, EmbeddedCluster, existing_cluster
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.net.url import basic_auth_header
+from pacenote.provision.layout import create_layout
+from pacenote.provision.node import Node, NodeSpec
 from support.http_server import ScriptedServer
 from support.secure import CA, engine
 
@@ -31,6 +34,13 @@ NODES = {
         }
     }
 }
+
+
+def test_the_startup_time_is_known_only_if_pacenote_started_the_node(tmp_path: Path) -> None:
+    node = Node(NodeSpec("node-0", "3.3.0"), create_layout(tmp_path, root=False), tmp_path / "engine.log")
+    node.start_duration_s = 2.5
+    assert EmbeddedCluster(node).startup_s == 2.5
+    assert existing_cluster("127.0.0.1:9200").startup_s is None
 
 
 def test_an_existing_cluster_is_described(server: ScriptedServer) -> None:

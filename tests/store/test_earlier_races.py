@@ -45,6 +45,7 @@ def test_the_record_of_an_earlier_race_is_complete(store):
     assert record.verdict is not None
     assert record.verdict.state == "suspect"
     assert [task.clients for task in record.tasks] == [4, 1]
+    assert record.telemetry["node_startup_time"] > 0
 
 
 def percentile(task, name, q):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pacenote.telemetry.device import DeviceReading, Telemetry, TelemetryDevice
+from pacenote.telemetry.device import DeviceReading, ObservedCluster, Telemetry, TelemetryDevice
 
 
 def device(device_name: str, reading: DeviceReading) -> TelemetryDevice:
@@ -16,7 +16,7 @@ def device(device_name: str, reading: DeviceReading) -> TelemetryDevice:
         def stop(self) -> DeviceReading:
             return reading
 
-    return Device(lambda _path: {})
+    return Device(ObservedCluster(lambda _path: {}, None))
 
 
 def test_a_system_metric_without_a_field_is_refused():

@@ -4,7 +4,7 @@ import pytest
 
 from pacenote.errors import EngineError
 from pacenote.model.system_metrics import PerShardTimes
-from pacenote.telemetry.device import Telemetry
+from pacenote.telemetry.device import ObservedCluster, Telemetry
 from pacenote.telemetry.index_stats import IndexStats, is_measured
 
 
@@ -45,7 +45,7 @@ def reply(failed=0, **indices):
 
 def read_stats(before, after):
     replies = iter([before, after])
-    devices = Telemetry([IndexStats(lambda _path: next(replies))])
+    devices = Telemetry([IndexStats(ObservedCluster(lambda _path: next(replies), None))])
     devices.start()
     return devices.stop()
 
@@ -129,7 +129,7 @@ def test_a_device_that_fails_becomes_a_sentence():
     def refuse(path):
         raise EngineError("HTTP 403 for /_all/_stats")
 
-    devices = Telemetry([IndexStats(refuse)])
+    devices = Telemetry([IndexStats(ObservedCluster(refuse, None))])
     devices.start()
     result = devices.stop()
     assert result.system.total_time is None

@@ -1,6 +1,6 @@
 """Garbage collections during the race, for the names of all collectors."""
 
-from pacenote.telemetry.device import Telemetry
+from pacenote.telemetry.device import ObservedCluster, Telemetry
 from pacenote.telemetry.jvm_stats import JvmStats
 
 
@@ -25,7 +25,7 @@ def node(name="node-0", uptime=1000, **collectors):
 
 def read_stats(before, after):
     replies = iter([{"nodes": before}, {"nodes": after}])
-    devices = Telemetry([JvmStats(lambda _path: next(replies))])
+    devices = Telemetry([JvmStats(ObservedCluster(lambda _path: next(replies), None))])
     devices.start()
     return devices.stop()
 

@@ -30,6 +30,10 @@ class Cluster(Protocol):
     def client_config(self) -> ClientConfig:
         """Headers and TLS settings of requests."""
 
+    @property
+    def startup_s(self) -> float | None:
+        """Seconds from the spawn of the node until it was healthy; None if Pacenote did not start it."""
+
     def info(self) -> ClusterInfo:
         """What the cluster reports about itself. Raises EngineError when it does not answer."""
 
@@ -52,6 +56,7 @@ class ExistingCluster:
     def __init__(self, hosts: tuple[HttpHost, ...], client_config: ClientConfig, timeout_s: float) -> None:
         self.hosts = hosts
         self.client_config = client_config
+        self.startup_s = None
         self._rest = RestClient(hosts, timeout_s, client_config)
 
     def warnings(self) -> tuple[str, ...]:
@@ -101,6 +106,7 @@ class EmbeddedCluster:
         self.node = node
         self.hosts = (node.host,)
         self.client_config = ClientConfig()
+        self.startup_s = node.start_duration_s
         self._rest = RestClient(self.hosts)
 
     def info(self) -> ClusterInfo:

@@ -61,7 +61,7 @@ from pacenote.race.record import (
 from pacenote.race.targets import parse_clusters, probe_clusters, with_targets
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
-from pacenote.telemetry.device import Telemetry
+from pacenote.telemetry.device import ObservedCluster, Telemetry
 from pacenote.telemetry.devices import DEVICES
 from pacenote.track.prepare import PreparedTrack, prepare_track
 from pacenote.track.serverless import SERVERLESS
@@ -288,7 +288,8 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
     """Drives the plan with telemetry and concludes the race."""
     cluster = context.cluster
     get = cluster.rest().get
-    telemetry = Telemetry([device(get) for device in DEVICES])
+    observed = ObservedCluster(get, cluster.startup_s)
+    telemetry = Telemetry([device(observed) for device in DEVICES])
     telemetry.start()
     driven = context.drive(context.plan, context.folder)
     record = dataclasses.replace(
@@ -304,18 +305,11 @@ def _drive_and_conclude(context: RaceContext) -> RaceRecord:
         record = dataclasses.replace(
             record,
             system=measured.system,
-            telemetry={**measured.values, **_startup_time(cluster)},
+            telemetry=measured.values,
             telemetry_errors=(*measured.errors, *documents.problems),
             documents=documents.checks,
         )
     return _conclude(record, driven, context.folder)
-
-
-def _startup_time(cluster: Cluster) -> dict[str, float]:
-    """Seconds until the node was healthy, under Rally's name for the value; empty for an existing cluster."""
-    return (
-        {"node_startup_time": cluster.node.start_duration_s} if isinstance(cluster, EmbeddedCluster) else {}
-    )
 
 
 def _conclude(record: RaceRecord, driven: DriveResult, folder: RaceFolder) -> RaceRecord:

@@ -4,6 +4,7 @@ A telemetry device is one file with a subclass of `TelemetryDevice` (`device.py`
 races run it and `pacenote list telemetry` shows it. `document_counts` and `environment` are read once and are
 not devices.
 
-Devices receive a function that reads JSON from the cluster, so that they need no connection of their own.
+Devices receive an `ObservedCluster`, which reads JSON from the cluster, so that they need no connection of
+their own.
 Measurements of the driver belong to the Rust core, checks of the results to `race`.
 """

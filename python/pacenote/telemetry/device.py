@@ -15,6 +15,17 @@ GetJson = Callable[[str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class ObservedCluster:
+    """The cluster under test as devices see it."""
+
+    get: GetJson
+    """Reads a path of the cluster."""
+
+    startup_s: float | None
+    """Seconds from the spawn of the node until it was healthy; None if Pacenote did not start it."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceReading:
     """The values that one device has measured; a value that could not be read is left out.
 
@@ -48,8 +59,8 @@ class TelemetryDevice(ABC):
     description: ClassVar[str]
     """What it measures, in one sentence for `pacenote list telemetry`."""
 
-    def __init__(self, get: GetJson) -> None:
-        self._get = get
+    def __init__(self, cluster: ObservedCluster) -> None:
+        self._cluster = cluster
 
     @abstractmethod
     def start(self) -> None:

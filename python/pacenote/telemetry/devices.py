@@ -5,6 +5,7 @@ from __future__ import annotations
 from pacenote.telemetry.device import TelemetryDevice
 from pacenote.telemetry.index_stats import IndexStats
 from pacenote.telemetry.jvm_stats import JvmStats
+from pacenote.telemetry.startup_time import StartupTime
 
-DEVICES: tuple[type[TelemetryDevice], ...] = (IndexStats, JvmStats)
+DEVICES: tuple[type[TelemetryDevice], ...] = (IndexStats, JvmStats, StartupTime)
 """All devices, in the order in which they are started and stopped."""

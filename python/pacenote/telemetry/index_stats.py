@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.model.system_metrics import PerShardTimes
-from pacenote.telemetry.device import DeviceReading, GetJson, TelemetryDevice
+from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice
 from pacenote.units import format_count
 
 _PATH = (
@@ -104,17 +104,17 @@ class IndexStats(TelemetryDevice):
         "Rally's index statistics: counters and times of the race alone, sizes as they are at its end."
     )
 
-    def __init__(self, get: GetJson) -> None:
-        super().__init__(get)
+    def __init__(self, cluster: ObservedCluster) -> None:
+        super().__init__(cluster)
         self._before: _Shards = {}
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
-        self._before = _primaries(self._get(_PATH))
+        self._before = _primaries(self._cluster.get(_PATH))
 
     def stop(self) -> DeviceReading:
         """Reads the counters after the last task. Raises EngineError."""
-        reply = self._get(_PATH)
+        reply = self._cluster.get(_PATH)
         after = _primaries(reply)
         system: dict[str, Any] = {}
         problems: list[str] = []

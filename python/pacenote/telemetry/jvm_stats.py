@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.telemetry.device import DeviceReading, GetJson, TelemetryDevice
+from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice
 
 _PATH = "/_nodes/stats/jvm"
 _REPORTED = ("young", "old", "zgc_cycles", "zgc_pauses")
@@ -45,20 +45,20 @@ class JvmStats(TelemetryDevice):
     name = "jvm-stats"
     description = "Number and time of garbage collections during the race, in total and per node."
 
-    def __init__(self, get: GetJson) -> None:
-        super().__init__(get)
+    def __init__(self, cluster: ObservedCluster) -> None:
+        super().__init__(cluster)
         self._before: dict[str, _NodeStats] = {}
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
-        self._before = _nodes(self._get(_PATH))
+        self._before = _nodes(self._cluster.get(_PATH))
 
     def stop(self) -> DeviceReading:
         """Reads the counters after the last task. Raises EngineError.
 
         If a node joined, left or restarted, the totals are not known and are missing, with a reason.
         """
-        after = _nodes(self._get(_PATH))
+        after = _nodes(self._cluster.get(_PATH))
         problems = _node_changes(self._before, after)
         totals: dict[str, _Collections] = {}
         values: dict[str, object] = {}

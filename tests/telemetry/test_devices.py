@@ -1,0 +1,25 @@
+"""The table of telemetry devices."""
+
+import importlib
+import pkgutil
+
+import pacenote.telemetry
+from pacenote.telemetry.device import TelemetryDevice
+from pacenote.telemetry.devices import DEVICES
+
+
+def test_every_device_of_the_package_is_in_the_table():
+    names = [f"pacenote.telemetry.{module.name}" for module in pkgutil.iter_modules(pacenote.telemetry.__path__)]
+    defined = {
+        value
+        for name in names
+        for value in vars(importlib.import_module(name)).values()
+        if isinstance(value, type) and issubclass(value, TelemetryDevice) and value is not TelemetryDevice
+    }
+    assert len(defined) >= 3, "the guard found hardly any device"
+    assert set(DEVICES) == defined
+
+
+def test_devices_differ_in_their_names():
+    names = [device.name for device in DEVICES]
+    assert len(set(names)) == len(names)
