@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from pacenote.errors import TrackError
+from pacenote.model.engine import EngineInfo
 from pacenote.model.track import Challenge, Corpus, Documents, Index, Operation, Track
 from pacenote.model.work import CallSequence, Request
-from pacenote.operations.base import CompileContext, CompiledOperation, EngineInfo, PreparedFile
+from pacenote.operations.base import CompileContext, CompiledOperation, PreparedFile
 from pacenote.operations.compile import compile_operation
 from pacenote.operations.registry import resolve_type
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import compiled, context, refused, requests, track
+from pacenote.model.engine import EngineInfo
 from pacenote.model.track import DataStream, Index
 from pacenote.model.work import (
     Capture,
@@ -23,7 +24,6 @@ from pacenote.model.work import (
     Request,
     Sleep,
 )
-from pacenote.operations.base import EngineInfo
 from pacenote.operations.compatibility import compatible_body
 
 JSON = (("content-type", "application/json"),)

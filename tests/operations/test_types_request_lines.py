@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from operations.compiling import ELASTICSEARCH, OPENSEARCH, compiled, context, lines, refused, requests, track
+from pacenote.model.engine import EngineInfo
 from pacenote.model.track import ComponentTemplate, ComposableTemplate, DataStream, IndexTemplate
 from pacenote.model.work import (
     NO_RETRY,
@@ -22,7 +23,6 @@ from pacenote.model.work import (
     PagedRequest,
     RetryPolicy,
 )
-from pacenote.operations.base import EngineInfo
 from pacenote.operations.registry import find_type
 
 TEMPLATES = track(

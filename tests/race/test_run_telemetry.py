@@ -1,4 +1,4 @@
-"""A race runs every telemetry device before its first and after its last task, and stores what it has read."""
+"""A race runs every telemetry device before its first and after its last task, and stores the readings."""
 
 from __future__ import annotations
 

@@ -9,11 +9,11 @@ from pacenote.telemetry.devices import DEVICES
 
 
 def test_every_device_of_the_package_is_in_the_table():
-    names = [f"pacenote.telemetry.{module.name}" for module in pkgutil.iter_modules(pacenote.telemetry.__path__)]
+    modules = pkgutil.iter_modules(pacenote.telemetry.__path__, "pacenote.telemetry.")
     defined = {
         value
-        for name in names
-        for value in vars(importlib.import_module(name)).values()
+        for module in modules
+        for value in vars(importlib.import_module(module.name)).values()
         if isinstance(value, type) and issubclass(value, TelemetryDevice) and value is not TelemetryDevice
     }
     assert len(defined) >= 3, "the guard found hardly any device"

@@ -22,8 +22,6 @@ KEEP_ALIVE = "15m"
 _MAX_ATTEMPTS = 6
 _RETRY_DELAY_S = 0.5
 _BUSY_STATUSES = (408, 429, 502, 503, 504)
-_MIN_SHARD_DOC_VERSION = (3, 3)
-"""First version of OpenSearch that sorts by `_shard_doc`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,8 @@ class PointInTimeReader:
 
     def __init__(self, rest: RestClient, info: ClusterInfo, batch_size: int) -> None:
         self._rest = rest
-        self._opensearch = info.distribution == "opensearch"
-        self._by_shard = self._opensearch and _version(info.version) < _MIN_SHARD_DOC_VERSION
+        self._api = info.engine.api
+        self._by_shard = not info.engine.sorts_by_shard_doc
         self._batch_size = batch_size
 
     def supported(self, index: str) -> bool:
@@ -181,19 +179,15 @@ class PointInTimeReader:
         raise AssertionError
 
     def _open(self, target: ReadTarget) -> RestResponse:
-        name = "_search/point_in_time" if self._opensearch else "_pit"
         preference = {"preference": target.preference} if target.preference else {}
-        path = f"/{url_path(target.index)}/{name}"
+        path = f"/{url_path(target.index)}/{self._api.point_in_time}"
         return self._rest.exchange("POST", path, None, {"keep_alive": KEEP_ALIVE, **preference})
 
     def _id(self, reply: RestResponse) -> str:
-        return str(reply.body["pit_id" if self._opensearch else "id"])
+        return str(reply.body[self._api.point_in_time_id])
 
     def _close(self, pit_id: str) -> None:
-        if self._opensearch:
-            self._rest.exchange("DELETE", "/_search/point_in_time", {"pit_id": [pit_id]})
-        else:
-            self._rest.exchange("DELETE", "/_pit", {"id": pit_id})
+        self._rest.exchange("DELETE", f"/{self._api.point_in_time}", self._api.close_body(pit_id))
 
 
 class ScrollReader:
@@ -262,8 +256,3 @@ def _failed(what: str, reply: RestResponse) -> EngineError:
     error = reply.body.get("error", {}) if isinstance(reply.body, dict) else "the reply is not JSON"
     reason = error.get("reason") if isinstance(error, dict) else error
     return EngineError(f"{what} cannot be read: HTTP status {reply.status}: {reason or 'no reason given'}")
-
-
-def _version(text: str) -> tuple[int, int]:
-    numbers = [int(part) for part in text.split(".")[:2] if part.isdigit()]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)

@@ -23,6 +23,7 @@ from typing import Any
 
 from pacenote.cli.parser import Parser, similar
 from pacenote.errors import UsageError
+from pacenote.model.engine import SERVERLESS
 
 FILE = "pacenote.toml"
 
@@ -197,5 +198,5 @@ def _read_rally(
 def _option_value(option: str, value: str) -> object:
     true = value.strip().lower() in ("true", "yes", "on", "1", "t", "y")
     if option == "build-flavor":
-        return "serverless" if true else "default"
+        return SERVERLESS if true else "default"
     return value if option == "dataset-cache" else true

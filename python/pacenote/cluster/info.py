@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pacenote.errors import EngineError
+from pacenote.model.engine import ELASTICSEARCH, EngineInfo
 from pacenote.net.rest import RestClient
 
 
@@ -51,6 +52,11 @@ class ClusterInfo:
     nodes: tuple[NodeInfo, ...]
     """The nodes by name; empty where the cluster does not show them (serverless, or missing privileges)."""
 
+    @property
+    def engine(self) -> EngineInfo:
+        """The engine, with its differences to other engines."""
+        return EngineInfo(self.distribution, self.version, self.flavor)
+
 
 def read_info(client: RestClient) -> ClusterInfo:
     """Reads what a cluster reports. Raises EngineError if it does not answer or is not a supported engine."""
@@ -64,7 +70,7 @@ def read_info(client: RestClient) -> ClusterInfo:
     response = client.exchange("GET", "/_nodes/os,jvm,plugins")
     nodes = response.body.get("nodes", {}) if response.ok and isinstance(response.body, dict) else {}
     return ClusterInfo(
-        distribution=str(version.get("distribution") or "elasticsearch"),
+        distribution=str(version.get("distribution") or ELASTICSEARCH),
         version=str(version.get("number", "")),
         build_hash=str(version.get("build_hash", "")),
         flavor=str(version.get("build_flavor") or version.get("build_type") or ""),

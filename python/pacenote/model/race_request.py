@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from pacenote.model.client_options import AdditionalCluster, ClientOptions
+from pacenote.model.engine import OPENSEARCH
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track_request import BuildFlavor, TrackRequest
 
@@ -73,7 +74,7 @@ class RaceRequest:
     pipeline: Pipeline = "from-distribution"
     """Whether Pacenote starts an engine or uses an existing cluster."""
 
-    distribution: str = "opensearch"
+    distribution: str = OPENSEARCH
     """The distribution to start."""
 
     distribution_version: str = "3.3.0"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Protocol
 
+from pacenote.model.engine import EngineInfo
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.track import CorpusFile, Track
 from pacenote.model.work import TaskWork
@@ -66,20 +67,6 @@ def declared_data_file(file: CorpusFile) -> PreparedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineInfo:
-    """Facts about the engine under test that are known before the race."""
-
-    distribution: str = ""
-    """`elasticsearch` or `opensearch`, empty if unknown."""
-
-    version: str = ""
-    """The version of the engine, empty if unknown."""
-
-    flavor: str = "default"
-    """The build flavor of the engine."""
-
-
-@dataclass(frozen=True, slots=True)
 class CompileContext:
     """The context of a compilation: what an operation type uses besides the parameters of the operation."""
 
@@ -103,16 +90,6 @@ class CompileContext:
 
     captures: frozenset[str] | None = None
     """Names of values that operations of a composite operation capture for others; None outside of one."""
-
-    @property
-    def is_opensearch(self) -> bool:
-        """Whether the engine is known to be OpenSearch, which has different paths for some requests."""
-        return self.engine.distribution == "opensearch"
-
-    @property
-    def is_serverless(self) -> bool:
-        """Whether the engine is serverless, which does not allow changes of cluster settings."""
-        return self.engine.flavor == "serverless"
 
 
 @dataclass(frozen=True, slots=True)

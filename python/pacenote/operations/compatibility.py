@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pacenote.operations.base import EngineInfo
+from pacenote.model.engine import EngineInfo
 
 _NEWER_DEFAULTS: Mapping[str, object] = {"index.mapping.source.mode": "stored", "index.mode": "standard"}
 """Settings that only newer versions of Elasticsearch have, each with the default that other engines use."""
@@ -17,9 +17,8 @@ def compatible_body(body: Mapping[str, Any] | None, engine: EngineInfo) -> Mappi
     A setting that would change the index is kept, so that the engine rejects it: without it, a different
     index would be measured.
     """
-    older = engine.distribution == "opensearch" or engine.version.startswith("7.")
     settings = body.get("settings") if body else None
-    if not older or body is None or not isinstance(settings, Mapping):
+    if engine.knows_index_modes or body is None or not isinstance(settings, Mapping):
         return body
     kept = {key: value for key, value in settings.items() if _NEWER_DEFAULTS.get(key, _MISSING) != value}
     return body if len(kept) == len(settings) else {**body, "settings": kept}

@@ -107,8 +107,7 @@ def captured_name(params: FieldReader, key: str, context: CompileContext) -> str
 
 def async_search_path(context: CompileContext) -> str:
     """Returns the path of the result of an asynchronous search, with a placeholder for its captured id."""
-    api = "_plugins/_asynchronous_search" if context.is_opensearch else "_async_search"
-    return f"/{api}/{CAPTURE_MARKER}"
+    return f"/{context.engine.api.async_search}/{CAPTURE_MARKER}"
 
 
 def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
@@ -170,7 +169,7 @@ def _cache(params: FieldReader, context: CompileContext) -> bool | None:
     if params.has("cache"):
         return params.flag("cache", False)
     # By default, a serverless engine would answer from its cache.
-    return False if context.is_serverless else None
+    return False if context.engine.is_serverless else None
 
 
 def _parsed(params: FieldReader, body: Mapping[str, Any] | str) -> dict[str, Any]:

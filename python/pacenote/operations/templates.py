@@ -85,7 +85,7 @@ def delete_templates(
     matching: list[Request] = []
     for each in templates:
         requests.append(if_exists(common.request("DELETE", build_path(api, each.name))))
-        if each.pattern and not context.is_serverless:
+        if each.pattern and not context.engine.is_serverless:
             matching.append(if_exists(common.request("DELETE", build_path(each.pattern))))
     if matching:
         requests.extend(allowing_wildcards(common, matching))

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from pacenote.errors import TrackError, UsageError
+from pacenote.model.engine import EngineInfo
 from pacenote.model.messages import quoted
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
@@ -16,7 +17,6 @@ from pacenote.operations.base import (
     CompileContext,
     CompiledOperation,
     DataFileLookup,
-    EngineInfo,
     declared_data_file,
 )
 from pacenote.operations.compile import InvalidOperation, compile_operation

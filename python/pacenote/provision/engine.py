@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.model.engine import OPENSEARCH
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision import node_registry, resources
 from pacenote.provision.cars import Car, compose_car
@@ -42,7 +43,7 @@ class EngineRequest:
     """The home folder of Pacenote."""
     artifacts: Path
     """The folder for the logs of the node."""
-    distribution: str = "opensearch"
+    distribution: str = OPENSEARCH
     """The name of the distribution."""
     version: str = ""
     """The version of the engine; empty for the default one."""

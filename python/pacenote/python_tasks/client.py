@@ -33,7 +33,7 @@ from elasticsearch.exceptions import HTTP_EXCEPTIONS, ElasticsearchWarning, Gene
 from elasticsearch.serializer import JsonSerializer
 
 from pacenote._core import RunnerRequest
-from pacenote.operations.base import EngineInfo
+from pacenote.model.engine import EngineInfo
 from pacenote.plugins.rally_api.request_context import CURRENT_CONTEXT, RequestContextHolder
 from pacenote.python_tasks.builtin_operations import BuiltinOperations, RejectedOperation
 from pacenote.python_tasks.request_router import NoReply, RequestRouter
@@ -206,7 +206,7 @@ class PluginClient(AsyncElasticsearch, RequestContextHolder):
     @property
     def is_serverless(self) -> bool:
         """Whether the cluster is serverless."""
-        return self.pacenote_engine.flavor == "serverless"
+        return self.pacenote_engine.is_serverless
 
     @property
     def distribution_version(self) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.errors import UsageError
+from pacenote.model.engine import EngineInfo
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Challenge, Track
-from pacenote.operations.base import EngineInfo
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, SampleRetention
 
@@ -41,8 +41,7 @@ def expected_engine(request: RaceRequest, existing: Cluster | None) -> EngineInf
 
 def running_engine(cluster: Cluster) -> EngineInfo:
     """The engine of a running cluster. Raises EngineError."""
-    info = cluster.info()
-    return EngineInfo(info.distribution, info.version, info.flavor)
+    return cluster.info().engine
 
 
 def check_searched_indices(request: RaceRequest, challenge: Challenge, plugins: PluginNames) -> None:

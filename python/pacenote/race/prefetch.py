@@ -10,6 +10,7 @@ from pacenote.model.race_request import RaceRequest
 from pacenote.provision.engine import install_engine
 from pacenote.race.corpora import prepare_corpora
 from pacenote.race.engine_request import engine_request
+from pacenote.race.planning import expected_engine
 from pacenote.track.prepare import prepare_track
 
 
@@ -23,7 +24,7 @@ def prefetch_corpora(request: RaceRequest, progress: ProgressCallback) -> Mappin
 
     Raises TrackError, UsageError and CorpusError as a race does.
     """
-    version = request.distribution_version if request.distribution == "elasticsearch" else ""
+    version = expected_engine(request, None).track_version
     prepared = prepare_track(request.track_request(version), lambda label: progress(label, 0, 0))
     corpora = prepare_corpora(prepared.track, prepared.challenge, request, progress)
     files: dict[str, list[Path]] = {corpus.name: [] for corpus in corpora.recorded}

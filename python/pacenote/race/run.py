@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from pacenote.cluster.cluster import Cluster, EmbeddedCluster, start_cluster
 from pacenote.errors import DriverError
+from pacenote.model.engine import SERVERLESS
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
@@ -64,7 +65,6 @@ from pacenote.store.race_store import RaceStore
 from pacenote.telemetry.device import ObservedCluster, Telemetry
 from pacenote.telemetry.devices import DEVICES
 from pacenote.track.prepare import PreparedTrack, prepare_track
-from pacenote.track.serverless import SERVERLESS
 
 if TYPE_CHECKING:
     from pacenote.plugins.track_plugins import TrackPlugins
@@ -248,17 +248,11 @@ def _load_track(
     request: RaceRequest, existing: Cluster | None, progress: Callable[[str], None]
 ) -> PreparedTrack:
     """The track as it runs; an existing cluster determines the version and flavor of the engine."""
-    distribution, version = request.distribution, request.distribution_version
-    if existing is not None:
-        info = existing.info()
-        distribution, version = info.distribution, info.version
-        if info.flavor == SERVERLESS:
-            # Serverless always reports the same version, so the newest track is used.
-            request, version = dataclasses.replace(request, build_flavor=SERVERLESS), ""
-    elif request.pipeline == "benchmark-only":
-        version = ""
-    # Branches of track repositories are named after versions of Elasticsearch.
-    return prepare_track(request.track_request(version if distribution == "elasticsearch" else ""), progress)
+    engine = expected_engine(request, existing)
+    if engine.is_serverless:
+        request = dataclasses.replace(request, build_flavor=SERVERLESS)
+    unknown = existing is None and request.pipeline == "benchmark-only"
+    return prepare_track(request.track_request("" if unknown else engine.track_version), progress)
 
 
 def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from pacenote.model.engine import SERVERLESS
+
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-(.+))?")
 _BRANCH = re.compile(r"(\d+)(?:\.(\d+))?")
 _MAJOR = re.compile(r"(\d+)(?:\..*)?")
-_SERVERLESS = "serverless"
 _NEWEST = ("master", "main")
 
 
@@ -19,7 +20,7 @@ def best_branch(branches: Collection[str], version: str) -> str | None:
     that is not newer, or of the major version. Without a version, or for one newer than every branch, it is
     `master`, or `main` if there is no `master`.
     """
-    if not version or version == _SERVERLESS:
+    if not version or version == SERVERLESS:
         return _newest(branches)
     match = _VERSION.fullmatch(version)
     if match is None:

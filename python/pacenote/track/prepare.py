@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pacenote.errors import TrackError, UsageError
+from pacenote.model.engine import SERVERLESS
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.model.track import Challenge, Track
 from pacenote.model.track_request import TrackRequest
@@ -15,7 +16,7 @@ from pacenote.track.load import load_track
 from pacenote.track.pacing_overrides import apply_pacing_options
 from pacenote.track.render import RenderOptions
 from pacenote.track.repository import DEFAULT_REPOSITORY, Checkout, open_repository
-from pacenote.track.serverless import SERVERLESS, describe_left_out, for_serverless
+from pacenote.track.serverless import describe_left_out, for_serverless
 from pacenote.track.source import BUNDLED_TRACKS, TrackSource, find_track, open_track
 from pacenote.track.test_mode import for_test_mode
 from pacenote.track.typos import misspelled_keys

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pacenote.model.messages import quoted_list
 from pacenote.model.track import Challenge, Task, Track
 from pacenote.operations.base import ServerlessStatus
 from pacenote.operations.registry import find_type
 from pacenote.track.filters import keep_tasks
-
-SERVERLESS: Final = "serverless"
-"""The build flavor of serverless clusters."""
 
 
 def for_serverless(track: Track, *, operator: bool) -> Track:

@@ -13,10 +13,9 @@ from pacenote.operations.search_requests import CAPTURE_MARKER, captured_name
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     name = captured_name(params, "with-point-in-time-from", context)
-    path, body = "/_pit", json_body({"id": CAPTURE_MARKER})
-    if context.is_opensearch:
-        path, body = "/_search/point_in_time", json_body({"pit_id": [CAPTURE_MARKER]})
-    request = read_common(params).request("DELETE", path, body=body)
+    api = context.engine.api
+    body = json_body(api.close_body(CAPTURE_MARKER))
+    request = read_common(params).request("DELETE", f"/{api.point_in_time}", body=body)
     return CompiledOperation(CallSequence((replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)),)))
 
 

@@ -21,7 +21,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
         params.problem("index", "is missing, and the track declares no indices")
     params.flag("only-if-exists", True)
     deletes = tuple(if_exists(common.request("DELETE", build_path(name))) for name in names)
-    if any(map(has_wildcard, names)) and not context.is_serverless:
+    if any(map(has_wildcard, names)) and not context.engine.is_serverless:
         deletes = allowing_wildcards(common, deletes)
     return compile_requests(params, deletes)
 

@@ -21,7 +21,6 @@ from pacenote.model.work import (
 from pacenote.operations.base import (
     CompileContext,
     CompiledOperation,
-    EngineInfo,
     OperationType,
     ServerlessStatus,
 )
@@ -29,9 +28,6 @@ from pacenote.operations.request import CommonParams, build_path, join_names, re
 from pacenote.operations.search_requests import CAPTURE_MARKER
 
 _POLL_PERIOD_S = 10.0
-
-_TASKS_SINCE = (8, 1)
-"""The first version of Elasticsearch that can merge in the background."""
 
 _MERGE_TIMEOUT_MS = 86_400_000
 
@@ -45,18 +41,13 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":
         return CompiledOperation(CallSequence((common.request("POST", path, query=query),)))
-    if _is_older(context.engine):
+    if not context.engine.merges_in_background:
         merge = common.request("POST", path, query=query)
         merge = replace(merge, timeout_ms=common.timeout_ms or _MERGE_TIMEOUT_MS)
         return CompiledOperation(CallSequence((merge, _wait_for_all(common, period_s))))
     start = common.request("POST", path, query={**query, "wait_for_completion": False})
     start = replace(start, capture=Capture("task", "task"))
     return CompiledOperation(CallSequence((start, _wait_for_task(common, period_s))))
-
-
-def _is_older(engine: EngineInfo) -> bool:
-    numbers = tuple(int(part) for part in engine.version.split(".")[:2] if part.isdecimal())
-    return engine.distribution == "elasticsearch" and len(numbers) > 1 and numbers < _TASKS_SINCE
 
 
 def _wait_for_task(common: CommonParams, period_s: float) -> Request:

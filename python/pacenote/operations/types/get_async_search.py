@@ -15,9 +15,7 @@ from pacenote.operations.search_requests import CAPTURE_MARKER, async_search_pat
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     names = captured_names(params, "retrieve-results-for", context)
-    done = CheckCondition("is_running", "false")
-    if context.is_opensearch:
-        done = CheckCondition("state", "STORE_RESIDENT")
+    done = CheckCondition(*context.engine.api.async_search_done)
     request = replace(read_common(params).request("GET", async_search_path(context)), check=done)
     calls = tuple(replace(request, placeholder=Placeholder(name, CAPTURE_MARKER)) for name in names or ("",))
     return CompiledOperation(CallSequence(calls, read_retry(params, until_success=True)), weight=len(calls))

@@ -16,12 +16,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     name = params.required_text("name")
     target = search_target(params, context) or ""
     query = {"keep_alive": params.text("keep-alive", "1m")}
-    if context.is_opensearch:
-        path, key = build_path(target, "_search", "point_in_time"), "pit_id"
-    else:
-        path, key = build_path(target, "_pit"), "id"
+    api = context.engine.api
+    path = build_path(target, *api.point_in_time.split("/"))
     request = read_common(params).request("POST", path, query=query)
-    return CompiledOperation(CallSequence((replace(request, capture=Capture(name, key)),)))
+    return CompiledOperation(CallSequence((replace(request, capture=Capture(name, api.point_in_time_id)),)))
 
 
 OPERATION = OperationType(name="open-point-in-time", compile=_compile)

@@ -10,8 +10,8 @@ from pacenote.operations.request import build_path, read_body, read_common, read
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     options = read_options(params, "master-timeout", "timeout")
-    if context.is_opensearch and "master_timeout" in options:
-        options["cluster_manager_timeout"] = options.pop("master_timeout")
+    if "master_timeout" in options:
+        options[context.engine.api.manager_timeout] = options.pop("master_timeout")
     path = build_path("_ingest", "pipeline", params.required_text("id"))
     request = read_common(params).request("PUT", path, query=options, body=read_body(params))
     return CompiledOperation(CallSequence((request,), read_retry(params)))

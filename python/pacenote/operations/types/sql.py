@@ -17,8 +17,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     if params.has("body"):
         body.required_text("query")
     pages = params.integer("pages", 1) or 1
-    path = "/_plugins/_sql" if context.is_opensearch else "/_sql"
-    first = read_common(params).request("POST", path, body=json_body(body.data))
+    first = read_common(params).request("POST", context.engine.api.sql, body=json_body(body.data))
     if pages == 1:
         return CompiledOperation(CallSequence((first,)))
     return CompiledOperation(

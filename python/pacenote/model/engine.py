@@ -1,0 +1,133 @@
+"""The engine under test, and what differs between engines for a race, its requests and its track.
+
+No other module compares names or versions of engines; `tests/shape/test_engines.py` checks that. A difference
+of all versions is a field of `EngineApi`, a difference between versions a property of `EngineInfo`. What is
+needed to assemble and start an engine is in `provision/distributions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+OPENSEARCH: Final = "opensearch"
+"""The name of OpenSearch, as it reports it and as `--distribution` takes it."""
+
+ELASTICSEARCH: Final = "elasticsearch"
+"""The name of Elasticsearch, which reports none."""
+
+SERVERLESS: Final = "serverless"
+"""The build flavor of serverless clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineApi:
+    """Paths, parameters and replies of one engine; the defaults are those of Elasticsearch."""
+
+    point_in_time: str = "_pit"
+    """Path of points in time, after the index or alone."""
+
+    point_in_time_id: str = "id"
+    """Key of the id in the reply to opening and in the request for closing a point in time."""
+
+    closes_points_in_time: bool = False
+    """Whether a request closes a list of points in time, not one."""
+
+    async_search: str = "_async_search"
+    """Path of asynchronous searches."""
+
+    async_search_index_in_query: bool = False
+    """Whether the index of an asynchronous search is a query parameter, not the beginning of the path."""
+
+    async_search_defaults: Mapping[str, str] = field(
+        default_factory=lambda: {"wait_for_completion_timeout": "0"}
+    )
+    """Query parameters with which an asynchronous search returns an id even if it ends immediately."""
+
+    async_search_done: tuple[str, str] = ("is_running", "false")
+    """Key path and value in the reply when an asynchronous search is complete."""
+
+    sql: str = "/_sql"
+    """Path of SQL queries."""
+
+    manager_timeout: str = "master_timeout"
+    """Query parameter with the timeout for the manager of the cluster."""
+
+    def close_body(self, point_in_time: str) -> dict[str, object]:
+        """The body of a request that closes a point in time, given by its id."""
+        return {self.point_in_time_id: [point_in_time] if self.closes_points_in_time else point_in_time}
+
+
+_ELASTICSEARCH_API = EngineApi()
+
+ENGINE_APIS: Mapping[str, EngineApi] = {
+    ELASTICSEARCH: _ELASTICSEARCH_API,
+    OPENSEARCH: EngineApi(
+        point_in_time="_search/point_in_time",
+        point_in_time_id="pit_id",
+        closes_points_in_time=True,
+        async_search="_plugins/_asynchronous_search",
+        async_search_index_in_query=True,
+        # It waits at least 1 ms, and by default discards a search that ends within that time.
+        async_search_defaults={"wait_for_completion_timeout": "1ms", "keep_on_completion": "true"},
+        async_search_done=("state", "STORE_RESIDENT"),
+        sql="/_plugins/_sql",
+        manager_timeout="cluster_manager_timeout",
+    ),
+}
+"""The API of each engine by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """Facts about the engine under test that are known before the race."""
+
+    distribution: str = ""
+    """`elasticsearch` or `opensearch`, empty if unknown."""
+
+    version: str = ""
+    """The version of the engine, empty if unknown."""
+
+    flavor: str = "default"
+    """The build flavor of the engine."""
+
+    @property
+    def api(self) -> EngineApi:
+        """Its API; that of Elasticsearch if the engine is unknown."""
+        return ENGINE_APIS.get(self.distribution, _ELASTICSEARCH_API)
+
+    @property
+    def is_serverless(self) -> bool:
+        """Whether it is serverless, which does not allow changes of cluster settings."""
+        return self.flavor == SERVERLESS
+
+    @property
+    def track_version(self) -> str:
+        """The version that selects the branch of a track repository; empty for the newest branch.
+
+        Branches are named after versions of Elasticsearch. Serverless always reports the same version.
+        """
+        return self.version if self.distribution == ELASTICSEARCH and not self.is_serverless else ""
+
+    @property
+    def merges_in_background(self) -> bool:
+        """Whether a force-merge can return before it is complete: all engines but old Elasticsearch."""
+        older = self.distribution == ELASTICSEARCH and (0, 0) < self._minor_version < (8, 1)
+        return not older
+
+    @property
+    def knows_index_modes(self) -> bool:
+        """Whether indices have the settings `index.mode` and `index.mapping.source.mode`."""
+        return self.distribution != OPENSEARCH and not self.version.startswith("7.")
+
+    @property
+    def sorts_by_shard_doc(self) -> bool:
+        """Whether searches can sort by `_shard_doc`: OpenSearch since 3.3."""
+        return self.distribution != OPENSEARCH or self._minor_version >= (3, 3)
+
+    @property
+    def _minor_version(self) -> tuple[int, int]:
+        """The first two numbers of the version, (0, 0) if unknown."""
+        numbers = [int(part) for part in self.version.split(".")[:2] if part.isdecimal()]
+        return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)

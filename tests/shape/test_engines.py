@@ -1,0 +1,44 @@
+"""Differences between engines have one home, `model/engine.py`: no other module compares their names."""
+
+import ast
+
+from pacenote.model.engine import ELASTICSEARCH, ENGINE_APIS, OPENSEARCH, SERVERLESS
+from pacenote.provision.distributions.registry import DISTRIBUTIONS
+from shape.sources import PACKAGE, files, label, parse
+
+HOME = PACKAGE / "model" / "engine.py"
+
+NAMES = {OPENSEARCH, ELASTICSEARCH, SERVERLESS, *DISTRIBUTIONS}
+
+ALLOWED = {
+    "python/pacenote/provision/distributions/": "each distribution states its own name",
+    "python/pacenote/model/track_request.py": "the type of `--build-flavor`",
+    "python/pacenote/cli/track_options.py": "the values of `--build-flavor`",
+    "python/pacenote/python_tasks/results.py": "a Python package with this name",
+}
+"""Files and folders with the name of an engine or flavor as a value, with the reason."""
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Names of engines and flavors that are values of their own, not part of a text."""
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in NAMES
+    }
+
+
+def test_only_one_module_knows_engines_by_name():
+    sources = [path for path in files(".py") if PACKAGE in path.parents]
+    found = {label(path): names_in(parse(path)) for path in sources if path != HOME}
+    assert names_in(parse(HOME)) == NAMES, "the guard does not see the names"
+    wrong = {name: names for name, names in found.items() if names and not name.startswith(tuple(ALLOWED))}
+    assert wrong == {}, "put the difference into model/engine.py"
+    used = [name for name, names in found.items() if names]
+    unused = [allowed for allowed in ALLOWED if not any(name.startswith(allowed) for name in used)]
+    assert unused == []
+
+
+def test_every_distribution_that_pacenote_starts_has_an_api():
+    assert DISTRIBUTIONS
+    assert [name for name in DISTRIBUTIONS if name not in ENGINE_APIS] == [], "add it to model/engine.py"
