@@ -180,7 +180,7 @@ def test_an_archive_without_the_data_file_is_described(tmp_path: Path) -> None:
     assert refused(nothing).startswith("cannot be unpacked: it contains no file;")
     nothing.unlink()
     several = tar(tmp_path / "data.json.tar.gz", ("a", DATA), ("b", DATA), mode="w:gz")
-    assert "it contains 2 files, and none is named data.json" in refused(several)
+    assert "it contains 2 files, none of them named data.json" in refused(several)
     several.unlink()
     archive = tmp_path / "data.json.zip"
     with zipfile.ZipFile(archive, "w") as out:

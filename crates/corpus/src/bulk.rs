@@ -1,5 +1,5 @@
-//! Builds the bulk bodies of one client: the hot path of indexing, which neither allocates nor searches for the start
-//! of a document once it runs.
+//! Builds the bulk bodies of one client. This is the hot path of indexing: after the start it neither allocates nor
+//! searches for the start of a document.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -145,8 +145,8 @@ struct PositionedRange {
 }
 
 impl BulkReader {
-    /// Creates a reader of `ranges`, in this order, with `bulk_size` documents per bulk. Searches the start of every
-    /// range, so it belongs before the measured time.
+    /// Creates a reader of `ranges`, in this order, with `bulk_size` documents per bulk. Searches for the start of
+    /// every range, so it must be called before the measured time.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl BulkReader {
     }
 
     /// Builds the next bulk in `body` and returns its number of documents; returns `None` at the end and leaves `body`
-    /// as it is. Bulks never span ranges, so that the last bulk of each may be short.
+    /// unchanged. Bulks never span ranges, so the last bulk of each range may be short.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Option<u32> {
         let current = self.ranges.get_mut(self.current)?;
         let documents = u32::try_from(self.remaining).unwrap_or(u32::MAX).min(self.bulk_size);
@@ -193,7 +193,7 @@ impl BulkReader {
                 if rest[..used].ends_with(b"\n") {
                     body.set_view(file, self.cursor..self.cursor + used);
                 } else {
-                    // The last line of the file has no newline: copied, to append one.
+                    // The last line of the file has no newline: copy it, so that one can be appended.
                     let copied = body.clear_and_reserve(used + 1);
                     copied.extend_from_slice(&rest[..used]);
                     copied.push(b'\n');
@@ -221,7 +221,8 @@ impl BulkReader {
     }
 }
 
-/// Expected size of a full bulk of `range` in bytes: that of mean lines, plus a quarter since lines differ.
+/// Expected size of a full bulk of `range` in bytes: computed from the mean line length, plus a quarter because line
+/// lengths vary.
 fn expected_size(range: &DocumentRange, bulk_size: u32) -> usize {
     let added = match &range.action_lines {
         ActionLines::InFile => return 0,

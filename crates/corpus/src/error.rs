@@ -47,10 +47,10 @@ pub enum CorpusError {
     Unsupported {
         /// The archive.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be unpacked.
         reason: String,
     },
-    /// An archive with a member that no archive of data has: a path out of the folder, a link, a device.
+    /// An archive with a member that does not belong in an archive of data: a path out of the folder, a link, a device.
     #[error("{} is refused: its member \"{member}\" {reason}; do not trust the archive", path.display())]
     Refused {
         /// The archive.
@@ -74,7 +74,7 @@ pub enum CorpusError {
         /// The largest size allowed, in bytes.
         limit: u64,
     },
-    /// Writing on would fill the disk.
+    /// Writing more would fill the disk.
     #[error(
         "stopped writing {}: the disk has {free} bytes left and {keep} must stay free; make room or \
          choose another folder",
@@ -89,7 +89,7 @@ pub enum CorpusError {
         keep: u64,
     },
     /// The caller asked to stop.
-    #[error("writing {} was interrupted and nothing of it is kept; run it again", path.display())]
+    #[error("writing {} was interrupted and the partial file was deleted; run it again", path.display())]
     Interrupted {
         /// The file being written.
         path: PathBuf,

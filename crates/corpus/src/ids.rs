@@ -20,7 +20,7 @@ pub struct IdConflicts {
     pub recency: f64,
 }
 
-/// The seed of the random choices of one client for one file.
+/// The seed for the random choices of one client in one file.
 #[derive(Debug, Clone, Copy)]
 pub struct IdSeed<'a> {
     /// The race's seed.
@@ -114,9 +114,10 @@ fn write_id(id: u64, body: &mut Vec<u8>) {
     body.extend_from_slice(digits);
 }
 
-/// A seeded permutation of the numbers below a count, in constant memory; a shuffled list would take gigabytes for a
-/// large corpus. A Feistel network on the next power of two (Luby, Rackoff: How to construct pseudorandom permutations
-/// from pseudorandom functions, 1988), applied until the result is below the count (cycle walking).
+/// A seeded permutation of the numbers below a count. It needs constant memory, where a shuffled list would take
+/// gigabytes for a large corpus. A Feistel network on the next power of two (Luby, Rackoff: How to construct
+/// pseudorandom permutations from pseudorandom functions, 1988), applied until the result is below the count (cycle
+/// walking).
 #[derive(Debug, Clone)]
 struct Permutation {
     count: u64,
@@ -173,8 +174,8 @@ fn unit(random: &mut Random) -> f64 {
     (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A uniform number below `bound`, by multiplication (Lemire: Fast random integer generation in an interval, 2019)
-/// without the rejection step: the bias is below `bound`/2^64.
+/// A uniform number below `bound`, computed by multiplication (Lemire: Fast random integer generation in an interval,
+/// 2019) without the rejection step: the bias is below `bound`/2^64.
 #[allow(clippy::cast_possible_truncation)] // the shifted value fits
 fn below(bound: u64, random: &mut Random) -> u64 {
     ((u128::from(random.next()) * u128::from(bound)) >> 64) as u64
@@ -217,9 +218,9 @@ mod tests {
             let order = Permutation::new(count, &mut random());
             let mut numbers: Vec<u64> = (0..count).map(|position| order.at(position)).collect();
             let in_place = numbers.iter().zip(0..).filter(|(number, position)| **number == *position).count();
-            assert!(count < 100 || in_place < 10, "{count}: {in_place} stay in place");
+            assert!(count < 100 || in_place < 10, "{count}: {in_place} numbers keep their position");
             let steps = numbers.windows(2).filter(|pair| pair[0] + 1 == pair[1]).count();
-            assert!(count < 100 || steps < 10, "{count}: {steps} follow their neighbour");
+            assert!(count < 100 || steps < 10, "{count}: {steps} numbers follow their predecessor");
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..count), "{count}");
         }

@@ -20,7 +20,7 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Maps a file and loads its offset table from `<path>.offset`, if that is not older than the data and agrees with
+    /// Maps a file and loads its offset table from `<path>.offset`, if the table is not older than the data and matches
     /// it. Otherwise reads the file once to build the table and stores it, if the folder is writable.
     ///
     /// # Errors
@@ -65,14 +65,14 @@ impl LineFile {
         &self.map
     }
 
-    /// Number of lines. A last line without newline counts; blank lines at the very end do not.
+    /// Number of lines. A last line without a newline counts; blank lines at the end of the file do not.
     #[must_use]
     pub fn line_count(&self) -> u64 {
         self.table.line_count()
     }
 
-    /// Byte offset of the start of `line`, from 0; for `line == line_count()` the end of the last line; `None` beyond. Scans
-    /// at most 50,000 lines.
+    /// Byte offset of the start of `line`, from 0; for `line == line_count()` the end of the last line; `None` for
+    /// later lines. Scans at most 50,000 lines.
     #[must_use]
     pub fn line_start(&self, line: u64) -> Option<u64> {
         if line > self.line_count() {
@@ -99,7 +99,7 @@ impl LineFile {
         self.table.end()
     }
 
-    /// Tells the kernel that the file is read sequentially, so that it reads further ahead.
+    /// Advises the kernel that the file is read sequentially, so that it reads further ahead.
     pub fn advise_sequential(&self) {
         hint(&self.map, Advice::Sequential);
     }
@@ -122,7 +122,7 @@ fn hint(map: &Mmap, advice: Advice) {
 pub(crate) fn map(path: &Path) -> Result<Mmap, CorpusError> {
     let file = File::open(path).map_err(|cause| CorpusError::read(path, cause))?;
     // SAFETY: the behaviour is undefined if another process changes the file while it is mapped. This program writes
-    // corpora under a temporary name and renames them (`writer`), so that it replaces mapped files and never changes
-    // them in place. The bytes are used as opaque bytes only, never as text or structures with invariants.
+    // corpora under a temporary name and renames them (`writer`), so it replaces mapped files and never changes them in
+    // place. The bytes are used as opaque bytes only, never as text or structures with invariants.
     unsafe { Mmap::map(&file) }.map_err(|cause| CorpusError::read(path, cause))
 }

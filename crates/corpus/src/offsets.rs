@@ -73,7 +73,7 @@ impl OffsetTable {
         PathBuf::from(name)
     }
 
-    /// Loads the stored table of `data_file`, if it is not older than the file and agrees with its `data`.
+    /// Loads the stored table of `data_file`, if it is not older than the file and matches its `data`.
     pub(crate) fn load(data_file: &Path, data: &[u8]) -> Option<Self> {
         let side = Self::path_of(data_file);
         let written = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
@@ -132,8 +132,8 @@ impl OffsetTable {
         Some(table)
     }
 
-    /// Whether `last` follows the end of a line, and the sampled strides between rows have as many lines as they
-    /// should: with wrong offsets, documents would be silently repeated or skipped.
+    /// Whether `last` follows the end of a line, and the sampled strides between rows have the expected number of
+    /// lines. With wrong offsets, documents would be silently repeated or skipped.
     fn fits(&self, last: u64, data: &[u8]) -> bool {
         let at = |start: u64| usize::try_from(start).ok();
         let whole = last == data.len() as u64; // a last line may lack its newline
@@ -179,7 +179,8 @@ impl LineCounter {
     pub(crate) fn update(&mut self, data: &[u8]) {
         for chunk in data.chunks(CHUNK_SIZE) {
             let found = memchr::memchr_iter(b'\n', chunk).count() as u64;
-            let to_row = STRIDE - self.newlines % STRIDE; // a chunk is shorter than STRIDE lines, so that it contains the start of at most one row
+            // A chunk is shorter than STRIDE lines, so it contains the start of at most one row.
+            let to_row = STRIDE - self.newlines % STRIDE;
             if found >= to_row {
                 let nth = usize::try_from(to_row - 1).unwrap_or(usize::MAX);
                 let at = memchr::memchr_iter(b'\n', chunk).nth(nth).unwrap_or_default();
@@ -291,7 +292,7 @@ mod tests {
             format!("50000;{}\n100000;{two}\n", one + 1),                 // not at the start of a line
             format!("50000;{}\n100000;{two}\n", nth_line(&data, 40_000)), // at the wrong line
             format!("100000;{two}\n"),                                    // not a multiple of the stride
-            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // total is not at the end
+            format!("50000;{one}\n100000;{two}\n110000;{}\n", two + 10),  // the the total is not at the end
             format!("50000;{two}\n100000;{one}\n"),                       // decreasing offsets
             "50000\n".to_owned(),
             format!("50000;{}\n", data.len() * 2),

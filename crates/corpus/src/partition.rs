@@ -1,14 +1,14 @@
-//! Partitions the documents of a corpus over the clients of a task, as Rally does.
+//! Partitions the documents of a corpus among the clients of a task, as Rally does.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The documents of client `client` (from 0) of `clients`, out of `documents`.
 ///
-/// Rally's formula, so that a client reads the same documents with both tools:
-/// `round(documents / clients * client)` to `round(documents / clients * (client + 1))` in double precision, where
-/// `round` is Python's (half to even). The ranges of all clients cover `0..documents` exactly: for every count below
-/// 2^51 the error of the product is far below one half.
+/// Uses Uses Rally's formula, so that a client reads the same documents with both tools: `round(documents / clients *
+/// client)` to `round(documents / clients * (client + 1))` in double precision, where `round` is Python's (half to
+/// even). The ranges of all clients cover `0..documents` exactly: for every count below 2^51 the error of the product
+/// is far below one half.
 ///
 /// Returns an empty range if `client` is not below `clients`.
 #[must_use]
@@ -23,8 +23,8 @@ pub fn client_range(documents: u64, client: u32, clients: u32) -> Range<u64> {
 /// The order in which client `client` reads the files of its corpora, as indices into `corpora`, which gives the
 /// number of each file's corpus.
 ///
-/// As in Rally, client i starts with corpus i modulo their number and then takes one file of each corpus in turn, so
-/// that all corpora are indexed from the beginning.
+/// As in Rally, client i starts with corpus i modulo the number of corpora and then takes one file of each corpus in
+/// turn, so that all corpora are indexed from the beginning.
 #[must_use]
 pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
     let known: Vec<u32> = BTreeSet::from_iter(corpora).into_iter().copied().collect();
@@ -41,10 +41,10 @@ pub fn reading_order(corpora: &[u32], client: u32) -> Vec<usize> {
     order.into_iter().map(|file| file.position).collect()
 }
 
-/// When a client reads a file: by round, and within a round by the turn of the file's corpus.
+/// Sort key of a file in the order of a client: by round, and within a round by the turn of the file's corpus.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ReadingTurn {
-    /// Number of files of the same corpus that are read before.
+    /// Number of files of the same corpus that are read before this one.
     round: usize,
     /// Position of the corpus in the order of this client.
     turn: usize,
@@ -67,7 +67,7 @@ pub fn documents_in_share(documents: &[u64], bulk_size: u32, share: f64) -> u64 
     sum
 }
 
-/// Rounds up, but not because of the binary representation of a percentage: an excess below 10^-12 is ignored.
+/// Rounds up, but ignores an excess below 10^-12, which comes from the binary representation of a percentage.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // never negative, and below 2^53 by contract
 fn rounded_up(value: f64) -> u64 {
     (value - value * 1e-12).ceil() as u64

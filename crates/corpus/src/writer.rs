@@ -11,7 +11,7 @@ use crate::error::CorpusError;
 use crate::offsets::{LineCounter, OffsetTable};
 use crate::temporary::{create_beside, folder_of};
 
-/// Bytes that stay free on the file system, so that an engine on the same disk can go on writing its logs.
+/// Bytes that stay free on the file system, so that an engine on the same disk can continue to write its logs.
 const KEEP_FREE: u64 = 64 << 20;
 
 /// Bytes written between two checks of the free space.

@@ -1,5 +1,5 @@
-//! Every generated corpus has hits for what the operations of its track look for, with as few as 1,000 documents: as
-//! many as the files of the test mode have.
+//! Every generated corpus has hits for what the operations of its track search for, with as few as 1,000 documents, the
+//! number in the files of test mode.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 mod support;
@@ -18,19 +18,19 @@ fn number(document: &Value, field: &str) -> f64 {
     document[field].as_f64().unwrap_or(f64::NAN)
 }
 
-/// Documents that fulfil a condition.
+/// Number of documents that meet a condition.
 fn count(documents: &[Value], wanted: impl Fn(&Value) -> bool) -> usize {
     documents.iter().filter(|document| wanted(document)).count()
 }
 
-/// As an analyzer does it: the words of a text, in lower case.
+/// The words of a text in lower case, as an analyzer returns them.
 fn words(text: &str) -> HashSet<String> {
     let split = text.split(|letter: char| !letter.is_alphanumeric());
     split.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 #[test]
-fn geonames_has_what_the_track_looks_for() {
+fn geonames_has_what_the_track_searches_for() {
     for seed in [1, 2] {
         let places = parsed("geonames", 1_000, seed);
         let is = |field: &'static str, value: &'static str| count(&places, |d| text(d, field) == value);
@@ -43,7 +43,7 @@ fn geonames_has_what_the_track_looks_for() {
         assert!(count(&places, |d| number(d, "population") > 1e6) >= 3);
         assert!(count(&places, |d| number(d, "geonameid") < 5e6) > 300);
         assert!(count(&places, |d| number(d, "geonameid") > 5e6) > 300);
-        // Names that stand in the track's terms.txt, also on mountains.
+        // Names from the track's terms.txt, including names of mountains.
         let terms =
             ["San Juan", "Mill Creek", "Bear Creek", "Solheim", "Cerro Alto", "Rampur", "Cedar Creek"];
         assert!(count(&places, |d| terms.contains(&text(d, "name"))) >= 1);
@@ -56,7 +56,7 @@ fn geonames_has_what_the_track_looks_for() {
 }
 
 #[test]
-fn nyc_taxis_has_what_the_track_looks_for() {
+fn nyc_taxis_has_what_the_track_searches_for() {
     let rides = parsed("nyc_taxis", 1_000, 1);
     assert!(count(&rides, |d| (5.0..15.0).contains(&number(d, "total_amount"))) > 300);
     let flat = count(&rides, |d| text(d, "rate_code_id") == "2" && number(d, "total_amount") > 60.0);
@@ -81,7 +81,7 @@ fn nyc_taxis_has_what_the_track_looks_for() {
 }
 
 #[test]
-fn pmc_has_what_the_track_looks_for() {
+fn pmc_has_what_the_track_searches_for() {
     let articles = parsed("pmc", 200, 1);
     let physician = count(&articles, |d| text(d, "body").contains("physician"));
     assert!((6..60).contains(&physician), "{physician}");
@@ -101,7 +101,7 @@ fn from_the_sea(lon: f64, lat: f64) -> f64 {
 }
 
 #[test]
-fn geopoint_has_what_the_track_looks_for() {
+fn geopoint_has_what_the_track_searches_for() {
     for seed in [1, 2] {
         let location = |d: &Value| {
             let list = d["location"].as_array().unwrap();
@@ -115,14 +115,14 @@ fn geopoint_has_what_the_track_looks_for() {
         assert!(within(&|lon, lat| (2.2..2.4).contains(&lon) && (48.75..48.95).contains(&lat)) > 5);
         for ring in [0.0, 100e3, 200e3, 300e3] {
             let hits = within(&|lon, lat| (ring..ring + 100e3).contains(&from_the_sea(lon, lat)));
-            assert!(hits > 3, "{hits} from {ring} m on");
+            assert!(hits > 3, "{hits} hits from {ring} m on");
         }
         let exact = within(&|lon, lat| (73_204.77..73_204.78).contains(&from_the_sea(lon, lat)));
         assert!(exact >= 2, "{exact}");
         // Geohash u0 and the tile 6/32/22.
         assert!(within(&|lon, lat| (0.0..11.25).contains(&lon) && (45.0..50.625).contains(&lat)) > 20);
         assert!(within(&|lon, lat| (0.0..5.625).contains(&lon) && (45.1..48.9).contains(&lat)) > 10);
-        // The shapes are spread alike.
+        // The shapes have the same distribution.
         let shapes = parsed("geopointshape", 1_000, seed);
         let point = |d: &Value| {
             let inner = text(d, "location").strip_prefix("POINT (").and_then(|rest| rest.strip_suffix(')'));
@@ -135,7 +135,7 @@ fn geopoint_has_what_the_track_looks_for() {
 }
 
 #[test]
-fn noaa_has_what_the_tracks_look_for() {
+fn noaa_has_what_the_tracks_search_for() {
     for seed in [1, 2] {
         let days = parsed("noaa", 1_000, seed);
         let of_station = |d: &Value, field: &str| d["station"][field].as_str().unwrap_or("").to_owned();
@@ -169,7 +169,7 @@ fn noaa_has_what_the_tracks_look_for() {
 }
 
 #[test]
-fn nested_has_each_tag_with_each_date() {
+fn nested_has_an_early_answer_for_each_tag() {
     let asked = "java c# javascript php android jquery python html c++ ios mysql css sql asp.net objective-c \
         ruby-on-rails .net iphone c arrays sql-server angularjs ruby json ajax regex xml asp.net-mvc r linux wpf django \
         node.js database xcode";
@@ -197,7 +197,7 @@ fn nested_has_each_tag_with_each_date() {
 }
 
 #[test]
-fn percolator_has_what_the_track_looks_for() {
+fn percolator_has_what_the_track_searches_for() {
     let queries = parsed("percolator", 1_000, 1);
     let query = |d: &Value| d["query"]["match"]["body"]["query"].as_str().unwrap().to_owned();
     let ariel = "Israeli prime minister Ariel Sharon suffers a massive stroke; he is replaced by acting prime \
@@ -210,7 +210,7 @@ fn percolator_has_what_the_track_looks_for() {
 }
 
 #[test]
-fn so_has_what_the_track_looks_for() {
+fn so_has_what_the_track_searches_for() {
     let posts = parsed("so", 1_000, 1);
     let questions = count(&posts, |d| text(d, "type") == "question");
     assert!((300..480).contains(&questions), "{questions}");
@@ -225,7 +225,7 @@ fn so_has_what_the_track_looks_for() {
 }
 
 #[test]
-fn big5_has_what_the_track_looks_for() {
+fn big5_has_what_the_track_searches_for() {
     for seed in [1, 2] {
         let logs = parsed("big5", 1_000, seed);
         let between = |from: &'static str, to: &'static str| {
@@ -259,7 +259,7 @@ fn big5_has_what_the_track_looks_for() {
 }
 
 #[test]
-fn unparsed_lines_are_the_parsed_ones() {
+fn unparsed_lines_describe_the_same_requests_as_parsed_ones() {
     let parsed_ones = parsed("http_logs", 2_000, 9);
     let lines = parsed("http_logs_unparsed", 2_000, 9);
     for (document, line) in parsed_ones.iter().zip(&lines) {
@@ -275,7 +275,7 @@ fn unparsed_lines_are_the_parsed_ones() {
         let seconds = document["@timestamp"].as_u64().unwrap() % 60;
         assert!(line.contains(&format!(":{seconds:02}-05:00] ")), "{line}");
     }
-    // The name of a file says what it is, too.
+    // The name of a file also determines its format.
     let file = FileSpec { name: "documents-181998.unparsed-1k.json".to_owned(), documents: 3 };
     assert!(bytes("http_logs", &file, 1, 1).starts_with(b"{\"message\" : \""));
 }

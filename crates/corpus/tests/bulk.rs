@@ -1,4 +1,4 @@
-//! `BulkReader` against bodies built the slow way.
+//! Compares `BulkReader` with bodies that are built in a simple, slow way.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::fs;
@@ -14,7 +14,7 @@ fn one_line() -> ActionLines {
     ActionLines::Line(ACTION.as_bytes().to_vec())
 }
 
-/// Document `n`: a line of a length of its own.
+/// Document `n`; the lengths of the lines differ.
 fn source(n: u64) -> String {
     format!("{{\"n\":{n},\"pad\":\"{}\"}}", "x".repeat(usize::try_from(n * 7 % 90).unwrap()))
 }
@@ -23,7 +23,7 @@ fn file(text: &str) -> Arc<LineFile> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.json");
     fs::write(&path, text).unwrap();
-    Arc::new(LineFile::open(&path).unwrap()) // the map outlives the name
+    Arc::new(LineFile::open(&path).unwrap()) // the mapping remains valid after the file is removed
 }
 
 fn sources(documents: u64) -> Arc<LineFile> {
@@ -39,7 +39,7 @@ fn part(
     DocumentRange { file: Arc::clone(file), first_document, documents, action_lines }
 }
 
-/// All bulks as (documents, body).
+/// All bulks, as pairs of the number of documents and the body.
 fn all(reader: &mut BulkReader) -> Vec<(u32, String)> {
     let mut body = BulkBody::new();
     let next = || {
@@ -70,7 +70,7 @@ fn a_body_with_action_lines_from_the_file_is_a_view_of_it() {
     let (mut seen, mut sizes) = (String::new(), Vec::new());
     while let Some(documents) = reader.next_into(&mut body) {
         let bytes = body.as_slice();
-        assert!(file.bytes().as_ptr_range().contains(&bytes.as_ptr()), "nothing is copied");
+        assert!(file.bytes().as_ptr_range().contains(&bytes.as_ptr()), "the body is a copy");
         seen += std::str::from_utf8(bytes).unwrap();
         sizes.push(documents);
     }
@@ -92,11 +92,11 @@ fn bodies_end_with_a_newline_even_at_the_end_of_a_file_without_one() {
 }
 
 #[test]
-fn bulks_never_span_parts_and_the_body_changes_kind_as_needed() {
+fn bulks_never_span_ranges_and_a_body_is_a_view_or_a_buffer_as_needed() {
     let (one, two) = (sources(7), file("{\"index\":{}}\n{\"b\":1}\n{\"index\":{}}\n{\"b\":2}\n"));
     let parts = vec![
         part(&one, 0, 7, one_line()),
-        part(&one, 3, 0, one_line()), // an empty part is passed over
+        part(&one, 3, 0, one_line()), // an empty range is skipped
         part(&two, 0, 2, ActionLines::InFile),
         part(&one, 5, 2, one_line()),
     ];
@@ -105,7 +105,7 @@ fn bulks_never_span_parts_and_the_body_changes_kind_as_needed() {
     assert_eq!(first.iter().map(|(documents, _)| *documents).collect::<Vec<_>>(), [5, 2, 2, 2]);
     assert_eq!(first[2].1.as_bytes(), two.bytes());
     reader.rewind();
-    assert_eq!(all(&mut reader), first, "looped mode sends the same again");
+    assert_eq!(all(&mut reader), first, "another pass differs from the first");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn all_clients_together_send_every_document_once() {
 }
 
 #[test]
-fn the_body_is_not_allocated_again() {
+fn the_buffer_of_the_body_is_reused() {
     let file = sources(1000);
     let mut reader = BulkReader::new(vec![part(&file, 0, 1000, one_line())], 90).unwrap();
     let mut body = BulkBody::new();
@@ -137,7 +137,7 @@ fn the_body_is_not_allocated_again() {
 }
 
 #[test]
-fn the_end_leaves_the_body_alone() {
+fn the_body_is_unchanged_at_the_end() {
     let file = sources(2);
     let mut reader = BulkReader::new(vec![part(&file, 0, 2, one_line())], 2).unwrap();
     let mut body = BulkBody::new();
@@ -151,7 +151,7 @@ fn the_end_leaves_the_body_alone() {
 }
 
 #[test]
-fn parts_that_cannot_work_are_refused() {
+fn invalid_ranges_and_settings_are_refused() {
     let file = sources(10);
     let error = |part, size| BulkReader::new(vec![part], size).map(|_| ()).unwrap_err();
     for (first, documents) in [(0, 11), (10, 1), (5, u64::MAX)] {

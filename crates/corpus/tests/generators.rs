@@ -1,5 +1,5 @@
-//! Every generator: same bytes for ever and on any number of threads, the announced files, fields the track's mapping
-//! knows, documents of the real size.
+//! Checks of every generator: stable bytes on any number of threads, the announced files, only fields of the track's
+//! mapping, documents of the size of the public corpus.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 mod support;
@@ -10,7 +10,7 @@ use pacenote_corpus::{FileSpec, generate};
 use serde_json::Value;
 use support::{bytes, of, parsed};
 
-/// What is known of a corpus: its fields and the bytes and documents that the track declares.
+/// Facts about a corpus: its fields, and the bytes and documents that the track declares.
 struct Facts {
     corpus: &'static str,
     fields: &'static str,
@@ -172,12 +172,12 @@ const FACTS: [Facts; 17] = [
     },
 ];
 
-/// Documents that are enough to see all kinds; articles are long.
+/// Number of documents that contains all kinds; smaller for articles, which are long.
 fn enough(corpus: &str) -> u64 {
     if corpus == "pmc" { 200 } else { 1_000 }
 }
 
-/// The names of all fields with a value, as a mapping has them.
+/// The names of all fields with a value, as in a mapping.
 fn fields(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
@@ -212,11 +212,11 @@ fn there_is_a_generator_for_each_corpus() {
         assert_eq!(files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>(), facts.files);
         assert_eq!(files.iter().map(|file| file.documents).sum::<u64>(), facts.documents);
     }
-    assert_eq!(of("big5").files(1_171_840_430)[3].documents, 155_215_122, "as the track declares");
+    assert_eq!(of("big5").files(1_171_840_430)[3].documents, 155_215_122, "the track declares this number");
 }
 
 #[test]
-fn only_fields_that_the_mapping_knows() {
+fn documents_have_only_fields_of_the_mapping() {
     for facts in FACTS {
         let known: BTreeSet<String> = facts.fields.split_whitespace().map(str::to_owned).collect();
         let mut found = BTreeSet::new();
@@ -230,29 +230,37 @@ fn only_fields_that_the_mapping_knows() {
 }
 
 #[test]
-fn documents_have_the_size_of_the_real_ones() {
+fn documents_have_the_size_of_those_in_the_public_corpus() {
     for facts in FACTS {
         let documents = if facts.documents < 10 { facts.documents } else { enough(facts.corpus) };
         let files = of(facts.corpus).files(documents);
         let made: usize = files.iter().map(|file| bytes(facts.corpus, file, 4, 1).len()).sum();
         let (mean, real) = (made as f64 / documents as f64, facts.bytes as f64 / facts.documents as f64);
-        assert!((mean / real - 1.0).abs() < 0.15, "{}: {mean:.1} bytes, really {real:.1}", facts.corpus);
+        assert!(
+            (mean / real - 1.0).abs() < 0.15,
+            "{}: {mean:.1} bytes, public corpus {real:.1}",
+            facts.corpus
+        );
     }
 }
 
 #[test]
-fn any_number_of_threads_makes_the_same_bytes() {
+fn bytes_do_not_depend_on_the_number_of_threads() {
     for facts in FACTS {
         let documents = if facts.corpus == "pmc" { 24 } else { 5_000 };
         let file = of(facts.corpus).files(documents).pop().unwrap();
         let alone = bytes(facts.corpus, &file, 5, 1);
         assert!(alone == bytes(facts.corpus, &file, 5, 3), "{}", facts.corpus);
         let lookup = facts.documents < 10;
-        assert!(lookup || alone != bytes(facts.corpus, &file, 6, 1), "{}: seeds differ", facts.corpus);
-        // Files of another name are other files; the name alone does not make them larger or smaller.
+        assert!(
+            lookup || alone != bytes(facts.corpus, &file, 6, 1),
+            "{}: two seeds give the same bytes",
+            facts.corpus
+        );
+        // Files with different names have different contents of about the same size.
         let other = FileSpec { name: format!("other-{}", file.name), ..file.clone() };
         let other = bytes(facts.corpus, &other, 5, 1);
-        assert!(lookup || other != alone, "{}: files differ", facts.corpus);
+        assert!(lookup || other != alone, "{}: two files have the same bytes", facts.corpus);
         assert_eq!(other.split(|byte| *byte == b'\n').count() as u64, file.documents + 1);
     }
 }
@@ -270,7 +278,7 @@ fn tiny_files() {
 
 #[test]
 fn bytes_never_change() {
-    // If this fails and the change is meant: raise the generator's version, then put the new hash here.
+    // If this fails and the change is intended, raise the generator's version and replace the hash.
     let versions: BTreeMap<&str, u32> = generate::names().map(|name| (name, of(name).version())).collect();
     assert!(versions.values().all(|version| *version == 1), "{versions:?}");
     let mut found = Vec::new();
@@ -285,7 +293,7 @@ fn bytes_never_change() {
     assert_eq!(found, expected, "\n{}", listed.join("\n"));
 }
 
-/// Of the last file of 2,000 documents, 20 articles, with the seed 42.
+/// Hashes of the last file with 2,000 documents (20 articles for `pmc`) and the seed 42.
 const HASHES: [(&str, u64); 17] = [
     ("geonames", 0x8a0e_e224_8918_f953),
     ("http_logs", 0xb3da_143e_1a2f_6e40),

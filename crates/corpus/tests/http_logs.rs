@@ -60,7 +60,7 @@ fn hash(bytes: &[u8]) -> u64 {
 
 #[test]
 fn bytes_never_change() {
-    // If this fails and the change is intended: raise the generator's version, then put the new hashes here.
+    // If this fails and the change is intended, raise the generator's version and replace the hashes.
     assert_eq!(logs().version(), 1);
     let first = hash(&bytes(20_000, 42, 0));
     let last = hash(&bytes(20_000, 42, 6));
@@ -75,7 +75,7 @@ fn seeds_and_files_differ() {
 }
 
 #[test]
-fn files_of_the_real_size() {
+fn files_have_the_size_of_those_in_the_public_corpus() {
     let files = logs().files(247_249_096);
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let weeks = ["181998", "191998", "201998", "211998", "221998", "231998", "241998"];
@@ -95,7 +95,7 @@ fn every_line_is_valid_and_times_continue_across_files() {
         let documents = parse(&bytes(20_000, 5, index));
         assert_eq!(documents.len() as u64, spec.documents);
         for document in &documents {
-            assert!(document.time >= last, "times go back in {}", spec.name);
+            assert!(document.time >= last, "times decrease in {}", spec.name);
             last = document.time;
             assert!(document.request.ends_with(" HTTP/1.0") || document.request.ends_with(" HTTP/1.1"));
             assert!(document.status != 304 || document.size == 0);
@@ -159,7 +159,11 @@ fn distributions_resemble_those_of_the_real_logs() {
         *clients.entry(&document.ip).or_default() += 1;
     }
     let top = clients.values().max().copied().unwrap_or(0);
-    assert!(clients.len() > count / 4 && top > count / 500, "{} clients, top {top}", clients.len());
+    assert!(
+        clients.len() > count / 4 && top > count / 500,
+        "{} clients, {top} requests of the most active one",
+        clients.len()
+    );
     let requests: HashSet<&str> = documents.iter().map(|document| document.request.as_str()).collect();
     assert!(requests.len() > 3000, "{} requests", requests.len());
     let mut sizes: Vec<u64> = documents.iter().filter(|d| d.status == 200).map(|d| d.size).collect();
@@ -186,7 +190,7 @@ fn a_corpus_on_disk_matches_what_was_announced() {
         assert_eq!(table, format!("{};{}\n", file.documents, file.bytes));
         assert_eq!(LineFile::open(&path).unwrap().line_count(), file.documents);
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 14, "nothing else is left");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 14, "there are other files in the folder");
     let total = generated.files.iter().map(|file| file.bytes).sum();
     let done = GenerateProgress { documents: 3_000, documents_total: 3_000, bytes: total };
     assert_eq!(seen.last(), Some(&done));
@@ -218,7 +222,7 @@ fn an_interrupted_generation_leaves_nothing() {
 }
 
 #[test]
-fn a_missing_folder_is_named() {
+fn the_error_names_a_missing_folder() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = folder.path().join("nowhere");
     let error = generate(logs(), &recipe(10, 8), &nowhere, &mut |_| ControlFlow::Continue(())).unwrap_err();
@@ -252,7 +256,7 @@ fn invalid_file_names_are_refused() {
     }
 }
 
-/// A generator that writes one line less than it announces.
+/// A generator that writes one line fewer than it announces.
 struct Short;
 
 impl Generator for Short {

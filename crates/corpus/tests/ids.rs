@@ -1,4 +1,4 @@
-//! Documents with ids: exact bodies, and what chance does over many of them.
+//! Documents with ids: exact bodies, and the distribution of random choices over many documents.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ fn file(text: &str) -> Arc<LineFile> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("data.json");
     fs::write(&path, text).unwrap();
-    Arc::new(LineFile::open(&path).unwrap()) // the map outlives the name
+    Arc::new(LineFile::open(&path).unwrap()) // the mapping remains valid after the file is removed
 }
 
 fn reader(file: &Arc<LineFile>, place: (u32, u32), conflicts: IdConflicts, seed: u64) -> BulkReader {
@@ -40,7 +40,7 @@ fn text(reader: &mut BulkReader) -> String {
     text
 }
 
-/// Verb and id of every document, in order.
+/// Action and id of every document, in order.
 fn actions(text: &str) -> Vec<(&str, u64)> {
     let action = |line: &'_ str| -> Option<(usize, u64)> {
         let (verb, rest) = line.strip_prefix("{\"")?.split_once('"')?;
@@ -98,18 +98,18 @@ fn the_share_of_conflicts_is_the_probability() {
         let mut next = 0;
         for (verb, id) in actions {
             if verb == "index" {
-                assert_eq!(id, next, "new ids come one after another");
+                assert_eq!(id, next, "new ids are consecutive");
                 next += 1;
             } else {
-                assert!(id < next, "only an id that came before comes again");
+                assert!(id < next, "a repeated id was not assigned before");
             }
         }
     }
 }
 
 #[test]
-fn ids_that_come_again_are_any_or_recent_ones() {
-    // How far back, as a share of the ids so far, earlier ids lie.
+fn repeated_ids_are_uniform_or_prefer_recent_ones() {
+    // Distance of a repeated id from the newest one, as a share of the ids so far.
     let file = numbered(60_000);
     let distance = |recency: f64| {
         let conflicts = IdConflicts { probability: 0.5, update: true, recency, ..NONE };
@@ -126,7 +126,7 @@ fn ids_that_come_again_are_any_or_recent_ones() {
         }
         sum / f64::from(count)
     };
-    // Uniform: a half; else the mean of the exponential distribution of slope 30 · recency.
+    // The mean is one half for uniform choices, otherwise that of the exponential distribution of slope 30 · recency.
     for (recency, mean, error) in
         [(0.0, 0.5, 0.01), (0.2, 1.0 / 6.0, 0.006), (0.5, 1.0 / 15.0, 0.003), (1.0, 1.0 / 30.0, 0.002)]
     {
@@ -146,7 +146,7 @@ fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
             let mut ids: Vec<u64> = actions(&all_new).into_iter().map(|(_, id)| id).collect();
             assert_eq!(ids.is_sorted(), !shuffled);
             ids.sort_unstable();
-            assert!(ids.into_iter().eq(range), "without conflicts the whole range is used");
+            assert!(ids.into_iter().eq(range), "without conflicts the whole range is not used");
             let conflicts = IdConflicts { shuffled, probability: 0.5, update: false, recency: 0.0 };
             for (_, id) in actions(&text(&mut reader(&file, (client, 7), conflicts, 1))) {
                 assert_eq!(*owner.entry(id).or_insert(client), client);
@@ -156,7 +156,7 @@ fn no_two_clients_share_an_id_and_random_order_keeps_the_range() {
 }
 
 #[test]
-fn chance_is_of_the_seed_and_of_the_client() {
+fn random_choices_depend_on_the_seed_and_the_client() {
     let file = numbered(1000);
     let conflicts = IdConflicts { shuffled: true, probability: 0.5, update: true, recency: 0.5 };
     let of = |place, seed| text(&mut reader(&file, place, conflicts, seed));
@@ -167,7 +167,7 @@ fn chance_is_of_the_seed_and_of_the_client() {
 }
 
 #[test]
-fn another_pass_has_the_same_new_ids_and_nothing_is_allocated() {
+fn another_pass_has_the_same_new_ids_and_does_not_allocate() {
     let file = numbered(1000);
     let conflicts = IdConflicts { shuffled: true, probability: 0.3, update: true, recency: 0.0 };
     let mut reader = reader(&file, (0, 1), conflicts, 1);
@@ -179,7 +179,7 @@ fn another_pass_has_the_same_new_ids_and_nothing_is_allocated() {
         actions(text).into_iter().filter_map(new).take(600).collect::<Vec<_>>()
     };
     assert_eq!(new(&first), new(&again));
-    assert_ne!(first, again, "chance goes on");
+    assert_ne!(first, again, "the random choices repeat");
     let mut body = BulkBody::new();
     reader.rewind();
     reader.next_into(&mut body).unwrap();

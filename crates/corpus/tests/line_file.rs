@@ -74,19 +74,19 @@ fn uses_the_offset_table_only_if_it_is_newer_and_correct() {
     let folder = tempfile::tempdir().unwrap();
     let path = numbered(&folder, 60_000, true);
     let start = LineFile::open(&path).unwrap().line_start(50_000).unwrap();
-    // As Rally writes it: without the total that our own tables end with.
+    // As Rally writes it, without the final total that Pacenote adds.
     let foreign = format!("50000;{start}\n");
     let kept = || fs::read_to_string(table_path(&path)).unwrap();
     fs::write(table_path(&path), &foreign).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
-    assert_eq!(kept(), foreign, "a newer table is used as it is");
+    assert_eq!(kept(), foreign, "a newer table is not used unchanged");
     let old = SystemTime::now() - Duration::from_hours(1);
     File::options().write(true).open(table_path(&path)).unwrap().set_modified(old).unwrap();
     assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000);
-    assert_ne!(kept(), foreign, "an older one is replaced");
+    assert_ne!(kept(), foreign, "an older table is not replaced");
     let early = LineFile::open(&path).unwrap().line_start(49_999).unwrap();
     fs::write(table_path(&path), format!("50000;{early}\n")).unwrap();
-    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "an incorrect one is ignored");
+    assert_eq!(LineFile::open(&path).unwrap().line_count(), 60_000, "an incorrect table is used");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn an_offset_table_of_other_data_is_replaced() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn the_error_names_a_missing_file() {
     let error = LineFile::open("no/such/file.json").unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with("cannot read no/such/file.json: "), "{message}");

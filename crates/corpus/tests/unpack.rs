@@ -1,4 +1,4 @@
-//! Unpacking: whole archives of every kind, and every way in which one can be bad.
+//! Unpacking: valid archives of every kind, and damaged archives.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // test helpers may panic
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pacenote_corpus::{CorpusError, LineFile, UnpackProgress, Unpacked, unpack};
 
-/// Something that does not compress away: about 50 kB.
+/// About 50 kB of data that compresses poorly.
 fn text() -> Vec<u8> {
     let line = |n: u64| format!("{{\"n\":{n},\"v\":{}}}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     (0..1_500).flat_map(|n| line(n).into_bytes()).collect()
@@ -94,13 +94,13 @@ fn unpacks_several_members_and_writes_the_table() {
         assert_eq!(
             names(from.path()),
             [format!("documents.json.{kind}")],
-            "the archive's folder is left alone"
+            "the folder of the archive changed"
         );
     }
 }
 
 #[test]
-fn a_bad_archive_leaves_nothing_and_is_named() {
+fn a_damaged_archive_is_named_and_leaves_no_file() {
     let whole_text = text();
     for kind in KINDS {
         let whole = packed(kind, &whole_text);
@@ -111,7 +111,7 @@ fn a_bad_archive_leaves_nothing_and_is_named() {
         let cases = [
             ("truncated in its last member", whole[..whole.len() - 9].to_vec()),
             ("truncated by one byte", once[..once.len() - 1].to_vec()),
-            ("truncated half way", once[..once.len() / 2].to_vec()),
+            ("truncated in the middle", once[..once.len() / 2].to_vec()),
             ("only a header", once[..4].to_vec()),
             ("flipped bits", flipped),
             ("not an archive", b"<html>503 Service Unavailable</html>".to_vec()),
@@ -149,7 +149,7 @@ fn a_bomb_is_stopped_at_the_limit() {
 }
 
 #[test]
-fn break_interrupts_and_leaves_nothing() {
+fn break_interrupts_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let archive = archive(folder.path(), "zst", &packed_once("zst", &vec![b'x'; 18 << 20]));
     let mut reports = 0;
@@ -164,7 +164,7 @@ fn break_interrupts_and_leaves_nothing() {
 }
 
 #[test]
-fn a_failed_unpacking_keeps_the_file_that_was_there() {
+fn a_failed_unpacking_keeps_the_existing_file() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("documents.json");
     fs::write(&target, "{}\n").unwrap();
@@ -173,7 +173,11 @@ fn a_failed_unpacking_keeps_the_file_that_was_there() {
     assert_eq!(fs::read(&target).unwrap(), b"{}\n");
     fs::write(&archive, packed("gz", b"{\"a\":1}\n{\"a\":2}\n")).unwrap();
     quietly(&archive, folder.path()).unwrap();
-    assert_eq!(fs::read(&target).unwrap(), b"{\"a\":1}\n{\"a\":2}\n", "a good one replaces it");
+    assert_eq!(
+        fs::read(&target).unwrap(),
+        b"{\"a\":1}\n{\"a\":2}\n",
+        "a valid archive does not replace the file"
+    );
 }
 
 #[test]

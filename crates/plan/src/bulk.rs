@@ -17,7 +17,7 @@ pub struct Bulk {
     pub files: Vec<BulkFile>,
     /// Documents per request; at least 1. The last request of a range may have fewer.
     pub bulk_size: u32,
-    /// How much of the corpora is sent.
+    /// Part of the corpora to send.
     pub limit: IngestLimit,
     /// Starts again when the range is exhausted, so that the source never ends.
     pub looped: bool,
@@ -29,18 +29,18 @@ pub struct Bulk {
     pub timeout_ms: Option<u64>,
 }
 
-/// How much of its corpora a bulk sends.
+/// Part of its corpora that a bulk sends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum IngestLimit {
     /// A share of the requests; Rally's `ingest-percentage` / 100.
     Share {
-        /// In (0, 1]; 1 is everything.
+        /// Share, above 0 and up to 1 (everything).
         share: f64,
     },
-    /// A number of documents over all clients; Rally's `ingest-doc-count`.
+    /// A number of documents, summed over all clients; Rally's `ingest-doc-count`.
     Documents {
-        /// A multiple of bulk size and clients.
+        /// Number of documents: a multiple of bulk size times clients.
         documents: u64,
     },
 }
@@ -54,9 +54,9 @@ pub struct ConflictSettings {
     pub ids: IdOrder,
     /// Share of documents that get an id that was sent before, from 0 to 1.
     pub probability: f64,
-    /// What is done with a document whose id was sent before.
+    /// How a document is sent whose id was sent before.
     pub on_conflict: OnConflict,
-    /// From 0 (every earlier id is equally likely) to 1 (recent ids are much likelier).
+    /// Preference for recent ids, from 0 (every earlier id is equally likely) to 1 (recent ids are much more likely).
     pub recency: f64,
 }
 
@@ -70,7 +70,7 @@ pub enum IdOrder {
     Random,
 }
 
-/// What is done with a document whose id was sent before.
+/// How a document is sent whose id was sent before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
@@ -98,11 +98,11 @@ pub struct BulkFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum BulkAction {
-    /// The file holds the action line of every document.
+    /// The file contains the action line of every document.
     InFile {},
     /// Every document has the same action line.
     Line {
-        /// The action line without newline.
+        /// The action line, without a newline.
         line: String,
     },
     /// The action lines have ids that [`ConflictSettings`] determines.

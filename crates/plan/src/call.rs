@@ -49,20 +49,20 @@ pub struct PagedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum NextPage {
-    /// The same search after the sort values of the last hit (`search_after`). A point in time that the response
+    /// Repeats the search after the sort values of the last hit (`search_after`). A point in time that the response
     /// renews (`pit_id`) replaces the one in the body.
     SearchAfter {},
-    /// The next page of a scroll, which is cleared after the last page.
+    /// Requests the next page of a scroll; clears the scroll after the last page.
     Scroll {
-        /// How long the engine keeps the scroll between two pages, for example `10s`.
+        /// Time for which the engine keeps the scroll between two pages, for example `10s`.
         keep_alive: String,
     },
-    /// The same aggregation after the key of its last bucket (`after_key`).
+    /// Repeats the aggregation after the key of its last bucket (`after_key`).
     AfterKey {
         /// Names of aggregations from the outermost to the composite one.
         path: Vec<String>,
     },
-    /// The page after the cursor of the response (SQL); the cursor is closed if pages remain.
+    /// Requests the page at the cursor of the previous response (SQL); closes the cursor if pages remain.
     Cursor {},
 }
 
@@ -122,7 +122,7 @@ pub struct Request {
     pub timeout_ms: Option<u64>,
     /// Repeats the request until its check holds; `null`: the request is sent once.
     pub poll: Option<PollPolicy>,
-    /// What the track asserts about the response beyond its check; a failed assertion ends the race.
+    /// Assertions of the track about the response beyond its check; a failed assertion ends the race.
     pub assertions: Vec<Assertion>,
     /// Captures a value of the response for later requests of the same operation.
     #[serde(rename = "remember")]
@@ -149,19 +149,19 @@ pub struct Assertion {
 /// How an assertion compares the value of a response with the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Comparison {
-    /// Less.
+    /// The value is less than the expected one.
     #[serde(rename = "<")]
     Less,
-    /// Less or equal.
+    /// The value is less than or equal to the expected one.
     #[serde(rename = "<=")]
     LessOrEqual,
-    /// Equal.
+    /// The values are equal.
     #[serde(rename = "==")]
     Equal,
-    /// Greater or equal.
+    /// The value is greater than or equal to the expected one.
     #[serde(rename = ">=")]
     GreaterOrEqual,
-    /// Greater.
+    /// The value is greater than the expected one.
     #[serde(rename = ">")]
     Greater,
 }
@@ -173,8 +173,7 @@ pub struct Capture {
     /// The name of the captured value; it is kept until the operation of the task ends.
     pub name: String,
     /// Keys of the response joined by dots. If the response lacks the value, requests with its placeholder in their
-    /// path are not sent, because there is nothing that they could refer to; requests with its placeholder in their
-    /// body fail.
+    /// path are not sent, because there is nothing to refer to; requests with its placeholder in their body fail.
     pub path: String,
 }
 
@@ -227,13 +226,13 @@ pub enum Check {
     },
 }
 
-/// Cluster health, worst first so that the order of the variants is the order of health.
+/// Cluster health. The variants are ordered from worst to best, so that they compare by health.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthStatus {
-    /// Primaries are missing.
+    /// Primary shards are missing.
     Red,
-    /// Replicas are missing.
+    /// Replica shards are missing.
     Yellow,
     /// All shards are assigned.
     Green,

@@ -1,4 +1,4 @@
-//! Why a plan is refused.
+//! The error type of this crate.
 
 /// A plan that cannot be executed. The message names the place in the document.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub enum PlanError {
     #[error("the plan document is malformed: {0}")]
     Malformed(#[from] serde_json::Error),
     /// The document was written for another version of the driver.
-    #[error("the plan has version {found}, this driver supports version {supported}")]
+    #[error("the plan has version {found}, but this driver supports only version {supported}")]
     UnsupportedVersion {
         /// The version of the document.
         found: u32,
@@ -18,9 +18,9 @@ pub enum PlanError {
     /// The document is well formed but contradicts itself.
     #[error("the plan is invalid at {path}: {problem}")]
     Invalid {
-        /// Where in the document, for example `steps[2] (index)`.
+        /// Path in the document, for example `steps[2] (index)`.
         path: String,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The plan of a race as closed types: what Python computes once and the driver executes.
+//! The plan of a race as closed types. Python computes it once, and the driver executes it.
 //!
 //! A [`Plan`] is plain data with a version. Python passes it as JSON. An unknown field is an error that names the field
 //! and its place, so that the driver never runs a plan that it supports only in part. This crate reads no clock, file
@@ -14,8 +14,8 @@
 //! | --- | --- |
 //! | `plan.rs` | [`Plan`], [`Target`], [`PlannedTask`], when a task ends, when its operations are due |
 //! | `step.rs` | the allocation matrix: [`Step`], [`ClientAllocation`], [`TaskAllocation`] |
-//! | `work.rs` | what every operation of a task does: [`TaskWork`] |
-//! | `bulk.rs` | which documents are posted: [`Bulk`], [`BulkFile`], [`ConflictSettings`] |
+//! | `work.rs` | the work of every operation of a task: [`TaskWork`] |
+//! | `bulk.rs` | the documents to post: [`Bulk`], [`BulkFile`], [`ConflictSettings`] |
 //! | `call.rs` | calls and their responses: [`Call`], [`Request`], [`PagedRequest`], [`Composite`], [`Check`] |
 //! | `supply.rs` | operations that are supplied while a race runs: [`SuppliedOperation`] |
 //! | `validate.rs` | rules that types cannot express |

@@ -8,10 +8,10 @@ use crate::error::PlanError;
 use crate::step::Step;
 use crate::work::TaskWork;
 
-/// The version of the document this crate reads and writes.
+/// The version of the document that this crate reads and writes.
 pub const VERSION: u32 = 3;
 
-/// A race as data: everything the driver needs to run it.
+/// A race as data: everything that the driver needs to run it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -38,7 +38,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`PlanError`] when the text is not a plan of this version or contradicts itself.
+    /// [`PlanError`] if the text is not a plan of this version or contradicts itself.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         let plan: Self = serde_json::from_str(text)?;
         plan.validate()?;
@@ -87,11 +87,11 @@ impl fmt::Debug for Target {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsOptions {
-    /// Certificates of the authorities to trust; `null`: those of the system.
+    /// File with the certificates of the authorities to trust; `null`: those of the system.
     pub ca_file: Option<String>,
-    /// The client's certificate chain; `null`: the driver presents none.
+    /// File with the client's certificate chain; `null`: the driver presents no certificate.
     pub client_cert: Option<String>,
-    /// The private key of the client's certificate; `null`: it is in the same file.
+    /// File with the private key of the client's certificate; `null`: the key is in the file of the certificate.
     pub client_key: Option<String>,
     /// Whether the host's certificate must be signed by a trusted authority.
     pub verify: bool,
@@ -162,7 +162,7 @@ pub enum Scheme {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriverSettings {
-    /// OS threads that send requests, never more than clients; 0 means one per core.
+    /// Number of OS threads that send requests; at most one per client is started. 0: one per core.
     pub threads: u32,
     /// How the race reacts to a failed request.
     pub on_error: OnError,
@@ -196,7 +196,7 @@ pub enum OnError {
     Abort,
 }
 
-/// One task as the driver runs it: an operation, its clients, its pacing and its end.
+/// One task as the driver runs it: an operation, its clients, its pacing and when it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedTask {
@@ -222,7 +222,7 @@ pub struct PlannedTask {
     pub unit: String,
     /// With [`OnError::Abort`], failures of this task do not end the race.
     pub tolerates_errors: bool,
-    /// What every operation does.
+    /// The work of every operation.
     pub work: TaskWork,
 }
 
@@ -256,14 +256,14 @@ pub enum TaskPacing {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TaskBound {
-    /// After a number of operations per client, warm-up first.
+    /// The task ends after a number of operations per client; the warm-up comes first.
     Iterations {
         /// Operations per client that are not measured.
         warmup: u64,
         /// Operations per client that are measured.
         measured: u64,
     },
-    /// After a time, warm-up first.
+    /// The task ends after a time; the warm-up comes first.
     #[serde(rename = "time")]
     TimePeriod {
         /// Seconds from the start of the task that are not measured.

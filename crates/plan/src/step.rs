@@ -1,4 +1,4 @@
-//! The allocation matrix: which client runs which task in which step.
+//! The allocation matrix, which maps clients and steps to tasks.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ impl Step {
     }
 }
 
-/// What one client runs in a step: its allocations, one after another.
+/// The allocations of one client in a step, which run one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientAllocation {
@@ -44,7 +44,7 @@ pub struct TaskAllocation {
     pub client: u32,
 }
 
-/// What ends a step before all its tasks have ended.
+/// The event that ends a step before all its tasks have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CompletedBy {

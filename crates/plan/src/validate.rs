@@ -20,10 +20,10 @@ impl Plan {
         if self.version != VERSION {
             return Err(PlanError::UnsupportedVersion { found: self.version, supported: VERSION });
         }
-        ensure(!self.target.hosts.is_empty(), || invalid("target.hosts".into(), "there is no host".into()))?;
+        ensure(!self.target.hosts.is_empty(), || invalid("target.hosts".into(), "it has no hosts".into()))?;
         for (index, other) in self.others.iter().enumerate() {
             ensure(!other.target.hosts.is_empty(), || {
-                invalid(format!("others[{index}].target.hosts ({})", other.name), "there is no host".into())
+                invalid(format!("others[{index}].target.hosts ({})", other.name), "it has no hosts".into())
             })?;
         }
         for (index, task) in self.tasks.iter().enumerate() {
@@ -43,7 +43,7 @@ impl Plan {
         let mut names = BTreeSet::new();
         for (index, task) in self.tasks.iter().enumerate() {
             ensure(names.insert(&task.name), || {
-                invalid(format!("tasks[{index}]"), format!("there are two tasks {}", task.name))
+                invalid(format!("tasks[{index}]"), format!("two tasks are named {}", task.name))
             })?;
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Plan {
         for (index, task) in (0..).zip(&self.tasks) {
             let clients = seen.range((index, 0)..=(index, u32::MAX)).count();
             ensure(clients == task.clients as usize || clients == 0, || {
-                let problem = format!("{clients} of its {} clients run", task.clients);
+                let problem = format!("only {clients} of its {} clients run", task.clients);
                 invalid(format!("tasks[{index}] ({})", task.name), problem)
             })?;
         }
@@ -92,7 +92,7 @@ impl Plan {
             Some(CompletedBy::Task { task })
                 if !step.task_allocations().any(|allocation| allocation.task == task) =>
             {
-                Err(format!("completed by task {task}, which is not part of the step"))
+                Err(format!("it is completed by task {task}, which is not part of the step"))
             }
             _ => Ok(()),
         }
@@ -101,7 +101,7 @@ impl Plan {
 
 fn check_task(task: &PlannedTask) -> Result<(), String> {
     if task.clients == 0 {
-        return Err("there are no clients".into());
+        return Err("it has no clients".into());
     }
     match task.pace {
         TaskPacing::Deterministic { interval_s }
@@ -110,7 +110,7 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
             positive(interval_s, "pace.interval_s")?;
         }
         TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} if task.open_loop => {
-            return Err("open_loop needs a schedule that the driver computes".into());
+            return Err("open_loop requires a schedule that the driver computes".into());
         }
         TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => {}
     }
@@ -123,26 +123,32 @@ fn check_task(task: &PlannedTask) -> Result<(), String> {
         TaskWork::Bulk(bulk) => check_bulk(bulk),
         TaskWork::Calls(calls) => check_calls(&calls.calls, calls.retry, "work"),
         TaskWork::Sleep { seconds } => not_negative(*seconds, "work.seconds"),
-        TaskWork::PythonSource { ahead } if *ahead == 0 => Err("work.ahead is 0, not above 0".into()),
+        TaskWork::PythonSource { ahead } if *ahead == 0 => Err("work.ahead is 0; it must be above 0".into()),
         TaskWork::PythonSource { .. } | TaskWork::PythonRunner {} => Ok(()),
     }
 }
 
 fn check_bulk(bulk: &Bulk) -> Result<(), String> {
     if bulk.bulk_size == 0 || bulk.files.is_empty() {
-        return Err("a bulk needs a bulk_size and files".into());
+        return Err("a bulk requires a bulk_size and files".into());
     }
     match bulk.limit {
         IngestLimit::Share { share } => positive_fraction(share, "work.limit.share")?,
-        IngestLimit::Documents { documents: 0 } => return Err("work.limit.documents is 0".into()),
+        IngestLimit::Documents { documents: 0 } => {
+            return Err("work.limit.documents is 0; it must be above 0".into());
+        }
         IngestLimit::Documents { .. } => {}
     }
     let with_id = bulk.files.iter().any(|file| matches!(file.action, BulkAction::WithIds { .. }));
     let Some(conflicts) = bulk.conflicts else {
-        return if with_id { Err("action lines with ids, but no work.conflicts".into()) } else { Ok(()) };
+        return if with_id {
+            Err("there are action lines with ids, but no work.conflicts".into())
+        } else {
+            Ok(())
+        };
     };
     if !bulk.files.iter().all(|file| matches!(file.action, BulkAction::WithIds { .. })) {
-        return Err("work.conflicts, but files whose action lines have no ids".into());
+        return Err("work.conflicts is set, but there are files whose action lines have no ids".into());
     }
     fraction(conflicts.probability, "work.conflicts.probability")?;
     fraction(conflicts.recency, "work.conflicts.recency")
@@ -174,11 +180,13 @@ fn check_calls(calls: &[Call], retry: RetryPolicy, path: &str) -> Result<(), Str
 fn check_call(call: &Call, path: &str) -> Result<(), String> {
     match call {
         Call::Request(request) => check_request(request, path),
-        Call::Pages(pages) if pages.pages == Some(0) => Err(format!("{path}.calls.pages is 0, not above 0")),
+        Call::Pages(pages) if pages.pages == Some(0) => {
+            Err(format!("{path}.calls.pages is 0; it must be above 0"))
+        }
         Call::Pages(pages) => check_request(&pages.first, path),
         Call::Wait { seconds } => not_negative(*seconds, &format!("{path}.calls.seconds")),
         Call::Composite(composite) if composite.max_connections == Some(0) => {
-            Err(format!("{path}.calls.max_connections is 0, not above 0"))
+            Err(format!("{path}.calls.max_connections is 0; it must be above 0"))
         }
         Call::Composite(composite) => check_items(&composite.items, path),
     }
@@ -203,7 +211,7 @@ fn check_items(items: &[CompositeItem], path: &str) -> Result<(), String> {
     })
 }
 
-/// The longest duration in a plan, in seconds: a hundred years, far below the range of nanoseconds in 64 bits.
+/// The longest duration in a plan, in seconds: a hundred years, far less than 64 bits of nanoseconds can represent.
 const LONGEST_S: f64 = 100.0 * 366.0 * 86_400.0;
 
 /// The shortest interval in a plan, in seconds: the schedule has a resolution of a nanosecond.
@@ -213,7 +221,7 @@ fn positive(value: f64, name: &str) -> Result<(), String> {
     if value >= SHORTEST_S {
         not_negative(value, name)
     } else {
-        Err(format!("{name} is {value}, not above 0"))
+        Err(format!("{name} is {value}; it must be above 0"))
     }
 }
 
@@ -223,14 +231,18 @@ fn positive_fraction(value: f64, name: &str) -> Result<(), String> {
 }
 
 fn fraction(value: f64, name: &str) -> Result<(), String> {
-    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(format!("{name} is {value}, not between 0 and 1")) }
+    if (0.0..=1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} is {value}; it must be between 0 and 1"))
+    }
 }
 
 fn not_negative(value: f64, name: &str) -> Result<(), String> {
     if (0.0..=LONGEST_S).contains(&value) {
         return Ok(());
     }
-    Err(format!("{name} is {value}, not between 0 and a hundred years"))
+    Err(format!("{name} is {value}; it must be between 0 and a hundred years"))
 }
 
 fn ensure(holds: bool, error: impl FnOnce() -> PlanError) -> Result<(), PlanError> {
@@ -327,7 +339,7 @@ mod tests {
             let task = plan["tasks"][0].clone();
             plan["tasks"].as_array_mut().unwrap().push(task);
         };
-        assert!(refused(twin).contains("two tasks nap"));
+        assert!(refused(twin).contains("two tasks are named nap"));
         let other = serde_json::json!({"kind": "task", "task": 9});
         assert!(refused(|plan| plan["steps"][0]["completed_by"] = other).contains("completed by task 9"));
     }

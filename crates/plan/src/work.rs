@@ -1,11 +1,11 @@
-//! What every operation of a task does.
+//! The work of the operations of a task.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bulk::Bulk;
 use crate::call::CallSequence;
 
-/// What every operation of a task does.
+/// The work of the operations of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TaskWork {

@@ -1,4 +1,5 @@
-//! How often the steady-state check is right, on series whose level is known; `docs/measuring.md` quotes the outcome.
+//! Measures how often the steady-state check is right, on series whose level is known. `docs/measuring.md` quotes the
+//! results.
 //!
 //! `cargo run --release -p pacenote-stats --example steady`
 
@@ -6,15 +7,15 @@
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "small numbers that are made here"
+    reason = "the program creates only small numbers"
 )]
 
 use pacenote_stats::{Steadiness, SteadyState, TaskSecond};
 
-/// Series of each kind.
+/// Number of series of each kind.
 const SERIES: u32 = 1000;
 
-/// Random numbers of one seed (`SplitMix64`).
+/// Random numbers from one seed (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -26,43 +27,43 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// Between 0 and 1.
+    /// Returns a uniform number between 0 and 1.
     fn share(&mut self) -> f64 {
         ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// Normal with standard deviation 1.
+    /// Returns a normally distributed number with standard deviation 1.
     fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }
 }
 
-/// A level as a function of the share of the task that is over.
+/// A level as a function of the share of the task that has passed.
 type Shape = fn(f64) -> f64;
 
-/// Noise with standard deviation 1.
+/// A kind of noise with standard deviation 1.
 #[derive(Clone, Copy)]
 enum Noise {
-    /// First-order autoregressive: each value has this share of the one before.
+    /// First-order autoregressive: each value contains this share of the previous one.
     Autoregressive(f64),
     /// Student's t with three degrees of freedom: heavy tails.
     Heavy,
-    /// Half of it independent, half a slow wave with 0.8 of the value before.
+    /// One half is independent, the other a slow wave in which each value contains 0.8 of the previous one.
     Mixed,
 }
 
-/// Noise of a standard deviation.
+/// Noise with a standard deviation.
 #[derive(Clone, Copy)]
 struct NoiseLevel {
     kind: Noise,
     deviation: f64,
 }
 
-/// The labels of many series.
+/// How many series got each label.
 struct Labels {
-    /// Shares in percent: steady, warming, slowing, not steady, unknown.
+    /// Shares of the labels in percent: steady, warming, slowing, not steady, unknown.
     shares: [f64; 5],
-    /// When those that settled were steady, ascending, seconds.
+    /// Times from which the series that settled were steady, in ascending order, in seconds.
     since: Vec<f64>,
 }
 
@@ -92,7 +93,7 @@ fn noise(kind: Noise, count: usize, random: &mut Random) -> Vec<f64> {
     }
 }
 
-/// The labels of many series with the same level and noise.
+/// Labels many series with the same level and noise.
 fn labels(count: usize, noise_of: NoiseLevel, shape: Shape, pause: bool) -> Labels {
     let NoiseLevel { kind, deviation } = noise_of;
     let mut random = Random(42);
@@ -167,7 +168,7 @@ fn main() {
         ("up and down by 15 %, twice", |x| if x % 0.5 < 0.25 { 1.0 } else { 0.85 }, false),
     ];
     println!(
-        "\n% labelled steady / warming / slowing / not steady / unknown, and the median moment it was steady from"
+        "\n% labelled steady / warming / slowing / not steady / unknown, and the median start of the steady part"
     );
     for (name, shape, pause) in shapes {
         for (noise, kind) in [noises[0], noises[2]] {

@@ -1,10 +1,10 @@
-//! Statistics of what was measured: pure functions of numbers, without clocks, files, threads or async.
+//! Statistics of measured values: pure functions of numbers, without clocks, files, threads or async.
 //!
-//! The recorder calls it when a task has ended; any crate may. Recording, storing and comparing races are elsewhere.
+//! The collector calls this crate when a task has ended. Recording, storing and comparing races is done elsewhere.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `steady.rs` | [`Steadiness`]: whether a task was steady, from its per-second values |
+//! | `steady.rs` | [`Steadiness`]: whether a task was steady, determined from its per-second values |
 //! | `segments.rs` | the levels, or the straight line, that explain a series best |
 //! | `noise.rs` | the noise of a series whose values are not independent; outliers |
 //! | `quantile.rs` | the rank of a quantile, its 95 % interval, and whether enough samples support it |

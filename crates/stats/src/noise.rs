@@ -3,18 +3,18 @@
 use crate::quantile::median;
 use crate::segments::MIN_SEGMENT;
 
-/// Neighbours are never assumed to share more than this of their noise.
+/// Highest correlation of the noise of neighbouring values that is assumed.
 const MAX_AUTOCORRELATION: f64 = 0.8;
-/// Number of blocks whose means are compared to see the noise of slow waves.
+/// Number of blocks whose means are compared to detect noise in slow waves.
 const BLOCKS: usize = 12;
-/// The noise is never assumed to be below this share: recorded times have three digits.
+/// Lowest noise that is assumed, as a share of the level: recorded times have three digits.
 const MIN_DEVIATION: f64 = 0.002;
-/// Deviations beyond this many typical ones are outliers.
+/// Values that deviate by more than this multiple of the typical deviation are outliers.
 const OUTLIER: f64 = 3.0;
-/// Standard deviation of a normal distribution / its median absolute deviation.
+/// Ratio of the standard deviation of a normal distribution to its median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// The values, with each outlier replaced by the median of the two values on either side and itself (a Hampel filter).
+/// The values, with each outlier replaced by the median of itself and the two values on either side (a Hampel filter).
 pub fn without_outliers(values: &[f64]) -> Vec<f64> {
     let around = |index: usize| &values[index.saturating_sub(2)..(index + 3).min(values.len())];
     let medians: Vec<f64> =
@@ -27,11 +27,11 @@ pub fn without_outliers(values: &[f64]) -> Vec<f64> {
     values.iter().zip(&medians).map(filtered).collect()
 }
 
-/// The long-run variance: what a sum of many values has per value, with what neighbours have in common.
+/// The long-run variance: the variance of a sum of many values, per value, including the covariance of neighbours.
 ///
 /// The larger of two estimates. One fits a first-order autoregressive process to squared differences of values one and
-/// two positions apart. The other compares means of neighbouring blocks, which sees slower waves. Both leave out large
-/// differences: there the level changed.
+/// two positions apart. The other compares means of neighbouring blocks, which detects slower waves. Both omit large
+/// differences, where the level changed.
 pub fn long_run_variance(values: &[f64]) -> f64 {
     let squared_differences = |lag: usize| {
         let squares = values.windows(lag + 1).map(|pair| (pair[lag] - pair[0]).powi(2));
@@ -47,7 +47,7 @@ pub fn long_run_variance(values: &[f64]) -> f64 {
     autoregressive.max(waves).max(MIN_DEVIATION.powi(2))
 }
 
-/// The mean of squared deviations without those of outliers.
+/// The mean of the squared deviations, without those of outliers.
 fn trimmed_mean(squares: &[f64]) -> f64 {
     let Some(typical) = median(squares.to_vec()) else { return 0.0 };
     let limit = typical * (NORMAL * OUTLIER).powi(2);

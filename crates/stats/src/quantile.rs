@@ -1,4 +1,4 @@
-//! Ranks of quantiles, and how far a percentile can be trusted: order-statistic intervals.
+//! Ranks of quantiles, and order-statistic intervals that show how far a percentile can be trusted.
 //!
 //! Of n independent durations, the number above the true q-quantile is binomial with n trials and probability 1 - q,
 //! whatever the distribution (David and Nagaraja, *Order Statistics*, section 7.1). The ranks between which that
@@ -6,9 +6,9 @@
 //! the largest value probably exceeds the quantile, q^n <= 2.5 %: 368 values for p99, 3,688 for p99.9, 36,887 for
 //! p99.99.
 
-/// Probability left out on each side of an interval.
+/// Probability outside an interval, on each side.
 const TAIL: f64 = 0.025;
-/// Above this number of expected exceedances the normal approximation is good to two ranks, and the exact sum would
+/// Above this number of expected exceedances the normal approximation is accurate to two ranks, and the exact sum would
 /// underflow.
 const EXACT_UP_TO: f64 = 500.0;
 /// The 97.5 % point of the standard normal distribution.
@@ -17,9 +17,9 @@ const Z: f64 = 1.959_964;
 /// The ranks (1 = smallest) that bound a quantile with a confidence of 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankInterval {
-    /// Lower bound; `None` when there are too few values for one.
+    /// Lower bound; `None` if there are too few values.
     pub low: Option<u64>,
-    /// Upper bound; `None` when there are too few values for one.
+    /// Upper bound; `None` if there are too few values.
     pub high: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ pub struct RankInterval {
 /// `q` of the values at or below it.
 #[must_use]
 pub fn rank(count: u64, q: f64) -> u64 {
-    // A tiny step back keeps 0.99 * 100 = 99.00000000000001 from becoming rank 100.
+    // Subtracting a tiny amount keeps 0.99 * 100 = 99.00000000000001 from becoming rank 100.
     let rank = (q * count as f64 - 1e-9).ceil();
     from_f64(rank).clamp(1, count.max(1))
 }
@@ -51,13 +51,13 @@ pub fn rank_interval(count: u64, q: f64) -> RankInterval {
     }
 }
 
-/// Whether `count` values support quantile `q` (0 to 1): its upper bound exists.
+/// Whether `count` values support quantile `q` (0 to 1), that is, whether its upper bound exists.
 #[must_use]
 pub fn is_supported(count: u64, q: f64) -> bool {
     count > 0 && (q >= 1.0 || count as f64 * q.ln() <= TAIL.ln())
 }
 
-/// The median; `None` without values.
+/// The median; `None` if there are no values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {
     let count = values.len();
@@ -71,11 +71,11 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(*low, high))
 }
 
-/// How many values exceed a quantile, with a probability of 95 %.
+/// Bounds of the number of values that exceed a quantile, with a probability of 95 %.
 struct Exceedances {
-    /// The largest number that is still improbably small; `None` when even 0 is probable.
+    /// The largest number that is improbably small; `None` if even 0 is probable.
     few: Option<u64>,
-    /// The smallest number that is improbable to be exceeded.
+    /// The smallest number that is unlikely to be exceeded.
     many: u64,
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percentile_is_supported_from_the_published_counts_on() {
+    fn a_percentile_is_supported_from_the_published_count() {
         for (q, enough) in [(0.99, 368), (0.999, 3_688), (0.9999, 36_887)] {
             assert!(!is_supported(enough - 1, q), "{q} at {}", enough - 1);
             assert!(is_supported(enough, q), "{q} at {enough}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_of_ten_thousand_values_are_those_of_the_literature() {
+    fn ranks_of_ten_thousand_values_agree_with_the_literature() {
         // With 10,000 requests the p99 may be anything from the 98.80th to the 99.19th percentile.
         let RankInterval { low, high } = rank_interval(10_000, 0.99);
         assert!((9_878..=9_882).contains(&low.unwrap()), "{low:?}");

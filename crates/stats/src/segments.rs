@@ -4,18 +4,18 @@
 //! squared error, where every change of level costs a fixed penalty. A straight line competes with them at the cost of
 //! one change.
 
-/// Values in the shortest segment.
+/// Number of values in the shortest segment.
 pub const MIN_SEGMENT: usize = 5;
 
-/// What explains a series best.
+/// The model that explains a series best.
 pub enum Fit {
-    /// A drift.
+    /// A straight line: the series drifts.
     Line(Line),
-    /// One level, or several.
+    /// One or several levels.
     Levels(Vec<Segment>),
 }
 
-/// A straight line, by its values before the first and after the last value of the series.
+/// A straight line, given by its values at the two ends of the series.
 #[derive(Debug, Clone, Copy)]
 pub struct Line {
     /// Value at the beginning of the series.
@@ -24,17 +24,17 @@ pub struct Line {
     pub to: f64,
 }
 
-/// A stretch of the series with one level.
+/// A section of the series with one level.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment {
-    /// Index of its first value.
+    /// Index of the first value.
     pub first: usize,
-    /// Mean of its values.
+    /// Mean of the values.
     pub level: f64,
 }
 
 impl Fit {
-    /// Fits levels and a line; `penalty` is the squared error that a change must save.
+    /// Fits levels and a line; `penalty` is the reduction of the squared error that a change must achieve.
     pub fn of(values: &[f64], penalty: f64) -> Self {
         let sums = PrefixSums::of(values);
         let partition = sums.partition(penalty);
@@ -50,14 +50,14 @@ impl Fit {
 /// The best segmentation.
 struct Partition {
     segments: Vec<Segment>,
-    /// Its squared error and the penalties.
+    /// Its squared error plus its penalties.
     cost: f64,
 }
 
 /// The best segmentation of the first values of a series.
 #[derive(Debug, Clone, Copy)]
 struct BestPrefix {
-    /// Its squared error and the penalties.
+    /// Its squared error plus its penalties.
     cost: f64,
     /// Index of the first value of its last segment.
     last_first: usize,
@@ -70,11 +70,11 @@ struct LineFit {
     cost: f64,
 }
 
-/// Sums up to every position, for the squared error of any segment in constant time.
+/// Prefix sums, which give the squared error of any segment in constant time.
 struct PrefixSums {
     values: Vec<f64>,
     squares: Vec<f64>,
-    /// Values times their positions.
+    /// Sums of values times their positions.
     weighted: Vec<f64>,
 }
 
@@ -112,7 +112,7 @@ impl PrefixSums {
 
     fn partition(&self, penalty: f64) -> Partition {
         let count = self.len();
-        // By `end`: the best segmentation of the values before it.
+        // Returns, for each `end`, the best segmentation of the values before it.
         let mut best = vec![BestPrefix { cost: f64::INFINITY, last_first: 0 }; count + 1];
         best[0].cost = -penalty;
         for end in MIN_SEGMENT..=count {

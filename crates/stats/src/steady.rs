@@ -1,17 +1,18 @@
-//! Whether a task was steady: changes of level, and drift, in its per-second values.
+//! Determines whether a task was steady: finds changes of level, and drift, in its per-second values.
 //!
 //! 1. Seconds are put into at most 120 bins, each wide enough for some operations, so that effort and memory do not
-//!    grow with the task and what is shorter than a fiftieth of it does not count as a change.
-//! 2. Logarithms are taken, so that changes are shares, and outliers of one or two bins are replaced by the median
+//!    grow with the task, and anything shorter than a fiftieth of it does not count as a change.
+//! 2. Logarithms are taken, so that changes are relative, and outliers of one or two bins are replaced by the median
 //!    around them: a garbage collection is not a change of level.
-//! 3. The noise is estimated from differences of neighbours, which neither a change nor a drift disturbs much, with
-//!    what neighbouring values have in common: they are not independent, and treating them so finds changes in noise.
+//! 3. The noise is estimated from differences of neighbours, which neither a change nor a drift disturbs much. The
+//!    estimate includes the correlation of neighbouring values: treating them as independent would find changes in
+//!    noise.
 //! 4. The levels that explain the values best are found exactly; each further level costs [`PENALTY`]. A straight line
-//!    competes with them at the cost of one.
-//! 5. What is left is compared with [`MIN_EFFECT`], the smallest change that matters. Where the noise would have hidden
-//!    a change of [`MAX_HIDDEN`], the label is [`SteadyState::Unknown`].
+//!    competes with them at the cost of one level.
+//! 5. The remaining changes are compared with [`MIN_EFFECT`], the smallest change that matters. Where the noise would
+//!    have hidden a change of [`MAX_HIDDEN`], the label is [`SteadyState::Unknown`].
 //!
-//! The constants come from a simulation, `examples/steady.rs`; `docs/measuring.md` has its outcome.
+//! The constants come from a simulation, `examples/steady.rs`; `docs/measuring.md` has its results.
 
 use serde::Serialize;
 
@@ -21,56 +22,56 @@ use crate::segments::{Fit, Line, Segment};
 
 /// With fewer whole seconds, or fewer bins, the label is unknown.
 const MIN_SECONDS: usize = 20;
-/// Most bins.
+/// Maximum number of bins.
 const MAX_BINS: usize = 120;
-/// Operations that a bin should have, on average.
+/// Mean number of operations that a bin should have.
 const OPERATIONS_PER_BIN: u64 = 5;
-/// The smallest change that matters: a share of the level.
+/// The smallest change that matters, as a share of the level.
 const MIN_EFFECT: f64 = 0.05;
 /// When the noise would hide a lasting change of this share, the label is unknown.
 const MAX_HIDDEN: f64 = 0.20;
-/// The last level is what a task settled at if it holds for this share of the window.
+/// A task has settled at its last level if that level lasts for this share of the window.
 const SETTLED: f64 = 0.25;
 /// The cost of a change, in units of the noise and of the logarithm of the number of bins.
 const PENALTY: f64 = 4.0;
 
-/// What a task's per-second values say about it.
+/// The label of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyState {
-    /// No change that matters.
+    /// The task had no change that matters.
     Steady,
-    /// It became faster.
+    /// The task became faster.
     Warming,
-    /// It became slower.
+    /// The task became slower.
     Slowing,
-    /// It became faster and slower.
+    /// The task became both faster and slower.
     NotSteady,
-    /// Too short, too few operations or too much noise to tell.
+    /// The task was too short, had too few operations or too much noise for a label.
     Unknown,
 }
 
-/// Whether a task was steady; the module documentation says how it is found.
+/// Result of the steady-state check of a task; the module documentation describes the method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Steadiness {
     /// The label.
     pub state: SteadyState,
-    /// From when on nothing that matters changed any more, seconds since the task began; `null` if it never settled.
+    /// Time after which there was no change that matters, in seconds since the task began; `null` if it never settled.
     pub since_s: Option<f64>,
-    /// What changed, in order of time; empty for a steady task.
+    /// The changes in order of time; empty for a steady task.
     pub changes: Vec<LevelChange>,
-    /// The metric that decided: the one that changed, or else the first that could be judged.
+    /// The metric that determined the label: the one that changed, or else the first that could be judged.
     pub by: Option<SteadinessMetric>,
-    /// The smallest share by which its level could have changed for good, halfway, and been noticed.
+    /// The smallest lasting change in the middle of the window that would have been detected, as a share of the level.
     pub smallest_share: Option<f64>,
 }
 
 /// A change of level, or a drift.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LevelChange {
-    /// When it began, seconds since the task began.
+    /// Time at which the change began, in seconds since the task began.
     pub from_s: f64,
-    /// When it ended, seconds since the task began; equals `from_s` for a change of level.
+    /// Time at which the change ended, in seconds since the task began; equals `from_s` for a change of level.
     pub to_s: f64,
     /// The level before, in the unit of the metric.
     pub before: f64,
@@ -86,31 +87,31 @@ pub struct LevelChange {
 pub enum SteadinessMetric {
     /// Work per second, in the task's unit.
     Throughput,
-    /// Median service time, milliseconds.
+    /// Median service time, in milliseconds.
     ServiceTime,
-    /// Median latency, milliseconds.
+    /// Median latency, in milliseconds.
     Latency,
 }
 
 /// One second of a task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TaskSecond {
-    /// Operations that ended in it, warm-up included.
+    /// Operations that ended in this second, warm-up included.
     pub operations: u64,
-    /// Work done in it, in the task's unit, warm-up included.
+    /// Work done in this second, in the task's unit, warm-up included.
     pub weight: u64,
     /// The part of `weight` that was done in the measured window.
     pub measured_weight: u64,
-    /// Operations that succeeded: the medians are theirs.
+    /// Operations that succeeded; the medians are computed from these.
     pub timed: u64,
-    /// Median service time in milliseconds, `None` when nothing succeeded.
+    /// Median service time in milliseconds; `None` if no operation succeeded.
     pub service_ms: Option<f64>,
-    /// Median latency in milliseconds of a task with a schedule, `None` when nothing succeeded.
+    /// Median latency in milliseconds of a task with a schedule; `None` if no operation succeeded.
     pub latency_ms: Option<f64>,
 }
 
 impl Steadiness {
-    /// The label when there is too little to judge.
+    /// The result when there is too little data to judge.
     fn unknown() -> Self {
         Self {
             state: SteadyState::Unknown,
@@ -121,10 +122,10 @@ impl Steadiness {
         }
     }
 
-    /// Judges a task by its seconds; those whose indexes are in `window` are measured and whole.
+    /// Judges a task by its seconds; the seconds with an index in `window` are measured and complete.
     ///
-    /// With a schedule, throughput is what the schedule says, so times decide; without one, work per second decides
-    /// too. The metrics are judged in turn, and the first that is not steady decides.
+    /// With a schedule, the schedule determines the throughput, so only times are judged; without one, work per second
+    /// is judged too. The first metric that is not steady determines the label.
     #[must_use]
     pub fn of(seconds: &[TaskSecond], window: std::ops::Range<usize>, paced: bool) -> Self {
         let metrics: &[SteadinessMetric] = if paced {
@@ -140,7 +141,7 @@ impl Steadiness {
         };
         let mut since_s = trend.since.map(|since| since as f64);
         if trend.state == SteadyState::Steady && begin > 0 {
-            // How long it had been steady before the window.
+            // Duration of the steady part before the window.
             let whole = seconds.get(..end).and_then(|whole| Judgment::of(whole, 0, metric));
             since_s =
                 since_s.zip(whole.and_then(|whole| whole.trend.since)).map(|(now, all)| now.min(all as f64));
@@ -155,7 +156,7 @@ impl Steadiness {
     }
 }
 
-/// The first judgment that is not steady; otherwise the first that is known.
+/// Returns the first judgment that is not steady, or else the first that is known.
 fn first_that_changes(judgments: impl Iterator<Item = Judgment>) -> Option<Judgment> {
     let mut best: Option<Judgment> = None;
     for judgment in judgments {
@@ -169,24 +170,24 @@ fn first_that_changes(judgments: impl Iterator<Item = Judgment>) -> Option<Judgm
     best
 }
 
-/// What one metric says.
+/// The judgment of one metric.
 struct Judgment {
     metric: SteadinessMetric,
     trend: Trend,
-    /// Logarithm of the smallest change that would have been noticed.
+    /// Logarithm of the smallest change that would have been detected.
     smallest: f64,
 }
 
-/// How a series went.
+/// The course of a series.
 struct Trend {
     state: SteadyState,
-    /// From where on it was steady: a bin, later a second.
+    /// Start of the steady part: a bin, later converted to a second.
     since: Option<usize>,
     changes: Vec<LevelChange>,
 }
 
 impl Judgment {
-    /// Judges one metric; `None` when there is too little to tell. `offset` is the index of the first second.
+    /// Judges one metric; returns `None` if there is too little data. `offset` is the index of the first second.
     fn of(seconds: &[TaskSecond], offset: usize, metric: SteadinessMetric) -> Option<Self> {
         let Bins { width, bins } = Bins::of(seconds, metric)?;
         let typical = median(bins.iter().map(|bin| bin.value).collect())?;
@@ -197,7 +198,7 @@ impl Judgment {
         let filtered = without_outliers(&logs);
         let count = filtered.len() as f64;
         let penalty = long_run_variance(&filtered) * PENALTY * count.ln();
-        // The smallest change of level halfway that is worth its penalty.
+        // The smallest change of level in the middle that outweighs its penalty.
         let smallest = 2.0 * (penalty / count).sqrt();
         let second = |bin: usize| offset + bins[bin].first;
         let direction = if metric == SteadinessMetric::Throughput { 1.0 } else { -1.0 };
@@ -261,22 +262,22 @@ impl LevelChange {
     }
 }
 
-/// The values of a metric in bins of equal width.
+/// The values of a metric, in bins of equal width.
 struct Bins {
-    /// Seconds of a bin.
+    /// Width of a bin in seconds.
     width: usize,
-    /// Those with a value.
+    /// The bins that have a value.
     bins: Vec<Bin>,
 }
 
 struct Bin {
-    /// Index of its first second.
+    /// Index of the first second of the bin.
     first: usize,
     value: f64,
 }
 
 impl Bins {
-    /// Bins the seconds; `None` when they are too few.
+    /// Puts the seconds into bins; returns `None` if there are too few.
     fn of(seconds: &[TaskSecond], metric: SteadinessMetric) -> Option<Self> {
         let operations: u64 = seconds.iter().map(|second| second.operations).sum();
         let count = seconds.len();
@@ -323,7 +324,7 @@ impl Swings {
     }
 }
 
-/// The first bin of the last levels that differ by less than what matters.
+/// The first bin of the last levels whose differences are too small to matter.
 fn settled_at(levels: &[Segment]) -> usize {
     let (mut lowest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut first = 0;

@@ -72,7 +72,7 @@ pub(crate) fn date(out: &mut Vec<u8>, days: u64) {
     two(out, b'-', day);
 }
 
-/// Appends seconds since 1970 as `yyyy-mm-dd` and `hh:mm:ss` with `separator` separator them.
+/// Appends seconds since 1970 as `yyyy-mm-dd` and `hh:mm:ss` with `separator` between them.
 #[inline]
 pub(crate) fn time(out: &mut Vec<u8>, seconds: u64, separator: u8) {
     date(out, seconds / 86_400);

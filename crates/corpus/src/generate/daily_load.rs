@@ -10,7 +10,7 @@ pub(crate) struct HourOfLoad {
     pub(crate) start: u64,
     /// Length in seconds.
     pub(crate) seconds: u64,
-    /// Number of documents in it.
+    /// Number of documents in this hour.
     pub(crate) documents: u64,
 }
 

@@ -21,7 +21,7 @@ pub(crate) trait Documents: Sync {
     fn append(&self, index: u64, random: &mut Random, out: &mut Vec<u8>);
 }
 
-/// Selects every `period`-th document of a file, to place in it what a query of the track searches for.
+/// Selects every `period`-th document of a file, to put into it what a query of the track searches for.
 ///
 /// The periods are chosen so that a file of 1,000 documents, as in test mode, contains a few matches.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) struct Periodic {
 }
 
 impl Periodic {
-    /// For a selected document, how many are selected before it.
+    /// For a selected document, the number of documents selected before it.
     #[inline]
     pub(crate) fn occurrence(self, index: u64) -> Option<u64> {
         (index % self.period == self.first).then(|| index / self.period)

@@ -1,4 +1,4 @@
-//! What a generator is.
+//! The interface of generators.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ pub struct FileSpec {
     pub documents: u64,
 }
 
-/// The files of a corpus that consists of one.
+/// The files of a corpus that consists of one file.
 pub(super) fn single_file(name: &str, documents: u64) -> Vec<FileSpec> {
     vec![FileSpec { name: name.to_owned(), documents }]
 }

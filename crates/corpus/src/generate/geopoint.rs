@@ -1,10 +1,9 @@
 //! `geopoint` and `geopointshape`: points with the density of the world population, in two formats.
 //!
-//! The operations of the tracks find, from 1,000 documents on: points in and outside the polygon and the box of
-//! lon -0.1 to 15 and lat 48 to 61; in each of the rings of 100 km around (7, 55) up to 400 km, and between 73204.77 m
-//! and 73204.78 m from there (`distanceFilterEQ`; its ES|QL variant compares a distance exactly and finds none); in
-//! the geohash `u0`, the tile 6/32/22 and the hexagon 811fbffffffffff (Paris is in all three), and in the box of
-//! Paris.
+//! The operations of the tracks find, from 1,000 documents on: points inside and outside the polygon and the box of lon
+//! -0.1 to 15 and lat 48 to 61; in each of the rings of 100 km around (7, 55) up to 400 km, and between 73204.77 m and
+//! 73204.78 m from that point (`distanceFilterEQ`; its ES|QL variant compares a distance exactly and finds none); in
+//! the geohash `u0`, the tile 6/32/22 and the hexagon 811fbffffffffff (Paris is in all three), and in the box of Paris.
 
 use std::io::{self, Write};
 

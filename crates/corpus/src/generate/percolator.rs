@@ -34,7 +34,7 @@ const TOPICS: &str = "free music lyrics school county city home for sale new yor
     history of american bible church christian poems quotes birthday party ideas garden flowers spring hair styles \
     tattoo designs video codes cheats world cup soccer vacation rental apartments in san francisco los angeles chicago";
 
-/// The queries.
+/// The generated queries.
 struct Queries {
     topics: Words,
 }

@@ -1,11 +1,11 @@
-//! Random numbers that are the same on every machine and in every version: a published algorithm, drawn in integers.
+//! Random numbers that are the same on every machine and in every version: published algorithms, in integer arithmetic.
 
 use std::ops::Range;
 
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
-/// How far the state of `SplitMix64` moves with each number (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// Increment of the state of `SplitMix64` for each number (Steele, Lea, Flood: Fast splittable pseudorandom number
 /// generators, OOPSLA 2014).
 const SPLITMIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -41,8 +41,9 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number below `bound`; 0 for a bound of 0. By multiplication (Lemire: Fast random integer generation in an
-    /// interval, 2019) without the rejection step: for the small bounds used here the bias is below 2^-32.
+    /// A number below `bound`; 0 for a bound of 0. Computed by multiplication (Lemire: Fast random integer generation
+    /// in an interval, 2019) without the rejection step: for the small bounds used by the generators the bias is below
+    /// 2^-32.
     #[inline]
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         high(u64::from(low(self.next() >> 32)) * u64::from(bound))
@@ -141,7 +142,7 @@ impl Streams {
 /// Draws an index with a probability proportional to its weight, from 16 random bits: a table of 65,536 indices.
 ///
 /// Coarser than [`AliasTable`], but one random number is enough for four draws. An index whose probability is below
-/// 1/65,536 has one entry or none.
+/// 1/65,536 has at most one entry.
 #[derive(Debug, Clone)]
 pub(crate) struct WeightTable {
     entries: Vec<u16>,
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn matches_the_published_algorithms() {
-        // SplitMix64 from 0 and xoshiro256++ from the state 1, 2, 3, 4: the vectors the authors' code prints.
+        // SplitMix64 from 0 and xoshiro256++ from the state 1, 2, 3, 4: the vectors that the authors' code prints.
         let mut splitmix = SplitMix64::seed_from_u64(0);
         assert_eq!(splitmix.next_u64(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(splitmix.next_u64(), 0x6e78_9e6a_a1b9_65f4);

@@ -12,7 +12,7 @@ pub(crate) fn split(documents: u64, weights: &[u64]) -> Vec<u64> {
     let whole = |weight: &u64| u64::try_from(exact(weight) / total).unwrap_or(u64::MAX);
     let mut parts: Vec<u64> = weights.iter().map(whole).collect();
     let mut order: Vec<usize> = (0..weights.len()).collect();
-    order.sort_by_key(|index| std::cmp::Reverse(exact(&weights[*index]) % total)); // stable: ties go to the first
+    order.sort_by_key(|index| std::cmp::Reverse(exact(&weights[*index]) % total)); // stable: ties go to the earlier file
     let rest = documents - parts.iter().sum::<u64>();
     order.iter().take(usize::try_from(rest).unwrap_or(usize::MAX)).for_each(|index| parts[*index] += 1);
     if documents >= weights.len() as u64 {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn largest_remainders_first() {
         assert_eq!(split(10, &[1, 1, 1]), [4, 3, 3]);
-        assert_eq!(split(100, &[505, 265, 230]), [51, 26, 23]); // 50.5 and 26.5 tie: the first one wins
+        assert_eq!(split(100, &[505, 265, 230]), [51, 26, 23]); // 50.5 and 26.5 tie; the first one is rounded up
         assert_eq!(split(100_000, &REAL)[0], 1096);
     }
 }

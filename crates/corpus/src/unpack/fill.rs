@@ -1,8 +1,8 @@
-//! Filling a buffer from a decoder.
+//! Fills a buffer from a decoder.
 
 use std::io::{self, Read};
 
-/// Reads until the buffer is full or the stream ends; decoders return small pieces.
+/// Reads until the buffer is full or the stream ends, because a single read of a decoder returns only a small piece.
 pub(super) fn fill(stream: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

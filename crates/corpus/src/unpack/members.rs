@@ -1,4 +1,4 @@
-//! Archives with several members: selects the data file, and refuses members that no archive of data has.
+//! Archives with several members: selects the data file, and refuses members that do not belong in an archive of data.
 
 /// The kind of a member of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(super) enum MemberKind {
     Link,
     /// A device or a pipe.
     Special,
-    /// A kind that only the tool that made the archive understands.
+    /// A kind that is specific to the tool that created the archive.
     Unknown,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct RefusedMember {
     pub(crate) reason: &'static str,
 }
 
-/// Selects the data file in one pass over the members: the one file with the wanted name, else the only file.
+/// Selects the data file in one pass over the members: the one file with the expected name, or else the only file.
 #[derive(Debug)]
 pub(super) struct MemberSelector<'a> {
     wanted: &'a str,
@@ -36,8 +36,8 @@ impl<'a> MemberSelector<'a> {
 
     /// Whether this member is the best so far and replaces the one selected before.
     ///
-    /// Only the selected member is ever written, under a name that Pacenote chooses, so that no member can do harm; an
-    /// archive with a member that tries to is refused all the same.
+    /// Only the selected member is ever written, under a name that Pacenote chooses, so that no member can do harm. An
+    /// archive with a suspicious member is refused nevertheless.
     pub(super) fn selects(&mut self, name: &str, kind: MemberKind) -> Result<bool, RefusedMember> {
         if let Some(reason) = refusal_reason(name, kind) {
             return Err(RefusedMember { name: name.escape_debug().collect(), reason });
@@ -53,13 +53,13 @@ impl<'a> MemberSelector<'a> {
         Ok(*count == 1 && (base == self.wanted || self.named == 0))
     }
 
-    /// Returns why none of the members is the data file, if none is.
+    /// Returns an error with the reason if none of the members is the data file.
     pub(super) fn finish(&self) -> Result<(), String> {
         let wanted = self.wanted;
         match (self.named, self.others) {
             (1, _) | (0, 1) => Ok(()),
             (0, 0) => Err("it contains no file".to_owned()),
-            (0, others) => Err(format!("it contains {others} files, and none is named {wanted}")),
+            (0, others) => Err(format!("it contains {others} files, none of them named {wanted}")),
             (named, _) => Err(format!("it contains {named} files named {wanted}")),
         }
     }
@@ -81,7 +81,7 @@ fn refusal_reason(name: &str, kind: MemberKind) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The members that are selected, in order, and the result.
+    /// Returns the members that are selected, in order, and the result.
     fn chosen<'a>(names: &[&'a str]) -> (Vec<&'a str>, Result<(), String>) {
         let mut selector = MemberSelector::new("data.json");
         let taken =
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(chosen(&["./x/data.json", "a", "b"]), (vec!["./x/data.json"], Ok(())));
         assert_eq!(chosen(&["a", "b", "data.json"]), (vec!["a", "data.json"], Ok(())));
         assert_eq!(chosen(&["__MACOSX/x", "._data.json", "d/._x", "data.json"]), (vec!["data.json"], Ok(())));
-        let several = Err("it contains 2 files, and none is named data.json".to_owned());
+        let several = Err("it contains 2 files, none of them named data.json".to_owned());
         assert_eq!(chosen(&["a", "b"]), (vec!["a"], several));
         let twice = Err("it contains 2 files named data.json".to_owned());
         assert_eq!(chosen(&["a/data.json", "b/data.json"]).1, twice);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_members_that_no_archive_of_data_has() {
+    fn refuses_members_that_do_not_belong_in_an_archive_of_data() {
         for (name, kind, reason) in [
             ("../data.json", MemberKind::File, "leads out of the folder"),
             ("a/../../data.json", MemberKind::File, "leads out of the folder"),

@@ -118,14 +118,15 @@ pub struct Unpacked {
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Its number of lines (a last one without newline counts); `None` if the given file is not an archive, since it is
-    /// not read.
+    /// Its number of lines (a last one without a newline counts); `None` if the given file is not an archive, since it
+    /// is not read.
     pub lines: Option<u64>,
 }
 
 /// Unpacks `archive` into `folder`, under the archive's name without its extension, and writes the offset table of the
-/// data file beside it. A file that is not an archive is returned as it is. From an archive of several files the one
-/// with that name is unpacked, in whatever folder of the archive it is, or else the only file.
+/// data file beside it. A file that is not an archive is returned as it is. From an archive of several files, the file
+/// with that name is unpacked, in whichever folder of the archive it is; if no file has that name, there must be only
+/// one file.
 ///
 /// The data is written to a temporary file, synced to the disk and renamed, so that a file with the final name is
 /// always complete; after an error no file is left. `progress` is called about every 8 MiB of output and at the end;
@@ -171,7 +172,7 @@ fn unpack_within(
         return Ok(Unpacked { path: archive.to_path_buf(), bytes: size, lines: None });
     }
     if size == 0 {
-        // The decoders accept an empty input as an empty archive; here it is a download that wrote nothing.
+        // The decoders accept an empty input as an empty archive, but an empty file is a failed download.
         let cause = io::Error::new(io::ErrorKind::UnexpectedEof, "the file is empty");
         return Err(CorpusError::Corrupt { path: archive.to_path_buf(), cause });
     }
@@ -297,7 +298,7 @@ impl Unpacker<'_> {
         Ok(output)
     }
 
-    /// Returns the selected member, or why there is none.
+    /// Returns the selected member, or an error with the reason why there is none.
     fn chosen<T>(&self, selector: &MemberSelector, kept: Option<T>) -> Result<T, CorpusError> {
         selector.finish().map_err(|reason| self.unsupported(reason))?;
         kept.ok_or_else(|| self.unsupported("it contains no file".to_owned()))
@@ -430,7 +431,7 @@ mod tests {
             unpack_within(&archive, folder.path(), limits, &mut |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, CorpusError::DiskFull { free: 52_428_800, .. }), "{error}");
         assert!(error.to_string().contains("data.json: the disk has 52428800 bytes left"), "{error}");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the archive is left");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "only the archive remains");
     }
 
     #[test]
@@ -438,7 +439,7 @@ mod tests {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let archive = from.path().join("data.json.zst");
         std::fs::write(&archive, zstd::encode_all(&vec![b'x'; 64 << 20][..], 1).unwrap()).unwrap();
-        // Enough room at the first check, and too little once something is written.
+        // There is enough room at the first check, but too little once data has been written.
         let free_space: FreeSpace = |folder| {
             let size = |file: io::Result<std::fs::DirEntry>| file?.metadata().map(|file| file.len());
             let used: u64 = std::fs::read_dir(folder)?.map(size).sum::<io::Result<_>>()?;
@@ -452,8 +453,8 @@ mod tests {
         })
         .unwrap_err();
         assert!(matches!(error, CorpusError::DiskFull { free: 70_000_000..84_000_000, .. }), "{error}");
-        assert!(most < 48 << 20, "unpacking went on to {most}");
-        assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0, "nothing is left");
+        assert!(most < 48 << 20, "unpacking continued to {most} bytes");
+        assert_eq!(std::fs::read_dir(to.path()).unwrap().count(), 0, "a file remains");
     }
 
     #[test]
@@ -513,7 +514,8 @@ mod tests {
             packed.write_all(data).unwrap();
             packed.finish().unwrap()
         };
-        // One stream of many blocks; runs of bytes, which grow most; one stream per block; an empty one between.
+        // One stream of many blocks; runs of bytes, which expand most; one stream per block; an empty stream between
+        // others.
         let data = [noise(150_000), vec![b'x'; 400_000], noise(50_000)].concat();
         let streams: Vec<Vec<u8>> = data.chunks(90_000).map(pack).collect();
         let streams = [streams.concat(), pack(b""), pack(b"{}\n")].concat();

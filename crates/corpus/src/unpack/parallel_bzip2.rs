@@ -23,7 +23,7 @@ const MARK_BITS: usize = 48;
 /// Bytes searched for marks per step.
 const WINDOW: usize = 1 << 20;
 
-/// Number of threads to decompress with: the cores of this machine. With one, the ordinary decoder is as fast.
+/// Number of threads to decompress with: the cores of this machine. On one core the ordinary decoder is as fast.
 pub(super) fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -45,11 +45,11 @@ pub(super) struct BlockReader<'a> {
 
 struct SharedState {
     archive: Mmap,
-    /// Number of the next block, and what finds it.
+    /// Number of the next block, and the splitter that finds it.
     splitter: Mutex<(u64, Splitter)>,
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// How many blocks may be decompressed ahead of the reader.
+    /// Number of blocks that may be decompressed ahead of the reader.
     lookahead: u64,
 }
 
@@ -233,7 +233,7 @@ impl Splitter {
                 }
                 let header = archive.get(self.bit / 8..self.bit / 8 + 4).ok_or_else(truncated)?;
                 if !header.starts_with(b"BZh") || !(b'1'..=b'9').contains(&header[3]) {
-                    return Err(invalid("bzip2 header missing"));
+                    return Err(invalid("the bzip2 header is missing"));
                 }
                 self.stream = Some((header[3], 0));
                 self.bit += 32;
@@ -253,7 +253,7 @@ impl Splitter {
                 let bits = std::mem::replace(&mut self.bit, next)..next;
                 return Ok(Some(Block { bits, level, crc: block_crc }));
             } else {
-                return Err(invalid("bzip2 data wrong"));
+                return Err(invalid("bzip2 data is invalid"));
             }
         }
     }
@@ -261,7 +261,7 @@ impl Splitter {
 
 /// Finds marks, one window at a time.
 struct MarkFinder {
-    /// One finder for each mark and bit shift: it looks for the five bytes that the shifted mark fills completely.
+    /// One finder for each mark and bit shift: it searches for the five bytes that the shifted mark fills completely.
     finders: Vec<(Finder<'static>, usize, u64)>,
     found: VecDeque<usize>,
     /// Bytes searched so far.
@@ -326,5 +326,5 @@ fn invalid(what: &'static str) -> io::Error {
 }
 
 fn truncated() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "the archive ends in the middle")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the archive ends within a block")
 }

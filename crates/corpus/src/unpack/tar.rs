@@ -1,7 +1,7 @@
 //! Reads tar: ustar with the GNU and pax extensions for long names and large sizes.
 //!
 //! Own code instead of the `tar` crate, which reads long names and pax headers into memory without a limit: an archive
-//! is a stream of unknown size from an untrusted place, and everything kept in memory is bounded here.
+//! is a stream of unknown size from an untrusted source, and this reader bounds everything it keeps in memory.
 
 use std::io::{self, Read};
 

@@ -12,8 +12,8 @@ use crate::writer::CorpusWriter;
 /// Buffers in flight; few enough to stay in the cache that the cores share.
 const BUFFERS: usize = 8;
 
-/// Bytes written between two syncs. At most three times as many wait for the disk, so that little is left to sync at
-/// the end, or when the work is stopped.
+/// Bytes written between two syncs. At most three times as many wait for the disk, so that little remains to be synced
+/// at the end or when the work is stopped.
 const SYNC_EVERY: u64 = 32 << 20;
 
 /// The decoder's end of the pipe to the writer thread.

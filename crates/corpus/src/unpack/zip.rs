@@ -1,7 +1,7 @@
-//! Reads zip: the central directory, also of large archives (zip64), and the data of one member.
+//! Reads zip archives: the central directory, including that of large archives (zip64), and the data of one member.
 //!
-//! Own code instead of the `zip` crate, which reads the whole directory into memory: here an archive is memory-mapped
-//! and its directory is read entry by entry.
+//! Own code instead of the `zip` crate, which reads the whole directory into memory: this reader maps the archive into
+//! memory and reads its directory entry by entry.
 
 use std::io::{self, Read};
 
@@ -60,7 +60,7 @@ impl<'a> ZipDirectory<'a> {
     fn read(&mut self) -> io::Result<ZipMember> {
         let entry = self.rest;
         if !entry.starts_with(b"PK\x01\x02") {
-            return Err(invalid("its directory is invalid"));
+            return Err(invalid("the directory of the zip archive is invalid"));
         }
         let length = |at| u16_at(entry, at).map(usize::from);
         let (name, extra, comment) = (length(28)?, length(30)?, length(32)?);

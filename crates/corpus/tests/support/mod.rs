@@ -1,4 +1,4 @@
-//! What the tests of the generators share.
+//! Functions that the tests of the generators share.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // test helpers may panic
 
 use pacenote_corpus::{FileSpec, Generator, generator};
@@ -9,14 +9,14 @@ pub fn of(corpus: &str) -> &'static dyn Generator {
     generator(corpus).expect("the generator is registered")
 }
 
-/// A file.
+/// Generates one file.
 pub fn bytes(corpus: &str, file: &FileSpec, seed: u64, threads: usize) -> Vec<u8> {
     let mut sink = Vec::new();
     of(corpus).write(file, seed, threads, &mut sink).unwrap();
     sink
 }
 
-/// The documents of a whole corpus, parsed; each has its line, and the last line ends.
+/// The documents of a whole corpus, parsed. Checks that each document is one line and that the last line ends.
 pub fn parsed(corpus: &str, documents: u64, seed: u64) -> Vec<Value> {
     let mut all = Vec::new();
     for file in of(corpus).files(documents) {

@@ -69,7 +69,7 @@ impl Logs {
         }
     }
 
-    /// Appends a name in the style of a stream, for everything else that has a name.
+    /// Appends a name in the style of a stream; hosts and other things are named in this style too.
     fn stream_name(&self, random: &mut Random) -> &str {
         random.one_of::<String>(&self.streams)
     }

@@ -1,9 +1,9 @@
-//! Words that the log lines are made of.
+//! Vocabulary of the log lines.
 
-/// Streams the track looks for by name.
+/// Log streams that the track searches for by name.
 pub(super) const WANTED: [&str; 4] = ["fuschiashoulder", "solarshark", "birdknight", "indigodagger"];
 
-/// Animals the track looks for.
+/// Animals that the track searches for.
 pub(super) const ANIMALS: [&str; 3] = ["monkey", "jackal", "bear"];
 
 /// Processes, the frequent ones first.
@@ -47,7 +47,7 @@ pub(super) const FIRST: [&str; 62] = [
     "silver", "storm", "sunset", "thorn", "violet",
 ];
 
-/// Second halves; their number and that of the first have no common divisor.
+/// Second halves; the number of first halves and the number of second halves have no common divisor.
 pub(super) const LAST: [&str; 59] = [
     "arrow", "badger", "blade", "brow", "carver", "catcher", "claw", "cloak", "cobra", "crafter", "crane",
     "crest", "dancer", "deer", "eye", "face", "falcon", "fang", "feather", "fin", "flayer", "fly", "foot",
@@ -56,7 +56,7 @@ pub(super) const LAST: [&str; 59] = [
     "shaper", "skull", "spear", "stag", "stinger", "swan", "tail", "tooth", "wing", "wolf",
 ];
 
-/// Words of the messages.
+/// Nouns of the messages.
 pub(super) const NOUNS: &str = "donkey glazer fly shark whip servant knight dancer raven hunter weaver gazelle rider \
     singer tiger lynx cougar panther leopard wolf fox hare rabbit squirrel badger otter beaver mole hedgehog bat owl \
     eagle hawk falcon kestrel heron stork crane swan goose duck gull tern puffin finch robin thrush warbler lark \

@@ -6,7 +6,7 @@ pub(super) struct Country {
     /// Index of the style of its names.
     pub(super) style: usize,
     pub(super) weight: u64,
-    /// Centre of its places and their distance from it, in degrees.
+    /// Centre of its places, and their distance from the centre, in degrees.
     pub(super) latitude: i64,
     pub(super) longitude: i64,
     pub(super) reach: i64,

@@ -1,4 +1,4 @@
-//! `http_logs`: one line per request to the web site of the football world cup of 1998.
+//! `http_logs`: one line per request to the web site of the 1998 football World Cup.
 //!
 //! Seven files for seven time spans of 1998, in the proportion of the public corpus. What the operations of the track
 //! search for is present in a corpus of any useful size: the request `GET / HTTP/1.0`, terms that begin with `GET
@@ -7,8 +7,8 @@
 //! more documents: the range from 15 May on about 11,000, the request `GET / HTTP/1.0` about 700,000, status 200 on 1
 //! May about 3,700,000, in all seven files together.
 //!
-//! `http_logs_unparsed` has the same requests, each as one line of a web server log. A file is of that kind, too, if
-//! its name says so (`documents-181998.unparsed.json`).
+//! `http_logs_unparsed` has the same requests, each as one line of a web server log. A file also has this format if its
+//! name contains `unparsed` (`documents-181998.unparsed.json`).
 
 mod requests;
 mod vocabulary;
@@ -37,20 +37,20 @@ const FILES: [(u32, u64, Range<u64>); 7] = [
     (24, 181_463_624, 897_264_000..901_497_600),
 ];
 
-/// Load of each hour of a day, UTC: Europe's afternoon and evening, America's morning and midday.
+/// Load of each hour of a day, UTC; it peaks in Europe's afternoon and evening, America's morning and midday.
 const BY_HOUR: [u64; 24] =
     [52, 46, 42, 38, 34, 32, 34, 42, 54, 64, 70, 74, 80, 90, 100, 108, 112, 112, 108, 102, 94, 84, 72, 60];
 
 /// 1 May 1998, UTC: the day of the operations `200s-in-range` and `400s-in-range`.
 const ANCHOR_DAY: Range<u64> = 893_980_800..894_067_200;
 
-/// Documents with status 400 on that day, as in the public corpus.
+/// Number of documents with status 400 on that day, as in the public corpus.
 const ANCHORS: u64 = 20;
 
 /// Minimum number of documents of that day per document with status 400, so that these stay rare in a tiny corpus.
 const ANCHOR_SPACING: u64 = 12;
 
-/// Share of status 400 on all other days, of 65,536.
+/// Share of status 400 on all other days, in 1/65,536.
 const BAD_ODDS: u64 = 3;
 
 /// Size of a write to the sink, in bytes.
@@ -100,10 +100,10 @@ impl Generator for HttpLogs {
     }
 }
 
-/// The time span of a file, told from the week in its name, or else the whole time, and its stream of random numbers.
+/// The time span of a file, from the week in its name or else the whole time span, and its stream of random numbers.
 fn stretch(name: &str) -> (u64, Range<u64>) {
-    let told = FILES.iter().find(|(week, ..)| name.starts_with(&format!("documents-{week}1998")));
-    match told {
+    let of_week = FILES.iter().find(|(week, ..)| name.starts_with(&format!("documents-{week}1998")));
+    match of_week {
         Some((week, _, span)) => (u64::from(*week), span.clone()),
         None => (stream_of(&name.replace(UNPARSED, "")), FILES[0].2.start..FILES[FILES.len() - 1].2.end),
     }
@@ -111,11 +111,11 @@ fn stretch(name: &str) -> (u64, Range<u64>) {
 
 /// Selects the documents of the anchor day with status 400, spread evenly over the day.
 struct Anchors {
-    /// Documents of the day before the current hour, and in the whole day.
+    /// Number of documents of the day before the current hour, and of the whole day.
     passed: u64,
     day: u64,
     count: u64,
-    /// Index of the next one within the day.
+    /// Index of the next selected document within the day.
     next: u64,
     placed: u64,
 }
@@ -274,7 +274,8 @@ fn popularity() -> [u8; 256] {
     let mut draws = [0; 256];
     let (mut class, mut passed) = (0_u8, weights[0]);
     for (draw, hour) in (0_u64..).zip(&mut draws) {
-        // The last class whose weights begin at or before this draw; the first draw is class 0's whatever its weight.
+        // The last class whose weights begin at or before this draw; the first draw belongs to class 0 whatever its
+        // weight.
         while draw > 0 && passed * 256 <= draw * total {
             class += 1;
             passed += weights[usize::from(class)];

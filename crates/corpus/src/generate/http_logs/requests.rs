@@ -1,7 +1,7 @@
 //! The second half of a document, after the client: request, status and size, as prepared bytes.
 //!
-//! A resource has one size (a page one per file, that is per week), as nearly always in the public corpus, so that
-//! every ending can be prepared and drawn as a whole.
+//! A resource has one size (a page has one per file, that is, per week), as is nearly always so in the public corpus,
+//! so that every ending can be prepared and drawn as a whole.
 
 use crate::generate::random::{AliasTable, Random};
 
@@ -51,7 +51,7 @@ impl Draft {
         self.add(&format!("{request} HTTP/1.1"), status, size, weight * (100 - OLD_PROTOCOL) / 100);
     }
 
-    /// Spreads `weight` evenly over requests that fail (or are redirected) with small replies.
+    /// Spreads `weight` evenly over requests that fail (or are redirected) with small responses.
     fn add_rare(&mut self, requests: &[String], status: u16, weight: u64) {
         for (number, request) in requests.iter().enumerate() {
             self.add_both(request, status, 200 + number as u64 * 7 % 150, weight / requests.len() as u64);

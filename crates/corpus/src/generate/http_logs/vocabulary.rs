@@ -1,18 +1,18 @@
-//! The site: which paths exist and how popular they are.
+//! The web site: its paths and their popularity.
 //!
-//! The layout follows what is generally known of the site of the 1998 world cup (two languages, sections, teams,
+//! The layout follows what is generally known about the site of the 1998 World Cup (two languages, sections, teams,
 //! matches, players, many small images); the names of pages are made up in that style.
 
 use crate::generate::random::Random;
 
-/// What a path leads to; decides the size and how often a browser only asks whether it has changed.
+/// The kind of resource of a path; determines its size and how often a browser only checks whether it has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResourceKind {
-    /// A small image: cached by browsers, never changing.
+    /// A small image, which browsers cache and which never changes.
     Image,
-    /// A page: its size changes from week to week.
+    /// A page, whose size changes from week to week.
     Page,
-    /// A film, a sound, an archive: large, often fetched in pieces.
+    /// A film, a sound or an archive: large, often fetched in pieces.
     Download,
 }
 
@@ -187,7 +187,7 @@ fn teams(language: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// What both languages use: images, above all.
+/// Paths that both languages share, mostly images.
 fn shared(paths: &mut Vec<String>) {
     for (number, team) in TEAMS.iter().enumerate() {
         let number = number + 101;
@@ -200,7 +200,7 @@ fn shared(paths: &mut Vec<String>) {
     paths.extend((1..=40).map(|radio| format!("/audio/match{radio:02}.ram")));
 }
 
-/// An order that mixes the kinds; fixed, since the site is the same for every seed.
+/// A fixed order that mixes the kinds: the site is the same for every seed.
 fn shuffle(paths: &mut [String]) {
     let mut random = Random::new(1998, &[]);
     for last in (1..paths.len()).rev() {

@@ -3,9 +3,9 @@
 //! The operations of the tracks find, from 1,000 documents on: stations in the United States (about half of all), in
 //! Japan (few), Australia, Canada, Sweden and Russia, in the west of America (geohashes 9 and c); the station names
 //! MARSHALL, NEWPORT, JACKSON, FAIRFIELD and HILLSBORO; heights above 1000, 1600 (thousands of names, for the pages of
-//! SQL cursors) and 2800 m, there also names that begin with SA and one whose name is long in sum; `TRANGE` from 0 to
-//! 30 and from -20 to -10, the latter in Japan, too; days from 31 December 2015 on; sometimes a document with all the
-//! fields that `deep-terms` nests.
+//! SQL cursors) and 2800 m, there also names that begin with SA and one whose combined names are long; `TRANGE` from 0
+//! to 30 and from -20 to -10, the latter also in Japan; days from 31 December 2015 on; sometimes a document with all
+//! the fields that `deep-terms` nests.
 
 mod stations;
 mod vocabulary;
@@ -118,7 +118,7 @@ impl Measures<'_> {
         }
     }
 
-    /// Appends fields of a station that was not read for some days, and the rest of the fields of `deep-terms`.
+    /// Appends the fields of a station that was not read for some days, and the remaining fields of `deep-terms`.
     fn deep(&mut self, (high, low): (i64, i64), random: &mut Random) {
         self.word("AWDR", random.within(1..37) * 10);
         self.tenths("AWND", 31);

@@ -20,7 +20,7 @@ pub(super) enum StationKind {
     Rain,
     /// Rain, snow and temperatures.
     Observer,
-    /// Everything, wind included.
+    /// All measurements, including wind.
     Airport,
     /// At high elevation, also snow.
     Mountain,
@@ -78,7 +78,7 @@ impl Stations {
         random.one_of(&self.any)
     }
 
-    /// A station with the `name`-th of the names.
+    /// Creates a station with the name at index `name`.
     pub(super) fn named(&self, name: usize, random: &mut Random) -> &Station {
         &self.named[name + 5 * random.below(PER_NAME) as usize]
     }
@@ -105,7 +105,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// Creates a station, with the given name and elevation if there are any.
+    /// Creates a station, with the given name and elevation if they are not `None`.
     fn station(
         &mut self,
         country: &StationCountry,
@@ -114,7 +114,7 @@ impl Maker {
     ) -> Station {
         let american = country.code == "US";
         let state = american.then(|| {
-            // Prefer the higher one of two states: mountains have more stations than their population suggests.
+            // Prefer the higher of two states: mountains have more stations than their population suggests.
             let (one, other) = (random.one_of(&STATES), random.one_of(&STATES));
             if random.permille(550) && other.height > one.height { other } else { one }
         });

@@ -1,16 +1,16 @@
 //! Countries, states and towns of the stations.
 
-/// A country. As in the real corpus its name is cut off at the first blank.
+/// A country. As in the public corpus, its name is cut off at the first blank.
 pub(super) struct StationCountry {
     pub(super) code: &'static str,
     pub(super) name: &'static str,
-    /// The middle of its stations and how far they reach, in degrees.
+    /// Centre of its stations, and their distance from the centre, in degrees.
     pub(super) latitude: i64,
     pub(super) longitude: i64,
     pub(super) reach: i64,
     /// Usual height of stations in metres.
     pub(super) height: i64,
-    /// Thousandths of all documents, about.
+    /// Approximate share of all documents, in thousandths.
     pub(super) weight: u64,
 }
 
@@ -38,10 +38,10 @@ impl UsState {
     }
 }
 
-/// Names the tracks look for.
+/// Station names that the tracks search for.
 pub(super) const ANCHOR_NAMES: [&str; 5] = ["MARSHALL", "NEWPORT", "JACKSON", "FAIRFIELD", "HILLSBORO"];
 
-/// Countries by the codes of the weather service, the United States first.
+/// Countries with the codes of the weather service, the United States first.
 pub(super) const COUNTRIES: [StationCountry; 40] = [
     StationCountry::new(["US", "United"], [39, -98, 5, 300], 440),
     StationCountry::new(["AS", "Australia"], [-30, 140, 12, 250], 130),
@@ -135,7 +135,7 @@ pub(super) const STATES: [UsState; 47] = [
     UsState::new(["WY", "Wyoming"], [43, -108, 2, 2300]),
 ];
 
-/// What follows the name of a town.
+/// Suffixes of the name of a town.
 pub(super) const SUFFIXES: [&str; 16] = [
     "AP",
     "MUNI AP",

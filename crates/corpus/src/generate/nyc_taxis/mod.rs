@@ -1,4 +1,4 @@
-//! `nyc_taxis`: taxi rides in New York in 2015, yellow cabs and one green one in eight.
+//! `nyc_taxis`: taxi rides in New York in 2015, seven in yellow cabs for each one in a green cab.
 //!
 //! Rides are spread over the whole year for any number of documents, so that the track's ranges (days of January,
 //! January and February, nine months, the year) and its histograms are filled. Total amounts of 5 to 15 are the most
@@ -23,7 +23,7 @@ const NEW_YEAR: u64 = 1_420_070_400;
 const BY_HOUR: [u64; 24] =
     [39, 29, 21, 15, 11, 10, 23, 40, 49, 50, 49, 51, 54, 54, 56, 54, 47, 56, 66, 68, 63, 62, 60, 51];
 
-/// Where rides begin and end: longitude, latitude and radius in thousandths of a degree, weight.
+/// Areas where rides begin and end: longitude, latitude and radius in thousandths of a degree, weight.
 const AREAS: [(i64, i64, i64, u64); 12] = [
     (-73_985, 40_750, 22, 40), // midtown
     (-73_960, 40_775, 16, 22), // upper east side
@@ -73,7 +73,7 @@ impl Rides {
     }
 }
 
-/// Price of a ride in cents, and its distance in hundredths of a mile.
+/// Price of a ride in cents, and its length in hundredths of a mile.
 struct Fare {
     distance: i64,
     metered: i64,

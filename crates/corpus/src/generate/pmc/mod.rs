@@ -16,7 +16,7 @@ use vocabulary::{JOURNALS, MONTHS, NAMES};
 
 const VERSION: u32 = 1;
 
-/// 1 January 2008, and the days from there on.
+/// 1 January 2008, and the number of days from that date.
 const FIRST_DAY: u64 = 13_879;
 const DAYS: u32 = 9 * 365;
 

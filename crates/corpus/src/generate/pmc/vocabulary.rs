@@ -1,11 +1,11 @@
-//! Words of medicine: a few hundred that are written here, thousands that are put together from Greek and Latin.
+//! Medical terms: a few hundred listed in this file, and thousands composed of Greek and Latin parts.
 
 use crate::generate::random::Random;
 
 pub(super) const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Names of journals, made up in the usual manner.
+/// Invented names of journals, in the usual style.
 pub(super) const JOURNALS: [&str; 36] = [
     "Acta Medica",
     "Adv Cell Biol",
@@ -214,7 +214,7 @@ const ENDS: [&str; 30] = [
     "trophy",
 ];
 
-/// All terms, the frequent ones first: those written here, those put together. `physician` is a rare one.
+/// All terms, the frequent ones first: the listed terms, then the composed ones. `physician` is a rare one.
 pub(super) fn terms() -> (Vec<&'static str>, Vec<String>) {
     let mut made = Vec::new();
     for head in HEADS {
@@ -223,7 +223,7 @@ pub(super) fn terms() -> (Vec<&'static str>, Vec<String>) {
         }
     }
     made.retain(|term| term.len() < 22);
-    // An order that mixes them; fixed, since a language is the same for every seed.
+    // A fixed order that mixes the composed terms: the language is the same for every seed.
     let mut random = Random::new(1809, &[]);
     for last in (1..made.len()).rev() {
         let other = random.below(u32::try_from(last + 1).unwrap_or(u32::MAX));

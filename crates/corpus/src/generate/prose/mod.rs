@@ -6,7 +6,7 @@ pub(crate) mod english;
 
 use super::random::{Random, WeightTable, u16_of};
 
-/// Size of the buffer of a word, in bytes.
+/// Size of the buffer for a word, in bytes.
 const ROOM: usize = 23;
 
 /// A word in a buffer of fixed size, which is copied without checking its length.

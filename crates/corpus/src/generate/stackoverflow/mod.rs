@@ -1,4 +1,4 @@
-//! Common parts of `nested` and `so`: a site for questions and answers on programming, August 2008 to June 2016.
+//! Common parts of `nested` and `so`: a site for questions and answers about programming, August 2008 to June 2016.
 
 pub(super) mod nested;
 pub(super) mod so;
@@ -16,7 +16,7 @@ const END: u64 = 1_465_516_800_000;
 /// Users of the site.
 const USERS: u32 = 5_000_000;
 
-/// The site: what questions are about and how they are worded.
+/// The vocabulary of the site: its tags, and the words of its posts.
 struct Site {
     words: Words,
     code: Words,

@@ -57,7 +57,7 @@ impl Documents for Questions {
         text(out, "\", \"answers\": [");
         let mut answered = asked;
         for answer in 0..Self::answers(early.is_some(), random) {
-            // Minutes to weeks later; the first answer is early where required.
+            // An answer follows minutes to weeks later; the first one is early where required.
             answered += random.skewed(22 * 256, 5);
             if early.is_some() && answer == 0 {
                 answered = answered.min(START + EARLY_MILLIS);

@@ -1,7 +1,7 @@
 //! `so`: questions and answers, each a document of its own with its text.
 //!
-//! The operations of the track find: users who ask and answer, every hour of the years (its transforms group by both);
-//! questions with three tags and more, among them `python` and `java`, in sets that repeat.
+//! The operations of the track find: users who ask and answer in every hour of these years (its transforms group by
+//! user and by hour); questions with three tags and more, among them `python` and `java`, in sets that repeat.
 
 use std::io::{self, Write};
 

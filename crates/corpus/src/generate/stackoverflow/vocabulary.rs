@@ -1,6 +1,6 @@
-//! Tags, words and names of the site.
+//! Tags, words and user names of the site.
 
-/// A tag, its weight, and tags that go with it, the most frequent companion first.
+/// A tag, its weight, and its related tags, the most frequent first.
 type Tag = (&'static str, u64, &'static [&'static str]);
 
 /// The tags, the most frequent first.
@@ -67,10 +67,10 @@ pub(super) const TAGS: [Tag; 60] = [
     ("delphi", 2, &["delphi-xe2", "vcl", "firemonkey", "pascal", "winapi", "delphi-7"]),
 ];
 
-/// Those the track `nested` asks for: so many from the first on.
+/// Number of tags, counted from the first, that the queries of the track `nested` contain.
 pub(super) const WANTED: usize = 35;
 
-/// Words that questions begin with.
+/// Words at the beginning of the title of a question.
 pub(super) const OPENINGS: [&str; 24] = [
     "How to",
     "How do I",
@@ -115,7 +115,7 @@ pub(super) const PROGRAMMING: &str = "code file data function value string class
     crash freeze hang fails works tried solution example snippet tutorial documentation please help thanks advance \
     working wrong correct expected actual simple want like get make know find change add remove show hide load save";
 
-/// What code is made of; nothing that JSON would have to escape.
+/// Tokens of code, without characters that JSON would have to escape.
 pub(super) const CODE: &str = "= ( ) ; { } . if else for return int var new this null i 0 1 + == != < > && || \
     true false void public private static class function() self def end foo bar baz temp result count items data \
     value key name id list[i] arr[0] obj.name x y n str len(x) size() get() set() add() toString() print echo import \
@@ -144,7 +144,7 @@ pub(super) const FAMILY: [&str; 56] = [
     "Young",
 ];
 
-/// Beginnings of made-up names.
+/// First syllables of invented names.
 pub(super) const HANDLES: [&str; 28] = [
     "user", "coder", "dev", "newbie", "ninja", "byte", "pixel", "stack", "null", "root", "kernel", "lambda",
     "cyber", "code", "hacker", "java", "mono", "neo", "night", "omega", "quark", "raven", "sky", "swift",
