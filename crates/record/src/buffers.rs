@@ -1,34 +1,34 @@
-//! Buffers of samples, and which samples are kept.
+//! Buffers of samples, and the policy that determines which samples are kept.
 //!
-//! The number of buffers is limited: when the disk accepts no data, recorders drop the samples in their buffer and
-//! count them. They never wait, and memory stays bounded.
+//! The number of buffers is limited: when the disk is stalled, recorders drop the samples in their buffer and count
+//! them. Recorders never wait, and memory stays bounded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::sample::Sample;
 
-/// Samples that a buffer holds: 0.6 MB.
+/// Number of samples that fit into a buffer: 0.6 MB.
 pub const BUFFER_CAPACITY: usize = 4096;
-/// Most buffers between recorders and the disk, beside the one that each recorder fills: 70 MB. They last for 5 s of a
-/// stalled disk at 100,000 operations a second.
+/// Maximum number of buffers between recorders and the disk, in addition to the one that each recorder fills: 70 MB.
+/// They last for 5 s of a stalled disk at 100,000 operations per second.
 const MAX_IN_FLIGHT: usize = 128;
-/// Samples of a task that [`SamplePolicy::Auto`] keeps: some 200 MB on disk.
+/// Samples of a task that [`SamplePolicy::Auto`] keeps: about 200 MB on disk.
 const AUTO_LIMIT: u64 = 20_000_000;
 
-/// Which samples are kept one by one. Seconds and totals are always kept.
+/// Which samples are kept one by one. Totals and statistics per second are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SamplePolicy {
-    /// All of them.
+    /// All samples.
     #[default]
     All,
-    /// None of them.
+    /// No samples.
     None,
-    /// The first 20 million of each task.
+    /// The first 20 million samples of each task.
     Auto,
 }
 
-/// What happens to the next samples of a task.
+/// Whether the next samples of a task are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retention {
     /// They are written to the file.
@@ -60,19 +60,19 @@ impl PoolState {
 }
 
 impl BufferPool {
-    /// The pool of a race that keeps these samples.
+    /// Creates the pool of a race with this policy.
     #[must_use]
     pub fn new(policy: SamplePolicy) -> Self {
         Self { policy, state: Arc::default() }
     }
 
-    /// The first buffer of a recorder, which releases it at its end.
+    /// Returns the first buffer of a recorder, which releases it when it ends.
     #[must_use]
     pub fn acquire(&self) -> Vec<Sample> {
         self.state().acquire()
     }
 
-    /// Another buffer; `None` when too many full ones have not been released yet.
+    /// Returns another buffer; `None` if too many full buffers have not been released yet.
     #[must_use]
     pub fn try_acquire(&self) -> Option<Vec<Sample>> {
         let mut state = self.state();
@@ -87,7 +87,7 @@ impl BufferPool {
         state.free.push(buffer);
     }
 
-    /// Counts further samples of a task, and returns what happens to its next ones.
+    /// Counts further samples of a task, and returns whether its next samples are kept.
     #[must_use]
     pub fn count_samples(&self, task_index: u32, samples: u64) -> Retention {
         match self.policy {
@@ -107,32 +107,32 @@ impl BufferPool {
     }
 }
 
-/// Samples of a task that are not in the file.
+/// Numbers of samples of a task that are not in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MissingSamples {
-    /// Not kept, because the race was configured so.
+    /// Samples not kept, as the race was configured.
     pub left_out: u64,
-    /// Dropped, because the disk was too slow.
+    /// Samples dropped because the disk was too slow.
     pub lost: u64,
-    /// When the first of them ended, nanoseconds since the task began.
+    /// When the operation of the first such sample ended, in nanoseconds since the task began.
     pub from_ns: Option<u64>,
 }
 
 impl MissingSamples {
-    /// Adds others.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: Self) {
         self.left_out += other.left_out;
         self.lost += other.lost;
         self.from_ns = self.from_ns.into_iter().chain(other.from_ns).min();
     }
 
-    /// One sample that was left out, of an operation that ended at `done_ns`.
+    /// Counts for one sample that was left out; its operation ended at `done_ns`.
     #[must_use]
     pub fn left_out(done_ns: u64) -> Self {
         Self { left_out: 1, lost: 0, from_ns: Some(done_ns) }
     }
 
-    /// One sample that was lost, of an operation that ended at `done_ns`.
+    /// Counts for one sample that was lost; its operation ended at `done_ns`.
     #[must_use]
     pub fn lost(done_ns: u64) -> Self {
         Self { left_out: 0, lost: 1, from_ns: Some(done_ns) }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_retention_stops_at_its_limit_task_by_task() {
+    fn automatic_retention_has_a_limit_for_each_task() {
         let pool = BufferPool::new(SamplePolicy::Auto);
         let counted = [(3, AUTO_LIMIT - 1), (4, 0), (3, 1), (4, 1)]
             .map(|(task_index, samples)| pool.count_samples(task_index, samples));

@@ -1,8 +1,8 @@
-//! Names of tasks and operations, by the numbers under which they are recorded.
+//! Names of tasks and operations, looked up by the numbers under which they are recorded.
 
 use std::num::NonZeroU32;
 
-/// What the collector has to know about a task.
+/// Description of a task for the collector.
 #[derive(Debug, Clone)]
 pub struct TaskInfo {
     /// Name of the task.
@@ -19,13 +19,13 @@ pub struct TaskInfo {
     pub paced: bool,
     /// Whether its clients share their schedule.
     pub open_loop: bool,
-    /// Length of the warm-up of a time-based task, `None` when operations are counted instead.
+    /// Length of the warm-up of a time-based task; `None` if the task counts operations instead.
     pub warmup_ns: Option<u64>,
-    /// Planned end of a time-based task, nanoseconds since it began.
+    /// Planned end of a time-based task, in nanoseconds since it began.
     pub end_ns: Option<u64>,
-    /// Time between two operations of an even schedule, `None` for any other.
+    /// Time between two operations of a deterministic schedule; `None` for other schedules.
     pub interval_ns: Option<u64>,
-    /// Operations of all clients, where that is known.
+    /// Number of operations of all clients, if known.
     pub operations: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ pub struct SubOperationInfo {
     pub operation_type: String,
 }
 
-/// Number of a sub-operation within a race. Its `Option` takes no more memory than a `u32`.
+/// Number of a sub-operation within a race. An `Option` of it takes no more memory than a `u32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SubOperationNumber(NonZeroU32);
 
@@ -50,7 +50,7 @@ impl SubOperationNumber {
         Self(NonZeroU32::MIN.saturating_add(u32::try_from(position).unwrap_or(u32::MAX)))
     }
 
-    /// Its position in [`Catalog::sub_operations`].
+    /// Position of the sub-operation in [`Catalog::sub_operations`].
     pub(crate) fn position(self) -> usize {
         self.0.get() as usize - 1
     }
@@ -59,18 +59,18 @@ impl SubOperationNumber {
 /// Name and type of a sub-operation.
 #[derive(Debug, Clone, Copy)]
 pub struct SubOperationName<'a> {
-    /// Its name.
+    /// Name of the sub-operation.
     pub operation: &'a str,
-    /// Its type, such as `search`.
+    /// Type of the sub-operation, such as `search`.
     pub operation_type: &'a str,
 }
 
-/// All names of a race.
+/// All names in a race.
 #[derive(Debug, Clone)]
 pub struct Catalog {
-    /// By position in the plan.
+    /// Tasks, by position in the plan.
     pub tasks: Vec<TaskInfo>,
-    /// By [`SubOperationNumber`].
+    /// Sub-operations, by [`SubOperationNumber`].
     pub sub_operations: Vec<SubOperationInfo>,
 }
 
@@ -81,7 +81,7 @@ pub struct OperationNames<'a> {
     pub task: &'a str,
     /// Name of the operation, or of the sub-operation.
     pub operation: &'a str,
-    /// Its type.
+    /// Type of the operation or sub-operation.
     pub operation_type: &'a str,
     /// Whether it is a sub-operation.
     pub is_sub_operation: bool,
@@ -107,7 +107,7 @@ impl Catalog {
         }
     }
 
-    /// The sub-operation with a number, if it has been announced.
+    /// The sub-operation with this number, if it has been announced.
     pub fn sub_operation(&self, number: SubOperationNumber) -> Option<&SubOperationInfo> {
         self.sub_operations.get(number.position())
     }

@@ -7,7 +7,7 @@ use crate::operation_stats::SecondStats;
 use crate::result::EndedBy;
 use crate::sample::Sample;
 
-/// What recorders send to the collector, once a second or when a buffer is full.
+/// A message of a recorder to the collector, sent once a second or when a buffer is full.
 #[derive(Debug)]
 pub enum Delivery {
     /// A task is about to begin. Sent before any worker begins it.
@@ -16,27 +16,27 @@ pub enum Delivery {
         task_index: u32,
         /// Number of workers with clients of the task.
         workers: u32,
-        /// When its step began, nanoseconds since the race's first step.
+        /// When the step of the task began, in nanoseconds since the race's first step.
         started_ns: u64,
     },
-    /// What one worker recorded in one second of a task.
+    /// Statistics that one worker recorded in one second of a task.
     Second(Box<SecondStats>),
-    /// Samples in the order of their ends.
+    /// Samples, in the order in which their operations ended.
     Samples(Vec<Sample>),
-    /// The unit of a task's work, where it is only known once the task runs.
+    /// The unit of a task's work, if it only becomes known while the task runs.
     Unit {
         /// Position of the task in the plan.
         task_index: u32,
         /// The unit.
         unit: String,
     },
-    /// A sub-operation that was not seen before; it gets the next number.
+    /// A sub-operation that was not recorded before; it gets the next number.
     SubOperation(SubOperationInfo),
-    /// Samples that are in no buffer.
+    /// Samples that were not put into a buffer.
     Missing {
         /// Position of the task in the plan.
         task_index: u32,
-        /// How many of its samples are missing.
+        /// Numbers of samples that are missing.
         missing: MissingSamples,
     },
     /// Failures since the last delivery.
@@ -48,7 +48,7 @@ pub enum Delivery {
         /// The failures.
         failures: FailureGroups,
     },
-    /// All clients of the worker have ended the task; everything recorded was delivered before.
+    /// All clients of the worker have ended the task; everything that they recorded was delivered before.
     WorkerTaskEnd(WorkerTaskEnd),
 }
 
@@ -57,21 +57,21 @@ pub enum Delivery {
 pub struct WorkerTaskEnd {
     /// Position of the task in the plan.
     pub task_index: u32,
-    /// Why the last of its clients ended.
+    /// Why its clients ended; the reason with the highest precedence.
     pub by: EndedBy,
-    /// Operations that the schedule planned for the clients, sent or not; `None` when clients were dropped while they
-    /// worked.
+    /// Operations that the schedule planned for the clients, whether sent or not; `None` if clients were dropped during
+    /// an operation.
     pub planned: Option<u64>,
-    /// Operations begun.
+    /// Operations that began.
     pub begun: u64,
-    /// Operations begun whose reply never came.
+    /// Operations that began and never received a response.
     pub unanswered: u64,
     /// Operations that were due within the task's time and never sent.
     pub unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,
-    /// How long clients waited for them, nanoseconds.
+    /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
-    /// When the task began, nanoseconds since the race's first step.
+    /// When the task began, in nanoseconds since the race's first step.
     pub started_ns: u64,
 }

@@ -1,4 +1,4 @@
-//! Why something could not be recorded.
+//! The error type of this crate.
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -26,8 +26,8 @@ pub enum RecordError {
     /// The writing thread has panicked. This is a defect of the driver.
     #[error("cannot record: the writing thread ended unexpectedly")]
     Died,
-    /// The disk is too slow even for the seconds.
-    #[error("cannot record: the disk is so slow that the seconds of a whole hour wait to be written")]
+    /// The disk is too slow even for the statistics of each second.
+    #[error("cannot record: the disk is too slow: an hour of per-second statistics waits to be written")]
     Stalled,
     /// A line could not be written as JSON.
     #[error("cannot record: a line cannot be written as JSON: {0}")]
@@ -38,12 +38,12 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// An error of a file.
+    /// Creates the error of a file.
     pub(crate) fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }
 
-    /// An error of a Parquet file.
+    /// Creates the error of a Parquet file.
     pub(crate) fn parquet(path: &std::path::Path, source: parquet::errors::ParquetError) -> Self {
         Self::Parquet { path: path.display().to_string(), source }
     }

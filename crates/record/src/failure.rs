@@ -1,4 +1,4 @@
-//! Failures: one with its reason, and all of a task in groups.
+//! Failures: a single one with its reason, and all failures of a task in groups.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,31 +8,32 @@ use serde::Serialize;
 use crate::sample::ErrorClass;
 use crate::units::seconds;
 
-/// Most groups of a task; further failures of a class are counted in one group, so that memory stays bounded.
+/// Maximum number of groups of a task; further failures of a class are counted in one group, so that memory stays
+/// bounded.
 const MAX_GROUPS: usize = 32;
-/// The kind of that group.
+/// The kind of the group for further failures.
 const OTHER: &str = "other";
-/// Most characters of a reason or a kind that are kept; an engine may quote a whole query.
+/// Maximum length of a reason or a kind, in characters; an engine may quote a whole query.
 const MAX_CHARACTERS: usize = 300;
 
-/// Why an operation failed, in the words of the engine or the system. Created only after the clock has stopped; its
+/// Why an operation failed, as reported by the engine or the system. Created only after the operation was timed; its
 /// class and its time are those of the operation's [`crate::Sample`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// HTTP status, 0 if there was none; for documents of a bulk the document's own.
+    /// HTTP status, 0 if there was none; for rejected documents of a bulk, the status of the document.
     pub status: u16,
     /// The engine's error type, or the system's name for it; failures are grouped by it.
     pub kind: String,
-    /// The reason in the engine's words.
+    /// The reason, as the engine states it.
     pub reason: String,
-    /// How many failures it stands for: 1, or the number of rejected documents.
+    /// Number of failures that this value represents: 1, or the number of rejected documents.
     pub count: u64,
 }
 
 /// Failures of one class, status and kind, as written to `race.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureGroup {
-    /// For example `http-status`.
+    /// The error class, for example `http-status`.
     pub error_class: String,
     /// The engine's error type and the reason of the first failure.
     pub reason: String,
@@ -40,9 +41,9 @@ pub struct FailureGroup {
     pub status: Option<u16>,
     /// Failed operations; for a bulk, rejected documents.
     pub count: u64,
-    /// When the first failed, seconds since the task began.
+    /// When the first of them failed, in seconds since the task began.
     pub first_s: f64,
-    /// When the last failed, seconds since the task began.
+    /// When the last of them failed, in seconds since the task began.
     pub last_s: f64,
 }
 
@@ -61,7 +62,7 @@ struct GroupKey {
 
 #[derive(Debug, Clone)]
 struct GroupCounts {
-    /// The first reason seen.
+    /// The reason of the first failure.
     example: String,
     count: u64,
     first_ns: u64,
@@ -69,7 +70,7 @@ struct GroupCounts {
 }
 
 impl FailureGroups {
-    /// Counts a failure of this class, `at_ns` after the task began.
+    /// Counts a failure of this class; `at_ns` is its time in nanoseconds since the task began.
     pub fn add(&mut self, error_class: ErrorClass, failure: Failure, at_ns: u64) {
         let Failure { status, kind, reason, count } = failure;
         let key = GroupKey { error_class, status, kind: shorten(kind) };
@@ -84,7 +85,7 @@ impl FailureGroups {
         }
     }
 
-    /// Adds counts to a group, or to that of further failures when there are too many groups.
+    /// Adds counts to a group, or to the group for further failures if there are too many groups.
     fn merge_group(&mut self, mut key: GroupKey, counts: GroupCounts) {
         if !self.groups.contains_key(&key) && self.groups.len() >= MAX_GROUPS {
             key = GroupKey { status: 0, kind: OTHER.into(), ..key };
@@ -102,13 +103,13 @@ impl FailureGroups {
         }
     }
 
-    /// Whether nothing failed.
+    /// Whether there are no failures.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// The groups, most frequent first.
+    /// The groups, the most frequent first.
     #[must_use]
     pub fn groups(&self) -> Vec<FailureGroup> {
         let mut groups: Vec<_> = self.groups.iter().collect();
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_and_kinds_that_never_repeat_do_not_fill_the_memory() {
+    fn statuses_and_kinds_that_never_repeat_do_not_exhaust_memory() {
         let mut failures = FailureGroups::default();
         for status in 0..1000 {
             failures.add(CLASS, Failure { status, kind: "k".repeat(1000), ..failure("") }, 0);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn long_reasons_are_cut_between_characters() {
+    fn long_reasons_are_truncated_between_characters() {
         assert_eq!(shorten("é".repeat(400)).chars().count(), MAX_CHARACTERS + 1);
     }
 }

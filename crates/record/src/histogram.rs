@@ -1,8 +1,9 @@
-//! The one histogram configuration: nanoseconds, 1 ns to 24 h, three significant digits.
+//! Histograms, all with the same configuration: nanoseconds, 1 ns to 24 h, three significant digits.
 //!
-//! HDR histograms of equal configuration merge exactly by adding counts, over threads, hosts and seconds; percentiles
-//! are only ever read from merged counts. The array of 32-bit counters grows with the longest duration so far: 45 KiB
-//! for 1 ms, 86 KiB for 1 s, 150 KiB for the whole range. All encoded histograms have the same configuration.
+//! HDR histograms with the same configuration are merged exactly by adding counts, over threads, hosts and seconds;
+//! percentiles are only ever read from merged counts. The array of 32-bit counters grows with the longest duration so
+//! far: 45 KiB for 1 ms, 86 KiB for 1 s, 150 KiB for the whole range. All encoded histograms have the same
+//! configuration.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 
 use crate::error::RecordError;
 
-/// Longest duration that is distinguished, in nanoseconds; longer ones count as this.
+/// Longest duration that is distinguished, in nanoseconds; longer durations count as this one.
 const HIGHEST_NS: u64 = 24 * 3600 * 1_000_000_000;
 const DIGITS: u8 = 3;
 
@@ -21,7 +22,7 @@ const DIGITS: u8 = 3;
 #[derive(Clone)]
 pub struct DurationHistogram {
     counts: Histogram<u32>,
-    // Bucket midpoints would bias the mean, so the sum is kept beside the buckets.
+    // Bucket midpoints would bias the mean, so the exact sum is stored in addition to the buckets.
     sum_ns: u128,
     min_ns: u64,
     max_ns: u64,
@@ -34,7 +35,7 @@ impl fmt::Debug for DurationHistogram {
 }
 
 impl DurationHistogram {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     ///
     /// # Errors
     ///
@@ -46,7 +47,7 @@ impl DurationHistogram {
 
     /// Adds one duration.
     pub fn record(&mut self, ns: u64) {
-        // Never fails: the counters grow up to the limit.
+        // This cannot fail: the counters grow up to the limit.
         let _ = self.counts.record(ns.min(HIGHEST_NS));
         self.sum_ns += u128::from(ns);
         self.min_ns = self.min_ns.min(ns);
@@ -58,7 +59,7 @@ impl DurationHistogram {
         if other.count() == 0 {
             return;
         }
-        // Never fails: the counters grow.
+        // This cannot fail: the counters grow.
         let _ = self.counts.add(&other.counts);
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
@@ -116,7 +117,7 @@ impl DurationHistogram {
     ///
     /// # Errors
     ///
-    /// When the library cannot write into memory.
+    /// If the library cannot write to memory.
     pub fn encode(&self) -> Result<Vec<u8>, RecordError> {
         let mut all = Histogram::<u32>::new_with_bounds(1, HIGHEST_NS, DIGITS)
             .map_err(|_| RecordError::Histogram("created"))?;
@@ -137,11 +138,11 @@ impl DurationHistogram {
         Ok(BASE64.encode(self.encode()?))
     }
 
-    /// The encoded histogram in a text made by [`DurationHistogram::encode_base64`].
+    /// Decodes the base64 text of [`DurationHistogram::encode_base64`] to the encoded histogram.
     ///
     /// # Errors
     ///
-    /// When the text is not an encoded histogram.
+    /// If the text is not an encoded histogram.
     pub fn decode_base64(text: &str) -> Result<Vec<u8>, RecordError> {
         let bytes = BASE64.decode(text).map_err(|_| RecordError::Histogram("decoded"))?;
         Deserializer::new()

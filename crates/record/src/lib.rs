@@ -1,23 +1,23 @@
-//! Records what happens in a race: samples, seconds, totals, and the files that keep them.
+//! Records a race: samples, statistics per second, totals, and the files that store them.
 //!
-//! Every worker owns a [`Recorder`], which counts and times its clients' operations. Once a second, and when a buffer is
-//! full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, has them written to the race
-//! folder and turns a finished task into a [`TaskResult`]. Nothing here reads a clock or opens a socket, and nothing is
-//! allocated, locked or sent per operation.
+//! Every worker owns a [`Recorder`], which counts and times its clients' operations. Once a second, and when a buffer
+//! is full, it sends [`Delivery`] messages to the [`Collector`]. The collector merges them, passes them to the thread
+//! that writes the race folder, and turns a finished task into a [`TaskResult`]. This crate reads no clock and opens no
+//! socket, and it does not allocate, lock or send per operation.
 //!
-//! In the order in which an operation passes through them:
+//! The files, in the order in which the data of an operation passes through them:
 //!
 //! | file or folder | holds |
 //! | --- | --- |
-//! | `sample.rs` | [`Sample`]: one operation as it was measured; [`ErrorClass`] |
+//! | `sample.rs` | [`Sample`]: the measurements of one operation; [`ErrorClass`] |
 //! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, example reason |
-//! | `histogram.rs` | [`DurationHistogram`]: the one histogram configuration, merging, values at ranks, encoding |
+//! | `histogram.rs` | [`DurationHistogram`]: the configuration of all histograms, merging, values at ranks, encoding |
 //! | `window.rs` | [`MeasuredWindow`]: which work counts for throughput |
 //! | `operation_stats.rs` | [`OperationStats`]: counts and histograms of operations; [`SecondStats`]: those of one second |
-//! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations by their numbers |
+//! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations, by their numbers |
 //! | `recorder/` | [`Recorder`]: one per worker |
-//! | `delivery.rs` | [`Delivery`]: what recorders send |
-//! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples and the channel they travel on |
+//! | `delivery.rs` | [`Delivery`]: messages of recorders |
+//! | `buffers.rs`, `sender.rs` | [`BufferPool`], [`RecordSender`]: the buffers of samples and the channel through which they are sent |
 //! | `collector/` | [`Collector`]: merges, checks that the counts add up, computes results |
 //! | `result.rs` | [`TaskResult`]: the result of a task, as written to `race.json` |
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal |

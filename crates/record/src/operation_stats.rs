@@ -1,4 +1,4 @@
-//! Counts and histograms of operations, of a whole task or of one second of it.
+//! Counts and histograms of operations, for a whole task or for one second of it.
 
 use crate::catalog::SubOperationNumber;
 use crate::error::RecordError;
@@ -6,7 +6,7 @@ use crate::histogram::DurationHistogram;
 use crate::sample::{Sample, SampleType};
 use crate::window::MeasuredWindow;
 
-/// Counts and histograms of operations. Those of several workers, or of several seconds, add up.
+/// Counts and histograms of operations. Statistics of several workers, or of several seconds, can be added.
 #[derive(Debug, Clone)]
 pub struct OperationStats {
     /// Counters.
@@ -23,33 +23,33 @@ pub struct OperationStats {
     pub failed_service_time: Option<DurationHistogram>,
 }
 
-/// What one worker recorded in one second of a task.
+/// Statistics that one worker recorded in one second of a task.
 #[derive(Debug, Clone)]
 pub struct SecondStats {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// The sub-operation; `None` for the whole operation.
     pub sub_operation: Option<SubOperationNumber>,
-    /// Which second since the task began, by the operations' ends.
+    /// Index of the second in which the operations ended, counted from the start of the task.
     pub second: u64,
-    /// Warm-up or measured.
+    /// Whether the operations belong to the warm-up or are measured.
     pub sample_type: SampleType,
     /// Counts and histograms of the operations that ended in the second.
     pub stats: OperationStats,
 }
 
-/// Sums over operations.
+/// Counters, summed over operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationCounts {
     /// Operations that ended.
     pub operations: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Requests, every attempt counted.
+    /// Number of requests, including every attempt.
     pub requests: u64,
     /// Work done, in the task's unit.
     pub weight: u64,
-    /// Work attempted and failed.
+    /// Work that was attempted and failed, in the task's unit.
     pub failed_weight: u64,
     /// Bytes written to sockets.
     pub bytes_out: u64,
@@ -57,7 +57,7 @@ pub struct OperationCounts {
     pub bytes_in: u64,
     /// Bytes of request bodies before compression.
     pub content_out: u64,
-    /// Bytes of reply bodies after decompression.
+    /// Bytes of response bodies after decompression.
     pub content_in: u64,
     /// Connections that were opened again.
     pub reconnects: u64,
@@ -67,9 +67,9 @@ pub struct OperationCounts {
     pub retries: u64,
     /// Operations that were due while no client was free.
     pub waited: u64,
-    /// Earliest start of an operation, nanoseconds since the task began; `u64::MAX` when there is none.
+    /// Earliest start of an operation, in nanoseconds since the task began; `u64::MAX` if there is none.
     pub first_sent_ns: u64,
-    /// Latest end of an operation, nanoseconds since the task began; 0 when there is none.
+    /// Latest end of an operation, in nanoseconds since the task began; 0 if there is none.
     pub last_done_ns: u64,
 }
 
@@ -114,13 +114,13 @@ impl OperationCounts {
         self.last_done_ns = self.last_done_ns.max(times.done_ns);
     }
 
-    /// Failed operations / operations, 0 without any.
+    /// Failed operations / operations; 0 if there are no operations.
     #[must_use]
     pub fn error_rate(&self) -> f64 {
         if self.operations == 0 { 0.0 } else { self.failed as f64 / self.operations as f64 }
     }
 
-    /// Adds other counts.
+    /// Adds the counters of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.operations += other.operations;
         self.failed += other.failed;
@@ -141,7 +141,7 @@ impl OperationCounts {
 }
 
 impl OperationStats {
-    /// Empty statistics of the operations of a task; `paced` is whether the task has a schedule.
+    /// Creates empty statistics of the operations of a task; `paced`: whether the task has a schedule.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl OperationStats {
         })
     }
 
-    /// Empty statistics with counts and service times only, as sub-operations have them.
+    /// Creates empty statistics with counts and service times only, for sub-operations.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl OperationStats {
 
     fn add_failure(&mut self, sample: &Sample) {
         if sample.traffic.requests == 0 {
-            // Without a request there is no service time.
+            // An operation without a request has no service time.
             return;
         }
         if self.failed_service_time.is_none() {
@@ -207,7 +207,7 @@ impl OperationStats {
         }
     }
 
-    /// Adds other statistics.
+    /// Adds the statistics of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
         self.service_time.merge(&other.service_time);
@@ -217,7 +217,7 @@ impl OperationStats {
         merge_optional(&mut self.failed_service_time, other.failed_service_time.as_ref());
     }
 
-    /// Resets counts and histograms; their memory is kept.
+    /// Resets counts and histograms but keeps their memory.
     pub fn clear(&mut self) {
         self.counts = OperationCounts::default();
         self.service_time.clear();

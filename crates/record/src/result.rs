@@ -26,15 +26,15 @@ pub struct TaskResult {
     pub unit: String,
     /// Number of clients of the task.
     pub clients: u32,
-    /// When the task began, seconds since the race's first step began.
+    /// When the task began, in seconds since the race's first step began.
     pub started_s: f64,
-    /// From the task's beginning to its last reply, seconds, warm-up included.
+    /// Time from the start of the task to its last response, in seconds, warm-up included.
     pub duration_s: f64,
-    /// Length of the measured window, seconds.
+    /// Length of the measured window, in seconds.
     pub window_s: f64,
     /// Whether the task has a schedule.
     pub paced: bool,
-    /// Whether its clients share their schedule; `clients` is then the most connections in use at a time.
+    /// Whether its clients share their schedule; `clients` is then the maximum number of connections in use.
     pub open_loop: bool,
     /// Work per second; `null` when no work was done in the window.
     pub throughput: Option<Throughput>,
@@ -48,51 +48,52 @@ pub struct TaskResult {
     pub lateness: Option<DurationSummary>,
     /// Service time of failures.
     pub failed_service_time: Option<DurationSummary>,
-    /// Where every operation went, warm-up included.
+    /// The outcomes of all operations, warm-up included.
     pub accounting: OperationTotals,
     /// Work done and failed, warm-up included.
     pub work: WorkTotals,
     /// Bytes written to sockets for requests, with TLS, warm-up included.
     pub bytes_out: u64,
-    /// Bytes read from sockets for replies, with TLS, warm-up included.
+    /// Bytes read from sockets for responses, with TLS, warm-up included.
     pub bytes_in: u64,
     /// Bytes of request bodies before compression and TLS, warm-up included.
     pub content_out: u64,
-    /// Bytes of reply bodies after TLS and decompression, warm-up included.
+    /// Bytes of response bodies after TLS and decompression, warm-up included.
     pub content_in: u64,
     /// Failed operations / operations, 0 to 1.
     pub error_rate: f64,
-    /// Failures, most frequent first, warm-up included.
+    /// Groups of failures, the most frequent first, warm-up included.
     pub errors: Vec<FailureGroup>,
     /// Why the task ended.
     pub ended_by: EndedBy,
     /// Operations that waited for a parameter source in Python, warm-up included.
     pub underruns: u64,
-    /// How long they waited, seconds, the sum over all clients.
+    /// Time that clients waited for them, in seconds, summed over all clients.
     pub underrun_s: f64,
-    /// Whether the task was warm when it was measured, and stayed so.
+    /// Whether the task was in a steady state while it was measured.
     pub steady: Steadiness,
-    /// How many of its samples are in `samples.parquet`.
+    /// Numbers of its samples that are in `samples.parquet` and that are not.
     pub samples: SamplesKept,
-    /// Its sub-operations, in the order in which they were first seen.
+    /// Its sub-operations, in the order in which they were first recorded.
     #[serde(rename = "parts")]
     pub sub_operations: Vec<SubOperationResult>,
 }
 
-/// How many samples of a task, those of sub-operations included, are in the file.
+/// Numbers of samples of a task that are in the file and that are not, including those of sub-operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct SamplesKept {
     /// Samples in the file.
     pub kept: u64,
-    /// Samples not kept, because the race was configured so.
+    /// Samples not kept, as the race was configured.
     pub left_out: u64,
-    /// Samples dropped, because the disk was too slow.
+    /// Samples dropped because the disk was too slow.
     pub lost: u64,
-    /// When the first operation ended whose sample is not in the file, seconds since the task began; `null` if all are.
+    /// When the first operation ended whose sample is not in the file, in seconds since the task began; `null` if all
+    /// samples are in the file.
     pub from_s: Option<f64>,
 }
 
-/// The result of a sub-operation. Those that were cut short by the failure of another one are not counted.
+/// The result of a sub-operation. Executions that were cancelled because another sub-operation failed are not counted.
 #[derive(Debug, Clone, Serialize)]
 pub struct SubOperationResult {
     /// Name of the sub-operation.
@@ -103,30 +104,30 @@ pub struct SubOperationResult {
     pub service_time: Option<DurationSummary>,
     /// Service time of measured failures.
     pub failed_service_time: Option<DurationSummary>,
-    /// How often it ended, warm-up included.
+    /// Number of times it ended, warm-up included.
     pub operations: u64,
-    /// How often it failed, warm-up included.
+    /// Number of times it failed, warm-up included.
     pub failed: u64,
     /// Attempts after the first, warm-up included.
     pub retried: u64,
-    /// Requests, every attempt and the warm-up included.
+    /// Number of requests, including every attempt and the warm-up.
     pub requests: u64,
-    /// Measured failures / measured ends, 0 to 1.
+    /// Measured failures / measured executions, 0 to 1.
     pub error_rate: f64,
-    /// Failures, most frequent first, warm-up included.
+    /// Groups of failures, the most frequent first, warm-up included.
     pub errors: Vec<FailureGroup>,
 }
 
 /// Work per second, in the task's unit, over the whole seconds of the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Throughput {
-    /// The slowest second.
+    /// Work of the slowest second.
     pub min: f64,
     /// All work / length of the measured window.
     pub mean: f64,
-    /// The median second.
+    /// Median over the seconds.
     pub median: f64,
-    /// The fastest second.
+    /// Work of the fastest second.
     pub max: f64,
 }
 
@@ -135,11 +136,11 @@ pub struct Throughput {
 pub struct DurationSummary {
     /// Number of durations.
     pub count: u64,
-    /// The smallest, exact, milliseconds.
+    /// The smallest duration, exact, in milliseconds.
     pub min_ms: f64,
-    /// Arithmetic mean, exact, milliseconds.
+    /// Arithmetic mean, exact, in milliseconds.
     pub mean_ms: f64,
-    /// The largest, exact, milliseconds.
+    /// The largest duration, exact, in milliseconds.
     pub max_ms: f64,
     /// The percentiles 50, 90, 99, 99.9, 99.99 and 100.
     pub percentiles: Vec<Percentile>,
@@ -148,43 +149,44 @@ pub struct DurationSummary {
 /// One percentile with its 95 % order-statistic interval.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Percentile {
-    /// Which percentile, 0 to 100.
+    /// The percentile, from 0 to 100.
     pub q: f64,
-    /// Its value, milliseconds.
+    /// Its value, in milliseconds.
     pub ms: f64,
-    /// Lower bound of the interval, milliseconds; `null` when there are too few values for one.
+    /// Lower bound of the interval, in milliseconds; `null` if there are too few values.
     pub low_ms: Option<f64>,
-    /// Upper bound of the interval, milliseconds; `null` when there are too few values for one.
+    /// Upper bound of the interval, in milliseconds; `null` if there are too few values.
     pub high_ms: Option<f64>,
-    /// Whether there are enough values for it; see [`pacenote_stats::is_supported`].
+    /// Whether there are enough values for this percentile; see [`pacenote_stats::is_supported`].
     pub supported: bool,
 }
 
-/// Where operations went: `operations = succeeded + failed + unanswered`; a schedule planned `operations + unsent`.
+/// The outcomes of operations: `operations = succeeded + failed + unanswered`; a schedule planned `operations +
+/// unsent`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct OperationTotals {
-    /// Operations begun.
+    /// Operations that began.
     pub operations: u64,
     /// Operations that succeeded.
     pub succeeded: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations begun whose reply had not come when the race ended.
+    /// Operations that began and had received no response when the race ended.
     pub unanswered: u64,
-    /// Operations due within the task's time for which no client was free before its end.
+    /// Operations that were due within the task's time but for which no client was free before its end.
     pub unsent: u64,
     /// Operations sent late because no client was free when they were due.
     pub waited: u64,
     /// Attempts after the first.
     pub retried: u64,
-    /// Operations of the warm-up that ended.
+    /// Operations of the warm-up, ended ones only.
     pub warmup: u64,
-    /// Measured operations that ended.
+    /// Measured operations, ended ones only.
     #[serde(rename = "normal")]
     pub measured: u64,
-    /// Requests, every attempt counted.
+    /// Number of requests, including every attempt.
     pub requests: u64,
-    /// Connections opened again while the task ran, because the host had closed the one before or it was broken.
+    /// Connections opened again while the task ran, because the host had closed the previous one or it broke.
     pub reconnects: u64,
 }
 
@@ -194,12 +196,12 @@ pub struct WorkTotals {
     /// Work done.
     #[serde(rename = "done")]
     pub weight: u64,
-    /// Work attempted and failed, for example rejected documents.
+    /// Work that was attempted and failed, for example rejected documents.
     #[serde(rename = "failed")]
     pub failed_weight: u64,
 }
 
-/// Why a task ended, by ascending precedence: the highest reason of any client is reported.
+/// Why a task ended, in ascending precedence: of the reasons of all clients, the highest is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndedBy {
@@ -224,27 +226,27 @@ pub struct TaskProgress {
     pub task: String,
     /// Unit of `rate`.
     pub unit: String,
-    /// Whether nothing has been measured yet.
+    /// Whether the task is still in its warm-up.
     pub warming_up: bool,
-    /// Share of the task that is done, 0 to 1; `null` when it cannot be known.
+    /// Share of the task that is done, 0 to 1; `null` if it is unknown.
     pub done_share: Option<f64>,
     /// Work per second in the last whole second.
     pub rate: f64,
-    /// Median service time in the last whole second, milliseconds.
+    /// Median service time in the last whole second, in milliseconds.
     pub p50_ms: Option<f64>,
-    /// 99th percentile of service time in the last whole second, milliseconds.
+    /// 99th percentile of service time in the last whole second, in milliseconds.
     pub p99_ms: Option<f64>,
-    /// Operations ended so far.
+    /// Operations that have ended so far.
     pub operations: u64,
-    /// Operations failed so far.
+    /// Operations that have failed so far.
     #[serde(rename = "errors")]
     pub failed: u64,
-    /// Seconds left at the present pace.
+    /// Estimated remaining time in seconds.
     pub eta_s: Option<f64>,
 }
 
 impl DurationSummary {
-    /// The summary of a histogram; `None` when it is empty.
+    /// The summary of a histogram; `None` if it is empty.
     #[must_use]
     pub fn of(histogram: &DurationHistogram) -> Option<Self> {
         let count = histogram.count();

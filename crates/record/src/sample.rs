@@ -1,25 +1,25 @@
-//! One operation, as the driver measured it.
+//! The measurements of one operation.
 
 use std::ops::{Add, AddAssign};
 
 use crate::catalog::SubOperationNumber;
 
-/// One operation that has ended, or one sub-operation.
+/// The measurements of an operation or sub-operation that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Position of the task in the plan.
     pub task_index: u32,
     /// The sub-operation, set by [`crate::Recorder::record_sub_operation`]; `None` for the whole operation.
     pub sub_operation: Option<SubOperationNumber>,
-    /// Which of the task's clients, from 0.
+    /// Number of the client within the task, from 0.
     pub client: u32,
-    /// Warm-up or measured.
+    /// Whether the operation belongs to the warm-up or is measured.
     pub sample_type: SampleType,
-    /// When it was due, sent and answered.
+    /// When the operation was due, sent and answered.
     pub times: OperationTimes,
-    /// Whether it succeeded, and what work was done.
+    /// Whether the operation succeeded, and the work that it did.
     pub result: OperationResult,
-    /// Requests, bytes and connections.
+    /// Requests, bytes and reconnections.
     pub traffic: Traffic,
 }
 
@@ -30,41 +30,41 @@ pub struct OperationTimes {
     pub paced: bool,
     /// When the schedule wanted the operation to start.
     pub due_ns: u64,
-    /// When the client became free for the operation: the end of its previous one; of the first, when the client begins
-    /// with the task.
+    /// When the client became free for the operation: at the end of its previous one, or for its first operation, when
+    /// the client began the task.
     pub free_ns: u64,
     /// When the first request of the first attempt was written to the socket.
     pub first_sent_ns: u64,
-    /// When the first request of the last attempt was written to the socket, or of the first attempt of a bulk whose
-    /// rejected documents are sent again; service time counts from here.
+    /// When the first request of the last attempt was written to the socket; for a bulk whose rejected documents are
+    /// sent again, of its first attempt. Service time starts here.
     pub sent_ns: u64,
-    /// When the last byte of the last reply had arrived.
+    /// When the last byte of the last response had arrived.
     pub done_ns: u64,
-    /// Length of the whole operation: building bodies, every attempt, checking the reply.
+    /// Duration of the whole operation: building bodies, every attempt, checking the response.
     pub processing_ns: u64,
 }
 
-/// Whether an operation succeeded, and what work was done.
+/// Whether an operation succeeded, and the work that it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationResult {
     /// Why it failed; [`ErrorClass::None`] for a success.
     pub error_class: ErrorClass,
-    /// HTTP status of the last reply, 0 if there was none.
+    /// HTTP status of the last response, 0 if there was none.
     pub status: u16,
-    /// Attempts after the first, as the operation's retry rule asked for.
+    /// Number of attempts after the first, according to the operation's retry policy.
     pub retries: u32,
     /// Work done, in the task's unit; failed parts do not count.
     pub weight: u64,
     /// Work that was attempted and failed, in the task's unit.
     pub failed_weight: u64,
-    /// The time that the engine reports (`took`), in milliseconds; -1 if it reports none.
+    /// Duration that the engine reports (`took`), in milliseconds; -1 if it reports none.
     pub took_ms: i64,
 }
 
-/// What an operation sent and received over the network.
+/// Network traffic of an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Requests, every attempt counted.
+    /// Number of requests, including every attempt.
     pub requests: u32,
     /// Connections that were opened again.
     pub reconnects: u32,
@@ -74,7 +74,7 @@ pub struct Traffic {
     pub bytes_in: u64,
     /// Bytes of request bodies before compression.
     pub content_out: u64,
-    /// Bytes of reply bodies after decompression.
+    /// Bytes of response bodies after decompression.
     pub content_in: u64,
 }
 
@@ -87,20 +87,20 @@ impl Sample {
 }
 
 impl OperationTimes {
-    /// Service time: request written → last byte of the reply, in nanoseconds.
+    /// Service time: request written → last byte of the response, in nanoseconds.
     #[must_use]
     pub fn service_ns(&self) -> u64 {
         self.done_ns.saturating_sub(self.sent_ns)
     }
 
-    /// Latency: intended start → last byte of the reply, in nanoseconds.
+    /// Latency: intended start → last byte of the response, in nanoseconds.
     #[must_use]
     pub fn latency_ns(&self) -> u64 {
         self.done_ns.saturating_sub(self.due_ns)
     }
 
     /// Lateness: intended start → first request written, less the wait for this client's previous operation, in
-    /// nanoseconds. It is the driver's own fault.
+    /// nanoseconds. The driver causes it.
     #[must_use]
     pub fn lateness_ns(&self) -> u64 {
         self.first_sent_ns.saturating_sub(self.due_ns.max(self.free_ns))
@@ -143,16 +143,16 @@ pub enum SampleType {
 }
 
 impl SampleType {
-    /// Both, in the order of their [`SampleType::index`].
+    /// Both sample types, in the order of their [`SampleType::index`].
     pub const ALL: [Self; 2] = [Self::Warmup, Self::Measured];
 
-    /// Index into arrays with one element per type.
+    /// Index in arrays with one element per type.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in files.
+    /// Name of the type in files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -165,19 +165,19 @@ impl SampleType {
 /// Why an operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorClass {
-    /// It did not fail.
+    /// The operation did not fail.
     None,
     /// No connection could be opened.
     Connect,
     /// TLS failed: a handshake did not succeed, or an alert ended the connection.
     Tls,
-    /// The connection broke before the reply was complete.
+    /// The connection broke before the response was complete.
     Reset,
-    /// No complete reply in time.
+    /// No complete response arrived in time.
     Timeout,
-    /// The reply is not HTTP/1.1 as the driver understands it.
+    /// The response is not HTTP/1.1 as the driver supports it.
     Protocol,
-    /// An HTTP status outside 2xx that the operation does not ignore.
+    /// The HTTP status is outside 2xx and the operation does not ignore it.
     HttpStatus,
     /// Documents of a bulk were rejected.
     BulkItem,
@@ -185,24 +185,24 @@ pub enum ErrorClass {
     ShardFailure,
     /// The search timed out in the engine and is incomplete.
     SearchTimeout,
-    /// The reply does not meet the operation's condition.
+    /// The response does not meet the operation's condition.
     Condition,
-    /// The reply says that it is partial.
+    /// The response is marked as partial.
     Partial,
-    /// The reply is not what the track asserts.
+    /// The response violates an assertion of the track.
     Assertion,
     /// A plug-in of the track failed: its parameter source, runner or scheduler.
     Plugin,
 }
 
 impl ErrorClass {
-    /// Whether nothing could be sent; the next request will probably fail in the same way.
+    /// Whether no request could be sent; the next one will probably fail in the same way.
     #[must_use]
     pub fn is_unreachable(self) -> bool {
         matches!(self, Self::Connect | Self::Tls)
     }
 
-    /// The name in files and reports; empty for [`ErrorClass::None`].
+    /// Name of the class in files and reports; empty for [`ErrorClass::None`].
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

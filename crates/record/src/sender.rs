@@ -7,13 +7,13 @@ use crate::buffers::{BufferPool, SamplePolicy};
 use crate::catalog::{SubOperationInfo, SubOperationNumber};
 use crate::delivery::Delivery;
 
-/// Sub-operations that are distinguished in a task; later ones share one name, so that a source that invents names
-/// cannot fill the memory.
+/// Maximum number of sub-operations that are distinguished in a task; further ones share one name, so that a source
+/// that generates names cannot exhaust memory.
 const MAX_SUB_OPERATIONS: usize = 64;
-/// Name and type of the others.
+/// Name and type of the sub-operations beyond the limit.
 const OTHERS: &str = "others";
 
-/// The sending half of the channel from recorders to the collector, with the buffers that travel through it.
+/// The sending half of the channel from recorders to the collector, with the buffers that are sent through it.
 #[derive(Debug, Clone)]
 pub struct RecordSender {
     channel: Sender<Delivery>,
@@ -22,39 +22,38 @@ pub struct RecordSender {
 }
 
 impl RecordSender {
-    /// A sender into `channel` for a race that keeps these samples.
+    /// Creates a sender to `channel` for a race with this policy.
     #[must_use]
     pub fn new(channel: Sender<Delivery>, policy: SamplePolicy) -> Self {
         Self { channel, buffers: BufferPool::new(policy), numbers: SubOperationNumbers::default() }
     }
 
-    /// The buffers of the race; the collector releases them there.
+    /// The pool of the race's buffers, to which the collector releases them.
     #[must_use]
     pub fn buffers(&self) -> &BufferPool {
         &self.buffers
     }
 
-    /// Sends a delivery. Without a receiver the race is over, and there is nothing left to record.
+    /// Sends a delivery. If there is no receiver, the race is over and the delivery is dropped.
     pub fn send(&self, delivery: Delivery) {
         let _ = self.channel.send(delivery);
     }
 
-    /// The number of a sub-operation. The collector learns it before it receives anything that is recorded under it.
+    /// The number of a sub-operation. The collector receives it before anything that is recorded under it.
     #[must_use]
     pub fn sub_operation(&self, info: &SubOperationInfo) -> SubOperationNumber {
         self.numbers.number(info, |new| self.send(Delivery::SubOperation(new)))
     }
 }
 
-/// The numbers of all sub-operations of a race, over all tasks, in the order in which they are first seen, since which
-/// there are may only be known when they run. Locked when a worker sees a sub-operation for the first time, not per
-/// sample.
+/// The numbers of all sub-operations of a race, over all tasks, in the order in which they are first recorded: some are
+/// only known when they run. Locked when a worker records a sub-operation for the first time, not per sample.
 #[derive(Debug, Clone, Default)]
 struct SubOperationNumbers(Arc<Mutex<Vec<SubOperationInfo>>>);
 
 impl SubOperationNumbers {
-    /// The number of a sub-operation, or of those that share one; `announce` is called with a new one before any other
-    /// worker can get its number.
+    /// The number of a sub-operation, or the shared number beyond the limit; `announce` is called with a new
+    /// sub-operation before any other worker can get its number.
     fn number(&self, info: &SubOperationInfo, announce: impl FnOnce(SubOperationInfo)) -> SubOperationNumber {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = |info: &SubOperationInfo, known: &[SubOperationInfo]| {
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sub_operations_beyond_the_limit_share_a_number_task_by_task() {
+    fn sub_operations_beyond_the_limit_share_a_number_in_each_task() {
         let (numbers, mut announced) = (SubOperationNumbers::default(), Vec::new());
         let mut position = |task_index, operation: String| {
             let info = SubOperationInfo { task_index, operation, operation_type: "search".into() };

@@ -1,4 +1,4 @@
-//! Nanoseconds in the units of `race.json`.
+//! Converts nanoseconds to the units of `race.json`.
 
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;

@@ -5,15 +5,15 @@ use crate::sample::{Sample, SampleType};
 /// Which work counts for throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasuredWindow {
-    /// Work that ended within these bounds, nanoseconds since the task began, whenever it began: what is in flight at
-    /// the window's beginning makes up for what is in flight at its end.
+    /// Work that ended within these bounds, in nanoseconds since the task began, whenever it began: operations in
+    /// flight at the start of the window compensate for those in flight at its end.
     Time {
         /// First nanosecond of the window.
         begin_ns: u64,
-        /// First nanosecond after it.
+        /// First nanosecond after the window.
         end_ns: u64,
     },
-    /// Work of measured operations: the window is where they are.
+    /// The work of all measured operations; their times determine the window.
     Operations,
 }
 

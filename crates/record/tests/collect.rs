@@ -1,4 +1,4 @@
-//! Recorders → collector → results and files, the way the driver uses them.
+//! Recorders → collector → results and files, used as in the driver.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -89,7 +89,7 @@ fn record(recorder: &mut Recorder, sample: Sample) {
     recorder.record(sample, []);
 }
 
-/// Ends the task for the recorder's only client, which was to do `planned` operations.
+/// Ends the task for the recorder's only client, for which `planned` operations were planned.
 fn end(recorder: &mut Recorder, by: EndedBy, planned: u64) {
     recorder.end_client(ClientEnd { task_index: 0, by, planned, started_ns: 0 });
 }
@@ -125,7 +125,7 @@ impl Race {
         recorder
     }
 
-    /// Collects what recorders have delivered.
+    /// Collects everything that recorders have delivered.
     fn collect(&mut self) -> Option<TaskResult> {
         let mut finished = None;
         while let Ok(delivery) = self.inbox.try_recv() {
@@ -134,9 +134,9 @@ impl Race {
         finished.map(|finished| finished.result)
     }
 
-    /// The result of the task, whose counts add up.
+    /// Returns the result of the task, and checks that its counts add up.
     fn result(&mut self) -> TaskResult {
-        let result = self.collect().expect("the task should have ended");
+        let result = self.collect().expect("the task has not ended");
         assert!(self.collector.contradictions().is_empty(), "{:?}", self.collector.contradictions());
         result
     }
@@ -166,7 +166,7 @@ fn two_workers_make_one_result_and_every_sample_is_on_disk() {
     assert_eq!(result.service_time.as_ref().unwrap().count, 40_000);
     assert!((result.service_time.unwrap().mean_ms - 5.0).abs() < 1e-9);
     assert!(result.latency.is_none() && result.lateness.is_none());
-    // 10,000 operations a second of weight 10, from the first request at 0 s to the last reply at 4.0049 s.
+    // 10,000 operations a second of weight 10, from the first request at 0 s to the last response at 4.0049 s.
     let throughput = result.throughput.unwrap();
     assert!((throughput.mean - 400_000.0 / 4.004_9).abs() < 0.1, "{throughput:?}");
     assert!((throughput.median - 100_000.0).abs() < f64::EPSILON, "{throughput:?}");
@@ -186,7 +186,8 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
     );
     let measured = MeasuredWindow::Time { begin_ns: 2 * SECOND, end_ns: 5 * SECOND };
     let mut recorder = race.recorder_of(true, measured);
-    // A slow warm-up of 1 operation a second, then a steady 4 a second until 5 s; one ends after the window.
+    // A slow warm-up of 1 operation per second, then a steady 4 per second until 5 s; one operation ends after the
+    // window.
     for (sent, sample_type) in [(0, SampleType::Warmup), (1000, SampleType::Warmup)]
         .into_iter()
         .chain((0..12).map(|number| (2000 + number * 250, SampleType::Measured)))
@@ -210,7 +211,7 @@ fn a_time_based_task_counts_only_the_work_of_its_window() {
         (2, 13, 1)
     );
     assert_eq!(result.accounting.operations, 16);
-    // Lateness is 1 ms by construction, and latency is service time and lateness.
+    // Lateness is 1 ms by construction, and latency is the sum of service time and lateness.
     let lateness = result.lateness.unwrap();
     assert!((lateness.max_ms - 1.0).abs() < 1e-9, "{lateness:?}");
     assert!((result.latency.unwrap().max_ms - 250.0).abs() < 1e-9);
@@ -232,9 +233,9 @@ fn a_window_that_ends_between_seconds_counts_no_work_beyond_it() {
 #[test]
 fn seconds_with_little_of_the_work_do_not_represent_the_window() {
     for (ends, spread) in [
-        // One operation of 2.7 s: whole seconds without any work in them.
+        // One operation of 2.7 s: no work ends in its whole seconds.
         (vec![2700], None),
-        // A second alone has no spread.
+        // A single second has no spread.
         (vec![500, 900, 1300], None),
         // Two of five operations ended after the last whole second.
         (vec![500, 1500, 1900, 2300, 2400], Some((1.0, 1.5, 2.0))),
@@ -266,7 +267,7 @@ fn a_retried_operation_begins_with_its_first_attempt() {
 }
 
 #[test]
-fn a_task_that_only_failed_has_a_throughput_of_0() {
+fn a_task_with_only_failures_has_a_throughput_of_0() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
     record(&mut recorder, failing(ErrorClass::Timeout, 0, sample(0, SECOND)));
@@ -288,7 +289,7 @@ fn progress_shows_the_last_whole_second() {
 }
 
 #[test]
-fn an_even_schedule_that_is_kept_has_the_throughput_of_its_rate() {
+fn a_deterministic_schedule_that_is_met_has_the_throughput_of_its_rate() {
     let mut race = Race::new(TaskInfo { interval_ns: Some(5 * MS), paced: true, ..info() }, 1);
     let mut recorder = race.recorder(true);
     for number in 0..100 {
@@ -315,7 +316,7 @@ fn operations_that_were_due_before_a_client_was_free_have_waited() {
 }
 
 #[test]
-fn failures_have_their_own_histogram_and_their_reasons() {
+fn failures_have_their_own_histogram_and_reasons() {
     let mut race = Race::new(info(), 1);
     let mut recorder = race.recorder(false);
     for number in 0..100 {
@@ -346,8 +347,8 @@ fn a_killed_race_is_readable_up_to_its_last_finished_second() {
     }
     race.collect();
     let folder = race.folder;
-    assert_eq!(recover_series(folder.path()).unwrap(), None, "the files of a race that runs are not touched");
-    // Killed: nothing is closed in order, and the last line is incomplete.
+    assert_eq!(recover_series(folder.path()).unwrap(), None, "the files of a running race were changed");
+    // The race is killed: no file is completed, and the last line is incomplete.
     drop(race.collector);
     let journal = folder.path().join("series.jsonl");
     let mut text = fs::read(&journal).unwrap();
@@ -368,7 +369,7 @@ fn samples_that_a_race_could_not_complete_are_completed_later() {
     race.collect();
     let folder = race.folder.path();
     let (samples, hidden) = (folder.join("samples.parquet"), folder.join("hidden"));
-    // Killed after a row group, with another one torn; the seconds were completed, the samples cannot be yet.
+    // The race is killed while it writes its second row group; the series is completed, but the samples cannot be yet.
     drop(race.collector);
     fs::remove_file(folder.join("series.jsonl")).unwrap();
     fs::OpenOptions::new().append(true).open(&samples).unwrap().write_all(b"torn").unwrap();
@@ -388,7 +389,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
         let recorder = &mut recorders[(number % 2) as usize];
         let sent = number * 100 * MS;
         let within = weighing(0, sample(sent, sent + 5 * MS));
-        // Each worker meets them in an order of its own.
+        // Each worker records them in a different order.
         let names = if number % 2 == 0 { ["open", "search"] } else { ["search", "open"] };
         for name in names {
             let failed = number >= 18 && name == "search";
@@ -440,7 +441,7 @@ fn sub_operations_are_recorded_separately_and_do_not_count_for_the_whole_operati
 fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     let mut race = Race::new(info(), 2);
     let [mut one, mut other] = [race.recorder(false), race.recorder(false)];
-    // More than a row group of 131,072, and then a few that are only gathered.
+    // More than a row group of 131,072 rows, and a few rows that are only collected.
     for number in 0..140_000_u64 {
         let ok = sample(number, number + MS);
         let result = OperationResult { status: if number % 7 == 0 { 201 } else { 200 }, ..ok.result };
@@ -451,7 +452,10 @@ fn samples_of_a_killed_race_are_readable_up_to_its_last_row_group() {
     race.collect();
     drop((race.collector, one, other));
     let path = race.folder.path().join("samples.parquet");
-    assert!(SerializedFileReader::try_from(path.as_path()).is_err(), "a killed race has no footer");
+    assert!(
+        SerializedFileReader::try_from(path.as_path()).is_err(),
+        "the file of a killed race has a footer"
+    );
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"a torn row group").unwrap();
     recover_series(race.folder.path()).unwrap().unwrap();
     let reader = SerializedFileReader::try_from(path.as_path()).unwrap();
@@ -509,7 +513,7 @@ fn samples_are_dropped_and_counted_when_the_disk_is_too_slow() {
 }
 
 #[test]
-fn the_result_tells_when_a_task_slowed_down() {
+fn the_result_contains_when_a_task_slowed_down() {
     let end_ns = Some(60 * SECOND);
     let mut race = Race::new(TaskInfo { warmup_ns: Some(0), end_ns, ..info() }, 1);
     let mut recorder = race.recorder_of(false, MeasuredWindow::Time { begin_ns: 0, end_ns: 60 * SECOND });
@@ -527,7 +531,7 @@ fn the_result_tells_when_a_task_slowed_down() {
 }
 
 #[test]
-fn a_full_disk_stops_the_writing_and_keeps_what_was_written() {
+fn a_full_disk_stops_writing_and_keeps_what_was_written() {
     for full in ["samples.parquet", "series.jsonl"] {
         let folder = tempfile::tempdir().unwrap();
         // A device on which every write fails as on a full disk.

@@ -1,4 +1,4 @@
-//! The same samples, written with nothing but the Parquet library, to compare.
+//! Writes the same samples with the Parquet library alone, for comparison.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -76,7 +76,7 @@ pub fn write_rolling_files(folder: &Path, samples: &[Sample]) -> Result<(), Fail
     Ok(())
 }
 
-/// With the settings of the recorder.
+/// Writer properties with the settings of the recorder.
 fn create(path: &Path) -> Result<Writer, Failure> {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -124,7 +124,7 @@ fn column<T: DataType>(
     value: impl Fn(&Sample) -> T::T,
 ) -> Result<(), Failure> {
     let values: Vec<T::T> = rows.iter().map(value).collect();
-    let mut column = group.next_column()?.ok_or("the schema has fewer columns")?;
+    let mut column = group.next_column()?.ok_or("the schema has too few columns")?;
     column.typed::<T>().write_batch(&values, None, None)?;
     column.close()?;
     Ok(())

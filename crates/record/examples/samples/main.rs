@@ -1,4 +1,4 @@
-//! What a sample costs: CPU time of recording, merging and writing it, and bytes on disk.
+//! Measures the cost of a sample: CPU time of recording, merging and writing it, and bytes on disk.
 //!
 //! `cargo run --release -p pacenote-record --example samples -- MODE [SAMPLES] [FOLDER]`
 //!
@@ -23,13 +23,13 @@ use pacenote_record::{
     RecordSender, Recorder, Sample, SamplePolicy, SampleType, TaskInfo, Traffic,
 };
 
-/// Samples unless the command line says otherwise.
+/// Default number of samples.
 const SAMPLES: u64 = 4_000_000;
-/// Samples between two pauses: 500,000 a second.
+/// Number of samples between two pauses, which gives 500,000 per second.
 const CHUNK: u64 = 5_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A search as a fast engine answers it: 64 clients, 100,000 a second.
+/// The sample of a search against a fast engine: 64 clients, 100,000 searches per second.
 fn sample(number: u64) -> Sample {
     let mut jitter = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     jitter = (jitter ^ (jitter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 44;
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes all samples in this thread with another writer.
+/// Writes all samples on this thread, with one of the other writers.
 fn compare(write: library::Write, folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let samples: Vec<Sample> = (0..count).map(sample).collect();
     let started = own_cpu_ns()?;
@@ -146,12 +146,12 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// CPU time that this thread has used, nanoseconds.
+/// CPU time that this thread has used, in nanoseconds.
 fn own_cpu_ns() -> Result<u64, Box<dyn Error>> {
     read_cpu_ns(Path::new("/proc/thread-self"))
 }
 
-/// CPU time that the thread of this name has used, nanoseconds.
+/// CPU time that the thread with this name has used, in nanoseconds.
 fn cpu_ns_of(thread: &str) -> Result<u64, Box<dyn Error>> {
     for entry in std::fs::read_dir("/proc/self/task")? {
         let folder = entry?.path();

@@ -1,40 +1,39 @@
-//! Checks that the counts of a task add up. Each is counted in a place of its own, so that a loss between two places
-//! shows.
+//! Checks that the counts of a task add up. Each is counted in a different place, so that a loss between two places is
+//! detected.
 
 /// Counts of a task's operations, each from the place that counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationAccounting {
-    /// Operations that the schedules planned, those left unsent included. `None` when clients were dropped while they
-    /// worked: their schedules are gone.
+    /// Operations that the schedules planned, including unsent ones. `None` if clients were dropped during an
+    /// operation, because their schedules were dropped with them.
     pub planned: Option<u64>,
-    /// Operations begun.
+    /// Operations that began.
     pub begun: u64,
-    /// Operations due, but never begun.
+    /// Operations that were due but never began.
     pub unsent: u64,
     /// Operations that succeeded.
     pub succeeded: u64,
     /// Operations that failed.
     pub failed: u64,
-    /// Operations begun and not ended.
+    /// Operations that began and did not end.
     pub unanswered: u64,
-    /// Service times in the histogram of successes.
+    /// Number of service times in the histogram of successes.
     pub timed: u64,
 }
 
 impl OperationAccounting {
-    /// The counts that do not add up; `None` when all do.
+    /// Describes the counts that do not add up; `None` if all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { begun, unsent, succeeded, failed, unanswered, timed, .. } = *self;
         let planned = self.planned.filter(|planned| *planned != begun + unsent);
         let contradictions = [
-            planned.map(|planned| format!("{planned} planned are not {begun} sent + {unsent} unsent")),
+            planned.map(|planned| format!("{planned} planned, but {begun} sent + {unsent} unsent")),
             (begun != succeeded + failed + unanswered).then(|| {
-                format!(
-                    "{begun} sent are not {succeeded} succeeded + {failed} failed + {unanswered} unanswered"
-                )
+                format!("{begun} sent, but {succeeded} succeeded + {failed} failed + {unanswered} unanswered")
             }),
-            (timed != succeeded).then(|| format!("{succeeded} succeeded have {timed} service times")),
+            (timed != succeeded)
+                .then(|| format!("{succeeded} succeeded, but there are {timed} service times")),
         ];
         let contradictions: Vec<String> = contradictions.into_iter().flatten().collect();
         (!contradictions.is_empty()).then(|| contradictions.join("; "))
@@ -48,25 +47,23 @@ pub struct SampleAccounting {
     pub ended: u64,
     /// Samples sent to the file.
     pub kept: u64,
-    /// Samples not kept, because the race was configured so.
+    /// Samples not kept, as the race was configured.
     pub left_out: u64,
-    /// Samples dropped, because the disk was too slow.
+    /// Samples dropped because the disk was too slow.
     pub lost: u64,
 }
 
 impl SampleAccounting {
-    /// The counts that do not add up; `None` when all do.
+    /// Describes the counts that do not add up; `None` if all do.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let Self { ended, kept, left_out, lost } = *self;
         let wrong = ended != kept + left_out + lost;
-        wrong.then(|| {
-            format!("{ended} that ended are not {kept} samples kept + {left_out} left out + {lost} lost")
-        })
+        wrong.then(|| format!("{ended} ended, but {kept} samples kept + {left_out} left out + {lost} lost"))
     }
 }
 
-/// The difference between the samples kept and those in the file; `None` without one.
+/// Describes the difference between the samples kept and those in the file; `None` if there is none.
 #[must_use]
 pub fn file_contradiction(kept: u64, written: u64) -> Option<String> {
     (kept != written).then(|| format!("{kept} samples were kept, but {written} are in the file"))
@@ -99,16 +96,19 @@ mod tests {
         let of = |ledger: OperationAccounting| ledger.contradiction().unwrap();
         assert_eq!(
             of(OperationAccounting { planned: Some(13), ..GOOD }),
-            "13 planned are not 10 sent + 2 unsent"
+            "13 planned, but 10 sent + 2 unsent"
         );
-        assert_eq!(of(OperationAccounting { unsent: 0, ..GOOD }), "12 planned are not 10 sent + 0 unsent");
-        let lost = "10 sent are not 7 succeeded + 1 failed + 1 unanswered";
+        assert_eq!(of(OperationAccounting { unsent: 0, ..GOOD }), "12 planned, but 10 sent + 0 unsent");
+        let lost = "10 sent, but 7 succeeded + 1 failed + 1 unanswered";
         assert_eq!(of(OperationAccounting { failed: 1, ..GOOD }), lost);
-        assert_eq!(of(OperationAccounting { timed: 6, ..GOOD }), "7 succeeded have 6 service times");
+        assert_eq!(
+            of(OperationAccounting { timed: 6, ..GOOD }),
+            "7 succeeded, but there are 6 service times"
+        );
         let both = of(OperationAccounting { planned: None, unanswered: 0, timed: 8, ..GOOD });
         assert_eq!(both.split("; ").count(), 2, "{both}");
         let rows = SampleAccounting { ended: 9, kept: 4, left_out: 3, lost: 1 };
-        let lost = "9 that ended are not 4 samples kept + 3 left out + 1 lost";
+        let lost = "9 ended, but 4 samples kept + 3 left out + 1 lost";
         assert_eq!(rows.contradiction().unwrap(), lost);
         assert_eq!(file_contradiction(7, 6).unwrap(), "7 samples were kept, but 6 are in the file");
     }

@@ -1,7 +1,8 @@
-//! The collector: merges what recorders deliver, passes it on to be written and turns finished tasks into results.
+//! The collector: merges the deliveries of recorders, passes them on to be written and turns finished tasks into
+//! results.
 //!
-//! It lives on one thread, which feeds it deliveries. Files are written by the thread of [`crate::files::writer`]; how
-//! operations are recorded is the recorder's part.
+//! It runs on one thread, which passes deliveries to it. The thread of [`crate::files::writer`] writes the files;
+//! recorders record the operations.
 
 pub mod accounting;
 mod sub_operation_totals;
@@ -23,11 +24,11 @@ use crate::operation_stats::SecondStats;
 use crate::result::{EndedBy, SamplesKept, TaskProgress, TaskResult};
 use crate::sample::Sample;
 
-/// Seconds for which a second waits for slower workers before it is written. What comes later becomes a row of its own;
-/// rows of one second add up.
+/// Number of seconds that a finished second waits for slower workers before it is written. Later deliveries become
+/// separate rows; rows of one second add up.
 const GRACE_SECONDS: u64 = 2;
 
-/// A task that has ended, with its result.
+/// A task that has ended and its result.
 #[derive(Debug)]
 pub struct FinishedTask {
     /// Position of the task in the plan.
@@ -36,13 +37,13 @@ pub struct FinishedTask {
     pub result: TaskResult,
 }
 
-/// Merges deliveries and finishes tasks. Lives on one thread.
+/// Merges deliveries and finishes tasks. Used by one thread only.
 #[derive(Debug)]
 pub struct Collector {
     catalog: Catalog,
     running: BTreeMap<u32, RunningTask>,
     writer: Writer,
-    /// Set when a file could not be written; results are still computed.
+    /// Whether a file could not be written; results are still computed.
     writing_disabled: bool,
     /// Samples of finished tasks that were sent to the file.
     samples_kept: u64,
@@ -53,10 +54,10 @@ pub struct Collector {
 struct RunningTask {
     totals: TaskTotals,
     sub_operations: BTreeMap<SubOperationNumber, SubOperationTotals>,
-    /// Workers with clients that have not ended the task.
+    /// Number of workers with clients that have not ended the task.
     workers: u32,
     started_ns: u64,
-    /// Seconds that slower workers may still deliver.
+    /// Seconds for which slower workers may still deliver statistics.
     pending: PendingSeconds,
 }
 
@@ -78,7 +79,7 @@ impl RunningTask {
         SampleAccounting { ended: self.totals.ended_operations() + sub_operations, kept, left_out, lost }
     }
 
-    /// Adds what only complete seconds can tell: their medians.
+    /// Adds the medians, which require complete seconds.
     fn finalize(&mut self, complete: &PendingSeconds) {
         for second in complete.values().filter(|second| second.sub_operation.is_none()) {
             self.totals.add_medians(second);
@@ -87,11 +88,11 @@ impl RunningTask {
 }
 
 impl Collector {
-    /// A collector that writes into `folder`.
+    /// Creates a collector that writes to `folder`.
     ///
     /// # Errors
     ///
-    /// When the files, or the thread that writes them, cannot be created.
+    /// If the files, or the thread that writes them, cannot be created.
     pub fn new(folder: &Path, tasks: Vec<TaskInfo>) -> Result<Self, RecordError> {
         let catalog = Catalog { tasks, sub_operations: Vec::new() };
         let writer = Writer::start(folder, catalog.clone())?;
@@ -105,12 +106,12 @@ impl Collector {
         })
     }
 
-    /// Processes a delivery; `buffers` receives its buffer once its samples are written. Returns the task that has ended
-    /// with it.
+    /// Processes a delivery; its buffer is released to `buffers` when its samples have been written. Returns the task
+    /// that ended with this delivery, if any.
     ///
     /// # Errors
     ///
-    /// When a file could not be written.
+    /// If a file could not be written.
     pub fn receive(
         &mut self,
         delivery: Delivery,
@@ -171,7 +172,7 @@ impl Collector {
         Ok(None)
     }
 
-    /// Ends a task for one worker; the last one finishes it.
+    /// Ends a task for one worker; the last worker finishes the task.
     fn end_worker_task(&mut self, end: &WorkerTaskEnd) -> Option<FinishedTask> {
         let running = self.running.get_mut(&end.task_index)?;
         running.totals.end(end);
@@ -193,7 +194,7 @@ impl Collector {
         self.writing_disabled = true;
     }
 
-    /// Finishes one of the tasks whose workers died before they could end it, with what was recorded of it.
+    /// Finishes one of the tasks whose workers died before they could end it; the result contains what was recorded.
     pub fn finish_orphan(&mut self) -> Option<FinishedTask> {
         let mut orphan = self.running.first_entry()?;
         orphan.get_mut().totals.end_by(EndedBy::Aborted);
@@ -201,13 +202,14 @@ impl Collector {
         self.finish_task(task_index)
     }
 
-    /// Counts of finished tasks that do not add up: defects of the driver, not of the race.
+    /// Counts of finished tasks that do not add up; each is a defect of the driver.
     #[must_use]
     pub fn contradictions(&self) -> &[String] {
         &self.contradictions
     }
 
-    /// Samples of finished tasks that were sent to the file; [`Collector::close`] returns how many arrived there.
+    /// Number of samples of finished tasks that were sent to the file; [`Collector::close`] returns how many were
+    /// written.
     #[must_use]
     pub fn samples_kept(&self) -> u64 {
         self.samples_kept
@@ -220,11 +222,11 @@ impl Collector {
         self.running.values().map(|running| running.totals.progress(since(running))).collect()
     }
 
-    /// Closes the files, when all tasks are finished; returns how many samples were written.
+    /// Closes the files after all tasks have finished; returns the number of samples that were written.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn close(self) -> Result<u64, RecordError> {
         self.writer.close()
     }

@@ -5,16 +5,16 @@ use crate::failure::FailureGroups;
 use crate::operation_stats::{OperationStats, SecondStats};
 use crate::result::{DurationSummary, SubOperationResult};
 
-/// Everything recorded of one sub-operation.
+/// Everything recorded for one sub-operation.
 #[derive(Debug, Default)]
 pub struct SubOperationTotals {
-    /// One per sample type, by its index.
+    /// Statistics of each sample type, by its index.
     stats: [Option<OperationStats>; 2],
     failures: FailureGroups,
 }
 
 impl SubOperationTotals {
-    /// Adds what one worker recorded in one second.
+    /// Adds the statistics of one worker in one second.
     pub fn add(&mut self, second: &SecondStats) {
         match &mut self.stats[second.sample_type.index()] {
             Some(total) => total.merge(&second.stats),

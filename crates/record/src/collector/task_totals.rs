@@ -1,4 +1,4 @@
-//! Totals of a task over all workers, and the result that follows from them.
+//! Totals of a task over all workers, and the result computed from them.
 
 use std::ops::Range;
 
@@ -18,14 +18,14 @@ use crate::result::{
 use crate::sample::SampleType;
 use crate::units::{SECOND_NS, ms, seconds};
 
-/// Everything recorded of one task.
+/// Everything recorded for one task.
 #[derive(Debug)]
 pub struct TaskTotals {
     task_index: u32,
     info: TaskInfo,
-    /// One per sample type, by its index.
+    /// Statistics of each sample type, by its index.
     stats: [OperationStats; 2],
-    /// By second since the task began.
+    /// Values of each second since the task began.
     seconds: Vec<TaskSecond>,
     failures: FailureGroups,
     kept: u64,
@@ -39,14 +39,14 @@ pub struct TaskTotals {
     ended_by: EndedBy,
     /// The latest second, which is not complete yet.
     current_second: RecentSecond,
-    /// The second before it, for rate and percentiles of the progress.
+    /// The second before the latest one, for the rate and percentiles of the progress.
     previous_second: RecentSecond,
 }
 
-/// A second of a task for its progress, warm-up and measured operations together.
+/// Statistics of one second of a task for its progress, warm-up and measured operations together.
 #[derive(Debug)]
 struct RecentSecond {
-    /// Which second since the task began.
+    /// Index of the second, counted from the start of the task.
     second: u64,
     stats: OperationStats,
 }
@@ -58,7 +58,7 @@ impl RecentSecond {
 }
 
 impl TaskTotals {
-    /// Totals of a task of which nothing has been recorded.
+    /// Creates empty totals of a task.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl TaskTotals {
         })
     }
 
-    /// Adds what one worker recorded in one second.
+    /// Adds the statistics of one worker in one second.
     pub fn add(&mut self, added: &SecondStats) {
         let SecondStats { second, sample_type, ref stats, .. } = *added;
         self.stats[sample_type.index()].merge(stats);
@@ -105,8 +105,8 @@ impl TaskTotals {
         }
     }
 
-    /// Sets the medians of a second that all workers have delivered. Of warm-up and measured operations in one second,
-    /// those count that are more.
+    /// Sets the medians of a second that all workers have delivered. If a second has both warm-up and measured
+    /// operations, the medians are those of the more numerous ones.
     pub fn add_medians(&mut self, complete: &SecondStats) {
         let median = |histogram: &DurationHistogram| {
             let count = histogram.count();
@@ -155,7 +155,7 @@ impl TaskTotals {
         self.underrun_ns += end.underrun_ns;
     }
 
-    /// Sets why the task ended; the highest reason counts.
+    /// Sets why the task ended; the reason with the highest precedence is kept.
     pub fn end_by(&mut self, by: EndedBy) {
         self.ended_by = self.ended_by.max(by);
     }
@@ -165,7 +165,7 @@ impl TaskTotals {
         self.info.unit = unit;
     }
 
-    /// Counts of its operations, each from the place that counted it.
+    /// Counts of the task's operations, each from the place that counted it.
     pub fn accounting(&self) -> OperationAccounting {
         let counts = self.counts();
         OperationAccounting {
@@ -179,7 +179,7 @@ impl TaskTotals {
         }
     }
 
-    /// Counts of its samples, those of sub-operations included.
+    /// Counts of the task's samples, including those of sub-operations.
     pub fn samples(&self) -> SamplesKept {
         let MissingSamples { left_out, lost, from_ns } = self.missing;
         SamplesKept { kept: self.kept, left_out, lost, from_s: from_ns.map(seconds) }
@@ -196,11 +196,11 @@ impl TaskTotals {
         counts
     }
 
-    /// Where the measured window begins and ends, nanoseconds since the task began.
+    /// Start and end of the measured window, in nanoseconds since the task began.
     ///
-    /// A task that ran for its planned time has exactly the planned window; any other window ends with the last measured
-    /// reply. Without a warm-up time the window begins with the first measured request. The interval after the last
-    /// operation of an even schedule belongs to the window: n operations fill n intervals, not n - 1.
+    /// A task that ran for its planned time has exactly the planned window; any other window ends with the last
+    /// measured reply. Without a warm-up time the window begins with the first measured request. The interval after the
+    /// last operation of a deterministic schedule belongs to the window: n operations fill n intervals, not n - 1.
     fn window_ns(&self) -> Range<u64> {
         let measured = &self.stats[SampleType::Measured.index()].counts;
         let last = measured.last_done_ns;
@@ -220,8 +220,8 @@ impl TaskTotals {
         self.info.end_ns.filter(|_| self.ended_by == EndedBy::Time)
     }
 
-    /// Work per second over the whole seconds of the window; a second that is only partly inside counts for the mean
-    /// alone.
+    /// Work per second over the whole seconds of the window; a second that is only partly inside counts only towards
+    /// the mean.
     ///
     /// A single second has no spread, and seconds with less than half of the work do not represent the window: with a
     /// single operation of 1.7 s the maximum would be 0. Then all four values are the mean.
@@ -305,7 +305,7 @@ impl TaskTotals {
         }
     }
 
-    /// Progress of the task, `elapsed_ns` after it began.
+    /// Progress of the task at `elapsed_ns` after its start.
     pub fn progress(&self, elapsed_ns: u64) -> TaskProgress {
         let counts = self.counts();
         let by_time = self.info.end_ns.map(|end| elapsed_ns as f64 / end.max(1) as f64);

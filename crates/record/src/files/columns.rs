@@ -1,7 +1,8 @@
 //! Writes whole columns with Parquet's low-level interface, which needs no Arrow crates.
 //!
-//! Columns of few different values are encoded here: [`write_dictionary`] gets each row's value as an index, where the
-//! library would hash and compare its text, row by row. `docs/decisions/006-own-dictionary-pages.md` has the measurement.
+//! This file encodes columns with few different values itself: [`write_dictionary`] receives each row's value as an
+//! index, whereas the library would hash and compare its text, row by row. `docs/decisions/006-own-dictionary-pages.md`
+//! has the measurement.
 
 use std::fs::File;
 use std::io::Write;
@@ -32,7 +33,7 @@ pub fn properties() -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_created_by(CREATED_BY.into())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        // Per row group, not per page: statistics of pages stay in memory until the file is complete.
+        // Statistics are per row group, because those of pages stay in memory until the file is complete.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true)
 }
@@ -69,7 +70,10 @@ pub fn check_name(column: &ColumnDescriptor, name: &str) -> Result<(), ParquetEr
     if column.name() == name {
         return Ok(());
     }
-    Err(ParquetError::General(format!("column {name} is written where the schema has {}", column.name())))
+    Err(ParquetError::General(format!(
+        "column {name} is written, but the next column of the schema is {}",
+        column.name()
+    )))
 }
 
 /// Writes the next column as a dictionary page with `values`, each in plain encoding, and a data page with the index of
@@ -80,7 +84,8 @@ pub fn write_dictionary(
     values: &[Vec<u8>],
     indexes: &[u8],
 ) -> Result<(), ParquetError> {
-    let count = |length: usize| u32::try_from(length).map_err(|_| ParquetError::General("too long".into()));
+    let count =
+        |length: usize| u32::try_from(length).map_err(|_| ParquetError::General("a page is too long".into()));
     let (dictionary, data) = (values.concat(), encode_indexes(indexes, values.len()));
     let (dictionary_size, data_size) = (dictionary.len(), data.len());
     let dictionary = Page::DictionaryPage {
@@ -125,8 +130,8 @@ pub fn write_dictionary(
     row_group.append_column(&chunk, close)
 }
 
-/// Indexes in Parquet's hybrid of run lengths and packed bits, after a byte with their width: one run if all are equal,
-/// else one bit-packed run, lowest bit first.
+/// Encodes indexes in Parquet's hybrid of run lengths and packed bits, after a byte with their width: one run if all
+/// are equal, or else one bit-packed run, lowest bit first.
 fn encode_indexes(indexes: &[u8], values: usize) -> Vec<u8> {
     let width = (1..8_u8).find(|width| values <= 1 << width).unwrap_or(8);
     let mut out = vec![width];
@@ -155,7 +160,7 @@ fn varint(mut number: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// A text in plain encoding.
+/// Encodes a text in plain encoding.
 pub fn plain_text(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     [&length.to_le_bytes(), text.as_bytes()].concat()

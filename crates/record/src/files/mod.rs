@@ -1,8 +1,8 @@
 //! The files of a race folder: `samples.parquet`, and `series.parquet` with its journal.
 //!
-//! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it, with the
-//! samples, to the [`writer`], a thread of its own. [`recover_series`] completes the files of a race that was killed.
-//! Nothing else calls this folder. Merging and summing up are not done here.
+//! The collector formats each finished second as a line of the journal ([`series::journal_line`]) and sends it, with
+//! the samples, to the [`writer`], which is a separate thread. [`recover_series`] completes the files of a race that
+//! was killed. This module does not merge or summarize.
 
 mod columns;
 mod samples;
@@ -15,12 +15,12 @@ use crate::error::RecordError;
 use crate::files::samples::complete_samples;
 use crate::files::series::{JournalState, complete_series, journal_state};
 
-/// Completes the files of a race that was killed, or could not complete them itself, up to what reached the kernel.
-/// Returns how many rows were completed, `None` when there is nothing to complete or the race still runs.
+/// Completes the files of a race that was killed or could not complete them itself, with all rows that reached the
+/// kernel. Returns the number of rows; `None` if there is nothing to complete or the race still runs.
 ///
 /// # Errors
 ///
-/// When the folder cannot be read or written; its files then stay as they are.
+/// If the folder cannot be read or written; its files are then unchanged.
 pub fn recover_series(folder: &Path) -> Result<Option<u64>, RecordError> {
     let journal = journal_state(folder)?;
     if journal == JournalState::Locked {

@@ -1,9 +1,10 @@
 //! `samples.parquet`: one row per operation, and one per sub-operation.
 //!
-//! A Parquet file ends with a footer that locates its row groups; without it the file cannot be read. So that a killed
-//! process leaves all complete row groups readable, each is also added to the row group index, `samples.directory`, once
-//! it is written. When the race ends the index is removed; [`complete_samples`] completes the file of a race that was
-//! killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md` says why this is not left to the library.
+//! A Parquet file ends with a footer that locates its row groups; without it the file cannot be read. So that all
+//! complete row groups stay readable after the process is killed, each is also added to the row group index,
+//! `samples.directory`, after it is written. When the race ends, the index is removed; [`complete_samples`] completes
+//! the file of a race that was killed or whose disk was full. `docs/decisions/006-own-dictionary-pages.md` explains why
+//! the library is not used for this.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
@@ -28,7 +29,7 @@ use crate::sample::Sample;
 
 const PARQUET: &str = "samples.parquet";
 const ROW_GROUP_INDEX: &str = "samples.directory";
-/// Rows of a row group; they are gathered in memory, some 20 MB.
+/// Number of rows in a row group; they are collected in memory, about 20 MB.
 const ROW_GROUP_ROWS: usize = 131_072;
 
 const SCHEMA: &str = "message samples {
@@ -53,35 +54,35 @@ const SCHEMA: &str = "message samples {
     required int64 bytes_in;
 }";
 
-/// The columns whose differences are smaller than their values.
+/// The columns that are delta-encoded, because differences between rows are smaller than the values.
 const DELTA: [&str; 8] =
     ["client", "due_ns", "sent_ns", "done_ns", "processing_ns", "took_ms", "bytes_out", "bytes_in"];
 
 /// A row group, as a line of the row group index.
 #[derive(Debug, Serialize, Deserialize)]
 struct RowGroupFooter {
-    /// Offset of its end in the file.
+    /// Offset of the end of the row group in the file.
     end: u64,
-    /// The footer of a file with only this row group, base64.
+    /// The footer of a file with only this row group, in base64.
     footer: String,
 }
 
-/// The file while the race runs.
+/// The samples file while the race runs.
 #[derive(Debug)]
 pub struct SamplesFile {
     folder: PathBuf,
     writer: SerializedFileWriter<File>,
     row_group_index: File,
-    /// Samples gathered for the next row group.
+    /// Samples collected for the next row group.
     rows: Vec<Sample>,
-    /// Rows in the file.
+    /// Number of rows in the file.
     written: u64,
-    /// Whether the last row group was written to its end.
+    /// Whether the last row group was written completely.
     intact: bool,
 }
 
 impl SamplesFile {
-    /// Creates the file, and its row group index beside it.
+    /// Creates the file and, beside it, its row group index.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let writer = create(&folder.join(PARQUET))?;
         let path = folder.join(ROW_GROUP_INDEX);
@@ -96,26 +97,26 @@ impl SamplesFile {
         })
     }
 
-    /// Adds samples; writes a row group when there are enough.
+    /// Adds samples; writes a row group when there are enough samples.
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn append(&mut self, samples: &[Sample], catalog: &Catalog) -> Result<(), RecordError> {
         self.rows.extend_from_slice(samples);
         if self.rows.len() >= ROW_GROUP_ROWS { self.flush(catalog) } else { Ok(()) }
     }
 
-    /// Writes the samples gathered so far as a row group, and adds it to the row group index.
+    /// Writes the samples collected so far as a row group, and adds it to the row group index.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn flush(&mut self, catalog: &Catalog) -> Result<(), RecordError> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        // A row group that was begun and failed cannot be continued.
+        // A row group whose writing has failed cannot be continued.
         self.intact = false;
         let result = write_rows(&mut self.writer, &self.rows, catalog);
         let rows = self.rows.len() as u64;
@@ -140,11 +141,11 @@ impl SamplesFile {
         self.row_group_index.write_all(line.as_bytes()).map_err(|source| RecordError::file(&path, source))
     }
 
-    /// Completes the file, even one that could not be written to its end; returns the number of its rows.
+    /// Completes the file, even if a write failed; returns the number of its rows.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn close(mut self, catalog: &Catalog) -> Result<u64, RecordError> {
         if self.intact {
             self.flush(catalog)?;
@@ -172,12 +173,12 @@ fn create(path: &Path) -> Result<SerializedFileWriter<File>, RecordError> {
     columns::create(path, SCHEMA, properties.build())
 }
 
-/// Completes the file of a race that was killed: cuts off what follows its last complete row group, and writes the
-/// footer from the row group index. Returns the number of rows, `None` when the file is complete already.
+/// Completes the file of a race that was killed: truncates it after its last complete row group, and writes the footer
+/// from the row group index. Returns the number of rows; `None` if the file is complete already.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
     let (path, index) = (folder.join(PARQUET), folder.join(ROW_GROUP_INDEX));
     let lines = match File::open(&index) {
@@ -216,7 +217,7 @@ pub fn complete_samples(folder: &Path) -> Result<Option<u64>, RecordError> {
 /// Writes the footer of a file with these row groups.
 fn write_footer(out: impl Write, groups: Vec<RowGroupMetaData>) -> Result<(), ParquetError> {
     let schema = groups.first().map(RowGroupMetaData::schema_descr_ptr);
-    let schema = schema.ok_or_else(|| ParquetError::General("no row groups".into()))?;
+    let schema = schema.ok_or_else(|| ParquetError::General("there are no row groups".into()))?;
     let rows = groups.iter().map(RowGroupMetaData::num_rows).sum();
     let file = FileMetaData::new(1, rows, Some(columns::CREATED_BY.into()), None, schema, None);
     let metadata = ParquetMetaDataBuilder::new(file).set_row_groups(groups).build();
@@ -227,7 +228,7 @@ fn write_footer(out: impl Write, groups: Vec<RowGroupMetaData>) -> Result<(), Pa
 fn read_footer(text: &str) -> Result<Vec<RowGroupMetaData>, ParquetError> {
     let not_base64 = |_| ParquetError::General("its row group index is not base64".into());
     let footer = BASE64.decode(text).map_err(not_base64)?;
-    // Without the length and the magic number behind it.
+    // Without the length and the magic number that follow it.
     let thrift = &footer[..footer.len().saturating_sub(8)];
     Ok(ParquetMetaDataReader::decode_metadata(thrift)?.row_groups().to_vec())
 }
@@ -274,7 +275,7 @@ struct RowGroupWriter<'a, 'b> {
 }
 
 impl RowGroupWriter<'_, '_> {
-    /// The next column of the schema, which must have this name.
+    /// Opens the next column of the schema, which must have this name.
     fn column(&mut self, name: &str) -> Result<ColumnDescPtr, ParquetError> {
         let missing = || ParquetError::General(format!("the schema has no column {name}"));
         let column = self.columns.next().ok_or_else(missing)?;
@@ -330,12 +331,13 @@ impl RowGroupWriter<'_, '_> {
 struct Dictionary {
     /// The values in plain encoding.
     values: Vec<Vec<u8>>,
-    /// By row: the index of its value.
+    /// For each row, the index of its value.
     indexes: Vec<u8>,
 }
 
 impl Dictionary {
-    /// The dictionary of a column; `None` when it has too many different values. Rows with equal keys have equal texts.
+    /// Builds the dictionary of a column; `None` if it has too many different values. Rows with equal keys have equal
+    /// texts.
     fn of<'c, K: PartialEq>(
         rows: &[Sample],
         key: impl Fn(&Sample) -> K,

@@ -1,7 +1,8 @@
 //! `series.parquet`: one row per task, operation, second and sample type; rows of one second add up.
 //!
-//! While the race runs, the rows are appended to a journal, `series.jsonl`, so that a killed process leaves all finished
-//! seconds readable. When the race ends, or is found to have been killed, the journal is converted to the Parquet file.
+//! While the race runs, the rows are appended to a journal, `series.jsonl`, so that all finished seconds stay readable
+//! after the process is killed. When the race ends, or is found to have been killed, the journal is converted to the
+//! Parquet file.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
@@ -20,7 +21,7 @@ use crate::operation_stats::SecondStats;
 
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
-/// Bytes of the journal that become a row group; a row holds up to four encoded histograms of some kB.
+/// Bytes of the journal that become a row group; a row contains up to four encoded histograms of a few kB each.
 const ROW_GROUP_BYTES: usize = 4 << 20;
 
 const SCHEMA: &str = "message series {
@@ -95,7 +96,7 @@ impl SeriesRow {
     }
 }
 
-/// The journal while the race runs.
+/// The journal of a running race.
 #[derive(Debug)]
 pub struct SeriesFile {
     folder: PathBuf,
@@ -107,12 +108,12 @@ impl SeriesFile {
     ///
     /// # Errors
     ///
-    /// When the file cannot be created.
+    /// If the file cannot be created.
     pub fn create(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join(JOURNAL);
         let journal = File::create(&path).map_err(|source| RecordError::file(&path, source))?;
-        // The lock lasts until the race ends in whatever way: it distinguishes a running race from one that was killed.
-        // Only that is lost on a file system without locks.
+        // The lock is held until the race ends, even if it is killed: it distinguishes a running race from one that was
+        // killed. A file system without locks loses only this distinction.
         let _ = journal.try_lock();
         Ok(Self { folder: folder.to_owned(), journal: BufWriter::new(journal) })
     }
@@ -121,7 +122,7 @@ impl SeriesFile {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn append(&mut self, line: &str) -> Result<(), RecordError> {
         let path = self.folder.join(JOURNAL);
         let io_error = |source| RecordError::file(&path, source);
@@ -133,7 +134,7 @@ impl SeriesFile {
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or written.
+    /// If a file cannot be read or written.
     pub fn close(self) -> Result<(), RecordError> {
         let Self { folder, mut journal } = self;
         journal.flush().map_err(|source| RecordError::file(&folder.join(JOURNAL), source))?;
@@ -141,19 +142,19 @@ impl SeriesFile {
     }
 }
 
-/// A finished second as a line of the journal.
+/// Formats a finished second as a line of the journal.
 ///
 /// # Errors
 ///
-/// When a histogram cannot be encoded.
+/// If a histogram cannot be encoded.
 pub fn journal_line(names: OperationNames<'_>, second: &SecondStats) -> Result<String, RecordError> {
     serde_json::to_string(&SeriesRow::of(names, second)?).map_err(RecordError::Json)
 }
 
-/// The state of a race's journal, as another process sees it.
+/// The state of a race's journal, as seen by another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalState {
-    /// There is none: the series is complete.
+    /// There is no journal: the series is complete.
     Absent,
     /// The race runs.
     Locked,
@@ -161,11 +162,11 @@ pub enum JournalState {
     Abandoned,
 }
 
-/// The state of the journal in a folder.
+/// Returns the state of the journal in a folder.
 ///
 /// # Errors
 ///
-/// When the journal cannot be opened.
+/// If the journal cannot be opened.
 pub fn journal_state(folder: &Path) -> Result<JournalState, RecordError> {
     let journal = folder.join(JOURNAL);
     let file = match File::open(&journal) {
@@ -177,17 +178,17 @@ pub fn journal_state(folder: &Path) -> Result<JournalState, RecordError> {
     Ok(if locked { JournalState::Locked } else { JournalState::Abandoned })
 }
 
-/// Converts the journal to the Parquet file and removes the journal; returns the number of rows. An incomplete last line
-/// is left out. When the file cannot be written, the journal stays.
+/// Converts the journal to the Parquet file and removes the journal; returns the number of rows. An incomplete last
+/// line is left out. If the file cannot be written, the journal is kept.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn complete_series(folder: &Path) -> Result<u64, RecordError> {
     let (journal, target) = (folder.join(JOURNAL), folder.join(PARQUET));
     let temporary = folder.join(format!("{PARQUET}.part"));
     let rows = convert(&journal, &temporary).inspect_err(|_| {
-        // On a full disk it takes the space that others need.
+        // On a full disk, the incomplete file would take up space that other files need.
         let _ = fs::remove_file(&temporary);
     })?;
     fs::rename(&temporary, &target).map_err(|source| RecordError::file(&target, source))?;
@@ -278,7 +279,7 @@ fn write_histograms(
     write::<ByteArrayType>(row_group, name, &histograms?, Some(&levels))
 }
 
-/// A histogram of the journal as a value of its column.
+/// Converts a histogram of the journal to a value of its column.
 fn histogram(text: &str) -> Result<ByteArray, ParquetError> {
     let bytes = DurationHistogram::decode_base64(text);
     bytes.map(ByteArray::from).map_err(|error| ParquetError::General(error.to_string()))

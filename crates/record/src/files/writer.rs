@@ -1,6 +1,7 @@
 //! The thread that writes the files of a race, so that a slow disk delays neither recorders nor the collector.
 //!
-//! What waits for it is bounded: samples by the number of their buffers ([`BufferPool`]), rows by [`MAX_WAITING_BYTES`].
+//! The data that waits for it is bounded: samples by the number of their buffers ([`BufferPool`]), rows by
+//! [`MAX_WAITING_BYTES`].
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,10 +16,10 @@ use crate::files::samples::SamplesFile;
 use crate::files::series::SeriesFile;
 use crate::sample::Sample;
 
-/// Bytes of rows that may wait for the disk: at 10 kB a second, those of more than an hour.
+/// Maximum number of bytes of rows that wait for the disk: more than an hour at 10 kB per second.
 const MAX_WAITING_BYTES: usize = 48 << 20;
 
-/// What the thread is sent.
+/// A job for the writing thread.
 enum Job {
     /// Samples to write, and the pool to which their buffer returns.
     Samples(Vec<Sample>, BufferPool),
@@ -28,11 +29,11 @@ enum Job {
     SubOperation(SubOperationInfo),
     /// The unit of the work of a task.
     Unit { task_index: u32, unit: String },
-    /// A task has ended: write the samples gathered so far.
+    /// Write the samples collected so far, because a task has ended.
     Flush,
 }
 
-/// The collector's handle of the thread.
+/// The collector's handle to the writing thread.
 #[derive(Debug)]
 pub struct Writer {
     jobs: Option<Sender<Job>>,
@@ -55,11 +56,11 @@ struct RaceFiles {
 }
 
 impl Writer {
-    /// Creates the files and the thread.
+    /// Creates the files and starts the thread.
     ///
     /// # Errors
     ///
-    /// When a file or the thread cannot be created.
+    /// If a file or the thread cannot be created.
     pub fn start(folder: &Path, catalog: Catalog) -> Result<Self, RecordError> {
         // The journal is created first and removed last: while it is locked, no other process touches the files.
         let series = SeriesFile::create(folder)?;
@@ -80,11 +81,11 @@ impl Writer {
         self.state.fail(error);
     }
 
-    /// Returns the first failure, once.
+    /// Returns the first failure as an error; later calls succeed.
     ///
     /// # Errors
     ///
-    /// The failure.
+    /// The first failure, if it was not returned before.
     pub fn check(&self) -> Result<(), RecordError> {
         if !self.state.failed.load(Ordering::Relaxed) {
             return Ok(());
@@ -102,7 +103,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// When too many rows wait already.
+    /// If too many rows are waiting already.
     pub fn row(&self, row: String) -> Result<(), RecordError> {
         if self.state.waiting_bytes.fetch_add(row.len(), Ordering::Relaxed) > MAX_WAITING_BYTES {
             self.state.waiting_bytes.fetch_sub(row.len(), Ordering::Relaxed);
@@ -122,24 +123,24 @@ impl Writer {
         self.send(Job::Unit { task_index, unit });
     }
 
-    /// Writes the samples gathered so far.
+    /// Writes the samples collected so far.
     pub fn flush(&self) {
         self.send(Job::Flush);
     }
 
     fn send(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
-            // Without a receiver the thread has panicked, which joining it reports.
+            // If there is no receiver, the thread has panicked, which is reported when it is joined.
             let _ = jobs.send(job);
         }
     }
 
-    /// Waits until everything is written and completes the files, even those that could not be written to their end.
-    /// Returns the number of samples on disk.
+    /// Waits until everything is written and completes the files, even after a failed write. Returns the number of
+    /// samples on disk.
     ///
     /// # Errors
     ///
-    /// The first failure that was not returned yet.
+    /// The first failure, if it was not returned before.
     pub fn close(mut self) -> Result<u64, RecordError> {
         self.jobs = None;
         let files = self.thread.take().and_then(|thread| thread.join().ok()).ok_or(RecordError::Died)?;
@@ -152,7 +153,7 @@ impl Writer {
 }
 
 impl WriterState {
-    /// Keeps the first failure.
+    /// Stores the failure if it is the first one.
     fn fail(&self, error: RecordError) {
         if !self.failed.swap(true, Ordering::Relaxed) {
             *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -161,7 +162,7 @@ impl WriterState {
 }
 
 impl Drop for Writer {
-    /// Writes what was sent, but completes nothing, as if the process had been killed.
+    /// Writes all pending data but does not complete the files, as if the process had been killed.
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
@@ -180,7 +181,7 @@ impl RaceFiles {
         self
     }
 
-    /// After a failure nothing more is written, but buffers are still released.
+    /// After a failure nothing else is written, but buffers are still released.
     fn execute(&mut self, job: Job, state: &WriterState) -> Result<(), RecordError> {
         let writing = !state.failed.load(Ordering::Relaxed);
         match job {

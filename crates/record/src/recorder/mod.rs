@@ -1,8 +1,8 @@
-//! The recorder of one worker: counts, histograms and samples of what its clients did.
+//! The recorder of one worker: counts, histograms and samples of the operations of its clients.
 //!
-//! What has been recorded leaves it as [`Delivery`] messages once a second, when a buffer is full and when a task ends.
-//! Merging them is the collector's part. One recorder belongs to one thread, which calls it once per operation: nothing
-//! here allocates, locks or sends per operation.
+//! It sends what it has recorded as [`Delivery`] messages once a second, when a buffer is full and when a task ends;
+//! the collector merges them. A recorder belongs to one thread, which calls it for every operation, so it does not
+//! allocate, lock or send per operation.
 
 mod open_task;
 
@@ -19,11 +19,11 @@ use crate::sample::Sample;
 use crate::sender::RecordSender;
 use crate::window::MeasuredWindow;
 
-/// Records the operations of one worker's clients during a step. The worker's thread owns it, and its clients borrow it in
-/// turn; it is never shared between threads, so that borrowing costs no lock.
+/// Records the operations of one worker's clients during a step. The worker's thread owns it, and its clients borrow it
+/// in turn; it is never shared between threads, so borrowing needs no lock.
 ///
-/// It holds the only list of the worker's open tasks: a task is opened by its first client, and closed by the end of its
-/// last or by [`Recorder::close`]. Calls about tasks that are not open do nothing.
+/// It holds the only list of the worker's open tasks: the first client opens a task, and the end of the last client or
+/// [`Recorder::close`] closes it. Calls for tasks that are not open do nothing.
 #[derive(Debug)]
 pub struct Recorder {
     sender: RecordSender,
@@ -39,21 +39,21 @@ pub struct ClientEnd {
     pub task_index: u32,
     /// Why it ended.
     pub by: EndedBy,
-    /// Operations that its schedule planned since it was last asked.
+    /// Operations that its schedule has planned since the last report.
     pub planned: u64,
     /// When the task began, nanoseconds since the race's first step.
     pub started_ns: u64,
 }
 
 impl Recorder {
-    /// A recorder without open tasks that delivers to `sender`.
+    /// Creates a recorder without open tasks that delivers to `sender`.
     #[must_use]
     pub fn new(sender: RecordSender) -> Self {
         let samples = sender.buffers().acquire();
         Self { sender, open: Vec::new(), closed: Vec::new(), samples }
     }
 
-    /// Expects one more client of a task; the first one opens the task. To be called before the task's clock starts.
+    /// Adds a client to a task; the first one opens the task. Must be called before the task's clock starts.
     ///
     /// # Errors
     ///
@@ -80,8 +80,8 @@ impl Recorder {
         }
     }
 
-    /// Reverses [`Recorder::begin_operation`], because the source had no operation left. The schedule planned it, so that
-    /// one planned operation fewer is expected.
+    /// Reverses [`Recorder::begin_operation`], because the source is exhausted. The schedule had planned the operation,
+    /// so the number of planned operations is reduced by one.
     pub fn retract_operation(&mut self, task_index: u32) {
         if let Some(open) = self.open_task(task_index) {
             open.begun = open.begun.saturating_sub(1);
@@ -89,8 +89,8 @@ impl Recorder {
         }
     }
 
-    /// Counts an operation that the schedule planned and that will not begin, because the race or the step has ended. It
-    /// is neither expected nor unsent.
+    /// Counts an operation that the schedule planned but that will not begin, because the race or the step has ended.
+    /// It counts neither as planned nor as unsent.
     pub fn cancel_operation(&mut self, task_index: u32) {
         if let Some(open) = self.open_task(task_index) {
             open.cancelled += 1;
@@ -104,8 +104,8 @@ impl Recorder {
         }
     }
 
-    /// Begins an operation that the schedule did not plan: it stands for the failure of a source to supply one, and is
-    /// counted as planned so that the counts agree.
+    /// Begins an operation that the schedule did not plan: it represents the failure of a source to supply an
+    /// operation, and is counted as planned so that the counts agree.
     pub fn begin_source_failure(&mut self, task_index: u32) {
         if let Some(open) = self.open_task(task_index) {
             open.planned += 1;
@@ -175,7 +175,7 @@ impl Recorder {
         self.sender.send(Delivery::Unit { task_index, unit });
     }
 
-    /// Delivers what has been recorded so far. To be called once a second.
+    /// Delivers everything recorded so far. Must be called once a second.
     pub fn flush(&mut self) {
         for open in &mut self.open {
             open.deliver(&self.sender);
@@ -183,7 +183,7 @@ impl Recorder {
         self.deliver_samples();
     }
 
-    /// Ends a task for one client; the last one closes the task.
+    /// Ends a task for one client; the last client closes the task.
     pub fn end_client(&mut self, end: ClientEnd) {
         let Some(position) = self.open.iter().position(|open| open.task_index == end.task_index) else {
             return;
@@ -200,8 +200,8 @@ impl Recorder {
         }
     }
 
-    /// Closes the tasks of clients that were dropped while they worked; `started_ns` is when a task began, nanoseconds
-    /// since the race's first step.
+    /// Closes the tasks of clients that were dropped during an operation; `started_ns` is when a task began, in
+    /// nanoseconds since the race's first step.
     pub fn close(&mut self, by: EndedBy, started_ns: impl Fn(u32) -> u64) {
         self.deliver_samples();
         for mut open in std::mem::take(&mut self.open) {

@@ -1,4 +1,5 @@
-//! What one worker records of a running task: counts of the whole task, and the current seconds until their delivery.
+//! The data that one worker records for a running task: counts of the whole task, and the current seconds until they
+//! are delivered.
 
 use crate::buffers::{MissingSamples, Retention};
 use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
@@ -19,7 +20,7 @@ pub struct ServiceTotals {
     pub task_index: u32,
     /// Operations that succeeded.
     pub operations: u64,
-    /// Sum of their service times, nanoseconds.
+    /// Sum of their service times, in nanoseconds.
     pub service_ns: u64,
 }
 
@@ -28,26 +29,26 @@ pub struct ServiceTotals {
 pub struct OpenTask {
     /// Position of the task in the plan.
     pub task_index: u32,
-    /// Clients that have not ended it.
+    /// Number of clients that have not ended it.
     pub clients: u32,
     /// Which work counts for its throughput.
     pub measured_window: MeasuredWindow,
-    /// The current second: one per sample type, by its index.
+    /// Statistics of the current second for each sample type, by its index.
     pub seconds: [SecondStats; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
     sub_operations: Vec<OpenSubOperation>,
-    /// What happens to its next samples.
+    /// Whether its next samples are kept.
     pub retention: Retention,
-    /// Samples kept that the buffer pool has not counted yet.
+    /// Number of kept samples that the buffer pool has not counted yet.
     pub unreported: u64,
-    /// Samples since the last delivery that are in no buffer.
+    /// Samples since the last delivery that were not put into a buffer.
     pub missing: MissingSamples,
     /// Operations that the schedules of its clients planned.
     pub planned: u64,
-    /// Planned operations that are not due any more.
+    /// Planned operations that were withdrawn and are no longer due.
     pub cancelled: u64,
-    /// Operations begun.
+    /// Operations that began.
     pub begun: u64,
     /// Operations that have ended.
     pub ended_operations: u64,
@@ -55,16 +56,16 @@ pub struct OpenTask {
     pub unsent: u64,
     /// Operations that their source supplied too late.
     pub underruns: u64,
-    /// How long clients waited for them, nanoseconds.
+    /// Time that clients waited for these operations, in nanoseconds.
     pub underrun_ns: u64,
     /// Service times of its successes.
     pub service: ServiceTotals,
-    /// Why its clients ended it; the weightiest reason counts.
+    /// Why its clients ended it; the reason with the highest precedence is kept.
     pub by: EndedBy,
 }
 
 impl OpenTask {
-    /// A task with one client, of which nothing has been recorded.
+    /// Creates the empty record of a task with one client.
     ///
     /// # Errors
     ///
@@ -135,13 +136,13 @@ impl OpenTask {
         }
     }
 
-    /// Operations that the schedules of its clients planned, those left unsent included.
+    /// Operations that the schedules of its clients planned, including unsent ones.
     pub fn planned_operations(&self) -> u64 {
         (self.planned + self.unsent).saturating_sub(self.cancelled)
     }
 
-    /// How the worker's clients ended the task, which began at `started_ns`; `planned` is `None` when they were dropped
-    /// while they worked.
+    /// How the worker's clients ended the task, which began at `started_ns`; `planned` is `None` if they were dropped
+    /// during an operation.
     pub fn into_end(self, planned: Option<u64>, started_ns: u64) -> WorkerTaskEnd {
         WorkerTaskEnd {
             task_index: self.task_index,
@@ -156,7 +157,7 @@ impl OpenTask {
         }
     }
 
-    /// What is open of a sub-operation; its number is requested when this worker sees it first.
+    /// Returns the open record of a sub-operation; requests its number when this worker records it for the first time.
     pub fn sub_operation(
         &mut self,
         name: SubOperationName<'_>,
@@ -170,7 +171,7 @@ impl OpenTask {
             let (operation, operation_type) = (operation.to_owned(), operation_type.to_owned());
             let info = SubOperationInfo { task_index: self.task_index, operation, operation_type };
             let number = sender.sub_operation(&info);
-            // Beyond the limit, one number stands for several names.
+            // Beyond the limit, several names share one number.
             self.sub_operations.iter().position(|open| open.number == number).unwrap_or_else(|| {
                 self.sub_operations.push(OpenSubOperation::new(number, info));
                 self.sub_operations.len() - 1
@@ -180,13 +181,13 @@ impl OpenTask {
     }
 }
 
-/// What one worker has recorded of a sub-operation since its last delivery.
+/// The data that one worker has recorded for a sub-operation since its last delivery.
 #[derive(Debug)]
 pub struct OpenSubOperation {
-    /// Its number.
+    /// Number of the sub-operation.
     pub number: SubOperationNumber,
     info: SubOperationInfo,
-    /// The current second: one per sample type, by its index; created with the first sample.
+    /// Statistics of the current second for each sample type, by its index; created with the first sample.
     seconds: [Option<SecondStats>; 2],
     /// Failures since the last delivery.
     pub failures: FailureGroups,
@@ -197,7 +198,7 @@ impl OpenSubOperation {
         Self { number, info, seconds: [None, None], failures: FailureGroups::default() }
     }
 
-    /// The current second of a sample type.
+    /// Returns the current second of a sample type.
     ///
     /// # Errors
     ///
@@ -216,7 +217,7 @@ impl OpenSubOperation {
     }
 }
 
-/// Adds a sample to its second; delivers the second before.
+/// Adds a sample to its second; first delivers the previous second if the sample begins a new one.
 pub fn add_to_second(
     current: &mut SecondStats,
     sample: &Sample,
@@ -231,7 +232,7 @@ pub fn add_to_second(
     current.stats.add(sample, measured_window);
 }
 
-/// Sends a copy of the second, so that the worker keeps its memory, and clears it.
+/// Sends a copy of the second and clears the original, so that the worker keeps its memory.
 fn deliver_second(second: &mut SecondStats, sender: &RecordSender) {
     if !second.stats.is_empty() {
         sender.send(Delivery::Second(Box::new(second.clone())));
