@@ -1,4 +1,4 @@
-"""Quantities and how they are written."""
+"""Quantities and their formatting."""
 
 from __future__ import annotations
 

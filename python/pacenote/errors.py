@@ -22,7 +22,7 @@ from typing import ClassVar
 
 
 class PacenoteError(Exception):
-    """An error that is not a defect of Pacenote: shown in one line, without a stack trace."""
+    """An error that is not a bug in Pacenote: shown in one line, without a stack trace."""
 
     exit_code: ClassVar[int] = 64
 

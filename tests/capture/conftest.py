@@ -21,7 +21,7 @@ COUNT = 25
 
 @dataclass
 class FakeCluster:
-    """Answers as OpenSearch of a version, or as Elasticsearch."""
+    """Answers like a given version of OpenSearch, or like Elasticsearch."""
 
     distribution: str = "opensearch"
     version: str = "2.19.4"
@@ -31,13 +31,13 @@ class FakeCluster:
     mappings: dict[str, Any] = field(default_factory=dict)
     uuid: str = "u"
     raw: str = ""
-    """The source of all documents, as it is sent."""
+    """The source of all documents, exactly as sent."""
     drop_page: bool = False
-    """Whether the second page of a scroll is lost on its way."""
+    """Whether the second page of a scroll is lost in transit."""
     statuses: list[int] = field(default_factory=list)
     """Replies to the next searches, in place of hits."""
     points: dict[str, str] = field(default_factory=dict)
-    """The points in time that are open, with their preference."""
+    """Open points in time, with their search preferences."""
     opened: int = 0
     lose_points: bool = False
     searches: int = 0
@@ -88,7 +88,7 @@ class FakeCluster:
             return 404, {"error": {"type": "search_context_missing_exception"}}
         shard = self.points[point]
         by_shard = body["sort"] == [{"_doc": "asc"}]
-        # Sorted by `_doc`, documents of two shards have the same values.
+        # Sorted by `_doc`, documents of different shards have the same sort values.
         assert by_shard == bool(shard)
         numbers = [n for n in range(COUNT) if not by_shard or n % SHARDS == int(shard)]
         places = list(enumerate(numbers))

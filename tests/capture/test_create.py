@@ -1,4 +1,4 @@
-"""Capturing from clusters that are old, busy or lose points in time; tests/e2e uses a real engine."""
+"""Capturing from clusters that are old or busy, or that lose points in time; tests/e2e uses a real engine."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def creator(cluster: FakeCluster, tmp_path: Path) -> TrackCreator:
     return TrackCreator(cluster, tmp_path)
 
 
-def test_an_opensearch_that_cannot_sort_over_shards_is_read_shard_by_shard(creator: TrackCreator) -> None:
+def test_an_opensearch_that_cannot_sort_across_shards_is_read_shard_by_shard(creator: TrackCreator) -> None:
     numbers = creator.create()
     assert numbers == [*range(0, COUNT, 2), *range(1, COUNT, 2)]
-    # One point in time to see whether they are supported, one per shard; none is left open.
+    # One point in time tests whether they are supported, then one per shard; all are closed.
     assert (creator.cluster.opened, creator.cluster.points) == (3, {})
     track = load_track(open_track(creator.folder), {"number_of_replicas": 0}, RenderOptions(now=0))
     assert track.corpora[0].documents[0].document_count == COUNT
@@ -62,7 +62,7 @@ def test_an_opensearch_that_cannot_sort_over_shards_is_read_shard_by_shard(creat
 
 
 @pytest.mark.parametrize(("distribution", "version"), [("elasticsearch", "8.17.0"), ("opensearch", "3.3.0")])
-def test_an_engine_that_sorts_over_shards_is_read_index_by_index(
+def test_an_engine_that_sorts_across_shards_is_read_index_by_index(
     creator: TrackCreator, distribution: str, version: str
 ) -> None:
     creator.cluster.distribution, creator.cluster.version = distribution, version
@@ -97,7 +97,7 @@ def test_points_in_time_that_expire_repeatedly_end_the_capture(creator: TrackCre
     with pytest.raises(EngineError, match="its points in time expire too early"):
         creator.create()
     assert (
-        creator.labels.count("reading notes: the point in time has expired, starting from the beginning") == 3
+        creator.labels.count("reading notes: the point in time has expired; starting from the beginning") == 3
     )
 
 
@@ -113,7 +113,7 @@ def test_documents_of_another_index_of_the_same_name_are_not_used(
             creator.create()
     first, file = creator.cluster.searches, creator.folder / "notes-documents.json"
     file.write_bytes(file.read_bytes().replace(b'"n":', b'"m":'))
-    # The file is complete, but the index is another one now.
+    # The file is complete, but the index has been replaced.
     creator.cluster.uuid = "v"
     assert sorted(creator.create()) == list(range(COUNT))
     assert creator.cluster.searches == 2 * first

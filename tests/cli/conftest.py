@@ -43,7 +43,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    """Runs the command line; gives exit code, standard output and standard error."""
+    """Runs the command line; returns exit code, standard output and standard error."""
 
     def run(*arguments):
         code = main([str(argument) for argument in arguments])
@@ -60,12 +60,12 @@ def fake_race(monkeypatch):
     def install(race):
         requests = []
 
-        def noting(request, listener):
+        def recording(request, listener):
             requests.append(request)
             return race(request, listener)
 
         module = ModuleType("pacenote.race.run")
-        module.race = noting  # type: ignore[attr-defined]
+        module.race = recording  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "pacenote.race.run", module)
         return requests
 

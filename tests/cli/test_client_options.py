@@ -20,7 +20,7 @@ def no_variable(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-def one(text: str) -> ClientOptions:
+def parse(text: str) -> ClientOptions:
     return client_options(text).for_clusters(["default"])["default"]
 
 
@@ -29,20 +29,20 @@ def basic(text: str) -> str:
 
 
 def test_defaults_without_client_options():
-    assert one("") == ClientOptions()
-    assert one("timeout:5") == ClientOptions(timeout_s=5.0)
-    assert one('{"verify_certs": true}').timeout_s == 60.0
+    assert parse("") == ClientOptions()
+    assert parse("timeout:5") == ClientOptions(timeout_s=5.0)
+    assert parse('{"verify_certs": true}').timeout_s == 60.0
 
 
 def test_tls_options_are_parsed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    given = one("use_ssl:true,ca_certs:ca.pem,client_cert:/c.pem,client_key:'/k,.pem'")
+    given = parse("use_ssl:true,ca_certs:ca.pem,client_cert:/c.pem,client_key:'/k,.pem'")
     assert given.use_ssl is True
     assert given.tls == TlsOptions(str(tmp_path / "ca.pem"), "/c.pem", "/k,.pem")
-    assert one("verify_certs:false").tls == TlsOptions(verify=False, verify_host=False)
-    assert one("ssl_assert_hostname:false").tls == TlsOptions(verify_host=False)
-    assert one("ssl_assert_hostname:es.example").tls == TlsOptions(server_name="es.example")
-    assert one('{"use_ssl": "False", "ssl_assert_hostname": true}') == ClientOptions(use_ssl=False)
+    assert parse("verify_certs:false").tls == TlsOptions(verify=False, verify_host=False)
+    assert parse("ssl_assert_hostname:false").tls == TlsOptions(verify_host=False)
+    assert parse("ssl_assert_hostname:es.example").tls == TlsOptions(server_name="es.example")
+    assert parse('{"use_ssl": "False", "ssl_assert_hostname": true}') == ClientOptions(use_ssl=False)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_tls_options_are_parsed(tmp_path, monkeypatch):
     ],
 )
 def test_credentials_become_an_authorization_header(text, expected):
-    given = one(text)
+    given = parse(text)
     assert given.authorization == expected
     assert given.headers == ()
     assert expected not in repr(given)
@@ -74,39 +74,39 @@ def test_credentials_become_an_authorization_header(text, expected):
 def test_secrets_are_read_from_files(tmp_path):
     (tmp_path / "secret").write_text("hunter2\n")
     secret = f"@{tmp_path / 'secret'}"
-    assert one(f"basic_auth_user:me,basic_auth_password:{secret}").authorization == basic("me:hunter2")
-    assert one(f"api_key:{secret}").authorization == "ApiKey hunter2"
+    assert parse(f"basic_auth_user:me,basic_auth_password:{secret}").authorization == basic("me:hunter2")
+    assert parse(f"api_key:{secret}").authorization == "ApiKey hunter2"
     (tmp_path / "secret").write_text("me:@hunter2")
-    assert one(f"basic_auth:{secret}").authorization == basic("me:@hunter2")
+    assert parse(f"basic_auth:{secret}").authorization == basic("me:@hunter2")
     (tmp_path / "all.json").write_text(json.dumps({"headers": {"x-key": secret}, "timeout": 5}))
-    assert one(str(tmp_path / "all.json")).headers == (("x-key", "me:@hunter2"),)
+    assert parse(str(tmp_path / "all.json")).headers == (("x-key", "me:@hunter2"),)
 
 
 def test_the_option_overrides_the_environment_key_by_key(monkeypatch):
     monkeypatch.setenv(VARIABLE, "basic_auth_user:me,basic_auth_password:hunter2,timeout:5")
-    assert one("") == ClientOptions(timeout_s=5.0, authorization=basic("me:hunter2"))
-    assert one("request_timeout:7,http_compress:true") == ClientOptions(
+    assert parse("") == ClientOptions(timeout_s=5.0, authorization=basic("me:hunter2"))
+    assert parse("request_timeout:7,http_compress:true") == ClientOptions(
         timeout_s=7.0, authorization=basic("me:hunter2"), compress=True
     )
-    assert one("api_key:abc").authorization == "ApiKey abc"
+    assert parse("api_key:abc").authorization == "ApiKey abc"
     monkeypatch.setenv(VARIABLE, "basic_auth_user:me")
     with pytest.raises(UsageError, match=f"{VARIABLE}: basic_auth_user and basic_auth_password go together"):
-        one("")
+        parse("")
 
 
 def test_headers_and_compression_are_parsed():
-    given = one('{"headers": {"X-Team": "a b", "x-n": 1}, "opaque_id": "race-7", "compressed": true}')
+    given = parse('{"headers": {"X-Team": "a b", "x-n": 1}, "opaque_id": "race-7", "compressed": true}')
     assert given.headers == (("x-team", "a b"), ("x-n", "1"), ("x-opaque-id", "race-7"))
     assert given.compress
 
 
 def test_options_without_effect_are_accepted_and_retries_are_reported():
-    assert one("max_connections:512,enable_cleanup_closed:true,ssl_show_warn:false") == ClientOptions()
-    assert one("max_retries:0,retry_on_timeout:false") == ClientOptions()
+    assert parse("max_connections:512,enable_cleanup_closed:true,ssl_show_warn:false") == ClientOptions()
+    assert parse("max_retries:0,retry_on_timeout:false") == ClientOptions()
     off = "create_api_key_per_client:false,static_responses:none"
-    assert one(off) == ClientOptions()
-    assert one('{"retry_on_status": [503], "max_retries": 3}').remarks == (
-        "--client-options: max_retries, retry_on_status has no effect: requests are never retried silently",
+    assert parse(off) == ClientOptions()
+    assert parse('{"retry_on_status": [503], "max_retries": 3}').remarks == (
+        "--client-options: max_retries, retry_on_status have no effect: requests are never retried silently",
     )
 
 
@@ -115,15 +115,15 @@ def test_options_without_effect_are_accepted_and_retries_are_reported():
     [
         ("verify_cert:false", "unknown client option 'verify_cert'", "did you mean verify_certs"),
         ("ssl_version:3", "unknown client option 'ssl_version'", "options: timeout, use_ssl"),
-        ("basic_auth_user:me,basic_auth_password:a,B4:c", "an item is not an option", ""),
+        ("basic_auth_user:me,basic_auth_password:a,B4:c", "an item is not a client option", ""),
         ("verify_certs:no", "verify_certs must be true or false", ""),
         ("timeout:0", "timeout must be a number of seconds above 0", ""),
         ("timeout:true", "timeout must be a number of seconds above 0", ""),
         ("timeout:5,request_timeout:6", "request_timeout and timeout are the same option", ""),
         ("basic_auth_user:me", "basic_auth_user and basic_auth_password go together", ""),
-        ("basic_auth:hunter2", "basic_auth must be two texts", ""),
-        ('{"api_key": ["hunter2"]}', "api_key must be two texts", ""),
-        ('{"api_key": true}', "api_key must be a text", ""),
+        ("basic_auth:hunter2", "basic_auth must be two strings", ""),
+        ('{"api_key": ["hunter2"]}', "api_key must be two strings", ""),
+        ('{"api_key": true}', "api_key must be a string", ""),
         ("api_key:hunter2,bearer_auth:hunter2", "give one of basic_auth_user, basic_auth, api_key", ""),
         ("bearer_auth:'hunter2\n'", "bearer_auth is empty or contains characters", ""),
         (
@@ -151,13 +151,13 @@ def test_invalid_options_are_refused(text, message, hint):
     assert "hunter2" not in caught.value.message + caught.value.hint
 
 
-def test_a_file_of_another_kind_is_not_shown(tmp_path):
+def test_the_content_of_a_file_that_is_not_an_object_is_not_shown(tmp_path):
     (tmp_path / "secret.json").write_text('["hunter2"]')
-    with pytest.raises(UsageError, match="--client-options: is something else, must be an object"):
+    with pytest.raises(UsageError, match="--client-options must be an object"):
         client_options(str(tmp_path / "secret.json"))
 
 
-def test_options_are_for_the_clusters_of_the_hosts():
+def test_options_must_name_the_clusters_of_the_hosts():
     given = client_options('{"default": {"timeout": 5}, "other": {}}')
     assert given.for_clusters(["other", "default"])["default"].timeout_s == 5.0
     assert client_options("").for_clusters(["default", "other"]) == dict.fromkeys(
@@ -187,7 +187,7 @@ def test_hosts_are_parsed_by_cluster(tmp_path: Path):
         ('{"default": []}', "--target-hosts must be a list of hosts"),
         ('{"default": "h"}', "--target-hosts must be a list of hosts"),
         ('[{"port": 1}]', "--target-hosts must be a list of hosts"),
-        ('[{"host": "h", "http_auth": "me:hunter2"}]', "--target-hosts: a host has no 'http_auth'"),
+        ('[{"host": "h", "http_auth": "me:hunter2"}]', "--target-hosts: a host has no key 'http_auth'"),
     ],
 )
 def test_invalid_hosts_are_refused(text, message):
@@ -225,10 +225,10 @@ def test_an_engine_that_the_race_starts_has_no_tls(run, fake_race):
 def test_errors_name_the_source_of_an_option(monkeypatch):
     monkeypatch.setenv(VARIABLE, "use_ssl:perhaps,max_retries:3")
     with pytest.raises(UsageError, match=f"^{VARIABLE}: use_ssl must be"):
-        one("timeout:5")
-    assert one("use_ssl:true").remarks[0].startswith(f"{VARIABLE}: max_retries has no effect")
+        parse("timeout:5")
+    assert parse("use_ssl:true").remarks[0].startswith(f"{VARIABLE}: max_retries has no effect")
     with pytest.raises(UsageError, match=r"^--client-options: timeout must be"):
-        one("timeout:x,use_ssl:true")
+        parse("timeout:x,use_ssl:true")
     monkeypatch.setenv(VARIABLE, '{"headers": {"authorization": "x"}}')
     with pytest.raises(UsageError, match=rf"^--client-options and {VARIABLE}: give credentials or"):
-        one("api_key:x")
+        parse("api_key:x")

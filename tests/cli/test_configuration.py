@@ -1,4 +1,4 @@
-"""Configuration files, and which of them overrides which."""
+"""Configuration files and their precedence."""
 
 import pytest
 
@@ -7,15 +7,15 @@ from support.records import record
 
 @pytest.fixture
 def configured(home, tmp_path, monkeypatch):
-    """Writes the three files; gives the working folder."""
+    """Returns a function that writes the three configuration files."""
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
 
-    def write(*, in_home="", here="", rally=""):
+    def write(*, in_home="", in_work="", rally=""):
         for folder, name, text in (
             (home, "pacenote.toml", in_home),
-            (work, "pacenote.toml", here),
+            (work, "pacenote.toml", in_work),
             (tmp_path / "rally" / ".rally", "rally.ini", rally),
         ):
             if text:
@@ -53,7 +53,7 @@ datastore.host =
 """
 
 
-def test_flags_override_the_current_folder_then_the_home_then_rally(configured, request_of, tmp_path):
+def test_precedence_is_flags_then_current_folder_then_home_then_rally(configured, request_of, tmp_path):
     configured(rally=RALLY)
     request = request_of("--track=x")
     assert request.dataset_cache == tmp_path / "rally" / ".rally" / "benchmarks" / "data"
@@ -62,14 +62,14 @@ def test_flags_override_the_current_folder_then_the_home_then_rally(configured, 
     request = request_of("--track=x")
     assert (request.preserve_install, request.seed) == (False, 1)
     assert request.repository_urls == {"default": "https://home/default", "theirs": "https://rally/theirs"}
-    configured(here="[race]\nseed = 2\n")
+    configured(in_work="[race]\nseed = 2\n")
     assert request_of("--track=x").seed == 2
     assert request_of("--track=x", "--seed=3").seed == 3
 
 
 def test_values_have_the_types_of_toml(configured, request_of):
     configured(
-        here="""
+        in_work="""
         track = "books"
         test-mode = true
         max-error-rate = 2.5
@@ -90,20 +90,20 @@ def test_values_have_the_types_of_toml(configured, request_of):
 
 
 def test_an_overriding_file_removes_excluded_options(configured, request_of):
-    configured(in_home='track = "books"\nexclude-tasks = "a"\n', here='track-path = "mine"\n')
+    configured(in_home='track = "books"\nexclude-tasks = "a"\n', in_work='track-path = "mine"\n')
     request = request_of("--include-tasks=b")
     assert (request.track, str(request.track_path)) == (None, "mine")
     assert (request.include_tasks, request.exclude_tasks) == (("b",), ())
 
 
-def test_values_that_look_like_flags_are_values(configured, request_of):
-    configured(here='track = "books"\n')
+def test_values_that_look_like_flags_are_not_flags(configured, request_of):
+    configured(in_work='track = "books"\n')
     assert request_of("--challenge", "track-path").track == "books"
 
 
 def test_lists_and_tildes_are_expanded(configured, request_of, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
-    configured(here='dataset-cache = "~/data"\ncorpus-mirror = ["http://a/x,y", "s3://b=https://c"]\n')
+    configured(in_work='dataset-cache = "~/data"\ncorpus-mirror = ["http://a/x,y", "s3://b=https://c"]\n')
     request = request_of("--track-path=~/mine")
     assert (request.dataset_cache, request.track_path) == (tmp_path / "data", tmp_path / "mine")
     assert request.corpus_mirrors == ("http://a/x,y", "s3://b=https://c")
@@ -111,7 +111,7 @@ def test_lists_and_tildes_are_expanded(configured, request_of, monkeypatch, tmp_
 
 
 def test_options_of_other_commands_are_ignored(configured, run, tmp_path):
-    configured(here='seed = 5\nformat = "json"\n[race]\nzzz = 1\n')
+    configured(in_work='seed = 5\nformat = "json"\n[race]\nzzz = 1\n')
     assert run("list", "cars")[1].startswith("[")
 
 
@@ -132,7 +132,7 @@ def test_options_of_other_commands_are_ignored(configured, run, tmp_path):
     ],
 )
 def test_errors_name_file_and_key(configured, run, tmp_path, text, message):
-    configured(here=text)
+    configured(in_work=text)
     code, out, err = run("race", "--track=x")
     assert (code, out) == (2, "")
     assert err.startswith(f"error: {tmp_path / 'work'}/{message}")

@@ -101,7 +101,7 @@ def test_offline_names_the_file(run, track):
 def test_progress_shows_rate_and_remaining_time():
     now = [100.0]
     estimator = ProgressEstimator(lambda: now[0])
-    # What an earlier run left was not downloaded at this rate.
+    # Bytes that an earlier run downloaded do not count towards the rate.
     assert estimator.describe("downloading a", 1 << 30, 3 << 30) == "33 %"
     now[0] += 10
     assert estimator.describe("downloading a", 2 << 30, 3 << 30) == "66 %, 102.4 MiB/s, 10 s left"

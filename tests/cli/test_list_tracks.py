@@ -57,7 +57,7 @@ def test_tracks_of_a_repository_are_listed_and_shown(run, books):
     assert ", branch master, revision " in err
     code, out, err = run("info", "--track=books", f"--track-repository={root.as_uri()}", "--offline")
     assert (code, out.splitlines()[0]) == (0, "Track books")
-    assert "its templates and code run as you do" in err
+    assert "its templates and code run with your permissions" in err
 
 
 @pytest.mark.parametrize(("name", "what"), [("nonexistent", "does not exist"), ("file", "is not a folder")])

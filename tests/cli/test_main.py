@@ -31,7 +31,7 @@ def test_start_up_imports_little(arguments):
     imported = {
         line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")
     }
-    assert "encodings" in imported, "the guard saw no imports: has the format changed?"
+    assert "encodings" in imported, "no imports were parsed: has the format changed?"
     assert sorted(imported.intersection(HEAVY)) == []
     if "pacenote" in arguments:
         assert "pacenote.cli.main" in imported
@@ -107,12 +107,12 @@ def test_usage_errors(run, arguments, error):
 
 def test_errors_have_an_exit_code_and_a_hint(run, fake_race):
     def fail(request, listener):
-        raise EngineError("port 39200 is in use", hint="stop what listens there")
+        raise EngineError("port 39200 is in use", hint="stop the process on it")
 
     fake_race(fail)
     code, _, err = run("race", "--track=x")
     assert code == 64
-    assert err == "error: port 39200 is in use\nhint: stop what listens there\n"
+    assert err == "error: port 39200 is in use\nhint: stop the process on it\n"
 
 
 def test_all_problems_of_a_track_are_shown(run, fake_race):
@@ -136,14 +136,14 @@ def test_a_single_problem_is_shown_once(run, fake_race):
     assert (code, err) == (64, 'error: track "x": indices is missing\nhint: add it\n')
 
 
-def test_a_defect_is_one_line_with_file_and_line(run, fake_race):
+def test_a_bug_is_reported_in_one_line_with_its_file_and_line(run, fake_race):
     fake_race(lambda request, listener: {}["nothing"])
     code, _, err = run("race", "--track=x")
     assert code == 64
     first, second = err.splitlines()
     assert first.startswith("error: KeyError in pacenote/cli/race.py:")
     assert first.endswith(": 'nothing'")
-    assert second == "hint: this is a defect of Pacenote; run again with --debug"
+    assert second == "hint: this is a bug in Pacenote; run again with --debug"
 
 
 def test_debug_shows_the_trace(run, fake_race):
@@ -202,7 +202,7 @@ def test_characters_outside_the_encoding_are_not_an_error():
 
 
 def shell(line):
-    """Runs a shell line in which `$P` is pacenote; gives exit code and what came out on both streams."""
+    """Runs a shell line in which `$P` is pacenote; returns exit code, standard output and standard error."""
     environment = os.environ | {"PYTHONPATH": str(PYTHON), "P": f"{sys.executable} -m pacenote"}
     done = subprocess.run(
         ["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=20, check=False
@@ -266,7 +266,7 @@ def test_rich_does_not_fail_on_a_closed_stream():
 
 
 @pytest.mark.parametrize("command", ["info", "validate-track", "render-track", "race"])
-def test_help_imports_nothing_slow(command):
+def test_help_imports_no_slow_modules(command):
     """Modules that read tracks or store races take longer to import than the help should take in total."""
     program = (
         "import sys; from pacenote.cli.main import main; main(sys.argv[1:]); "

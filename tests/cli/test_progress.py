@@ -45,7 +45,7 @@ def test_a_terminal_gets_the_live_display_and_is_restored(monkeypatch):
     shown = err.getvalue()
     for text in ("downloading: 50 %", "race race-1", "step 1 of 1", "search done", "warning: noisy"):
         assert text in shown
-    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") > 0, "the cursor must come back"
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") > 0, "the cursor is not restored"
     assert out.getvalue() == ""
 
 

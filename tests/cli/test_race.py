@@ -255,7 +255,7 @@ def test_a_dry_run_refuses_what_the_race_would_refuse(run, option, message):
     assert (code, message in err) == (2, True), err
 
 
-def talk(request, listener):
+def report_everything(request, listener):
     listener.preparing("downloading opensearch 3.3.0", 0, 200)
     listener.preparing("downloading opensearch 3.3.0", 100, 200)
     listener.preparing("downloading opensearch 3.3.0", 200, 200)
@@ -272,7 +272,7 @@ def talk(request, listener):
 
 
 def test_without_a_terminal_progress_is_plain_lines(run, fake_race):
-    fake_race(talk)
+    fake_race(report_everything)
     code, out, err = run("race", "--track=x", "--race-id=r1")
     assert code == 0
     assert err.splitlines() == [
@@ -290,7 +290,7 @@ def test_without_a_terminal_progress_is_plain_lines(run, fake_race):
 
 
 def test_quiet_keeps_report_and_warnings(run, fake_race):
-    fake_race(talk)
+    fake_race(report_everything)
     code, out, err = run("race", "--track=x", "--quiet")
     assert (code, err) == (0, "warning: the host is noisy\n")
     assert "- Verdict: valid" in out
@@ -313,6 +313,6 @@ def test_a_report_file_given_alone_is_markdown(run, fake_race, tmp_path):
 
 
 def test_standard_output_holds_only_json(run, fake_race):
-    fake_race(talk)
+    fake_race(report_everything)
     _, out, _ = run("race", "--track=x", "--report-format=json")
     assert json.loads(out)["verdict"] == {"state": "valid", "reasons": []}

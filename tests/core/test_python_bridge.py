@@ -48,7 +48,7 @@ OFFSETS_S = (0.0, 0.0125, 0.02)
 
 
 def echo(request: HttpRequest) -> HttpResponse:
-    """Reports path and length of the request."""
+    """Reports the path and the length of the request."""
     document = {"took": 1, "errors": False, "path": request.target, "length": len(request.body)}
     return HttpResponse(200, json.dumps(document).encode(), (("X-Elastic-Product", "Elasticsearch"),))
 
@@ -75,8 +75,8 @@ def text(operation: SuppliedOperation) -> str:
     return json.dumps(document_data(operation))
 
 
-class Player:
-    """Stands in for the asyncio loop: reads events and answers them."""
+class FakeEventLoop:
+    """Reads and answers events, in place of the asyncio loop."""
 
     def __init__(self, bridge: _core.PythonBridge) -> None:
         self.bridge = bridge
@@ -163,7 +163,7 @@ def test_python_queues_schedules_and_runs_operations(port: int, tmp_path: Path) 
     driver = _core.Driver(plan(port, *tasks), tmp_path)
     bridge = driver.bridge()
     assert bridge is not None
-    player = Player(bridge)
+    player = FakeEventLoop(bridge)
     thread = threading.Thread(target=player.play)
     thread.start()
     done = results(driver)
@@ -178,7 +178,8 @@ def test_python_queues_schedules_and_runs_operations(port: int, tmp_path: Path) 
     assert (own.accounting.succeeded, own.accounting.requests, own.unit, own.work.done) == (3, 6, "hits", 15)
     samples = pq.read_table(tmp_path / "samples.parquet").to_pylist()
     scheduled = [sample for sample in samples if sample["task"] == "own"]
-    # The first offset is 0, which means immediately: it was due when the driver received that.
+    # The first offset is 0, which means immediately: the operation is due when the driver receives the
+    # offset.
     assert 0 < scheduled[0]["due_ns"] <= scheduled[0]["sent_ns"]
     assert [sample["due_ns"] for sample in scheduled[1:]] == [round(offset * 1e9) for offset in OFFSETS_S[1:]]
     units = {sample["unit"] for sample in samples if sample["task"] == "own"}
@@ -201,7 +202,7 @@ def test_clients_are_equal_by_task_and_index() -> None:
     assert repr(RUNNER) == "ClientId(task=1, client=0)"
 
 
-def test_wrong_values_are_refused_with_a_sentence() -> None:
+def test_invalid_values_are_refused_with_a_message() -> None:
     with pytest.raises(_core.CoreError, match='there is no error class "bad luck"'):
         _core.OperationFailure("bad luck", "", "")
     with pytest.raises(_core.CoreError, match="-1 s: "):

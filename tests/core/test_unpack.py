@@ -1,4 +1,4 @@
-"""Unpacking archives with the Rust core: as Python's own tools write them, damaged ones, and hostile ones."""
+"""Unpacking archives with the Rust core: written by Python's own tools, damaged, and hostile."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from pacenote import _core
 DATA = b"".join(b'{"n": %d, "v": %d}\n' % (n, n * 2654435761 % 2**32) for n in range(3000))
 
 
-def unpack(archive: Path, most: int | None = None) -> bytes:
-    """What comes out of an archive, and that nothing else lies beside it."""
+def unpack(archive: Path, limit: int | None = None) -> bytes:
+    """Returns the unpacked data, and checks that no other file was written."""
     folder = archive.parent / "out"
     folder.mkdir(exist_ok=True)
-    unpacked = _core.unpack(str(archive), str(folder), most, lambda done, total: None)
+    unpacked = _core.unpack(str(archive), str(folder), limit, lambda done, total: None)
     assert sorted(each.name for each in folder.iterdir()) == ["data.json", "data.json.offset"]
     assert unpacked.path == folder / "data.json"
     assert unpacked.path.stat().st_size == unpacked.bytes
     return unpacked.path.read_bytes()
 
 
-def refused(archive: Path, most: int | None = None) -> str:
-    """Why an archive is refused; nothing may be left of it, anywhere."""
+def refused(archive: Path, limit: int | None = None) -> str:
+    """Returns the reason why an archive is refused, and checks that no file was written."""
     folder = archive.parent / "out"
     folder.mkdir(exist_ok=True)
     with pytest.raises(_core.CoreError) as raised:
-        _core.unpack(str(archive), str(folder), most, lambda done, total: None)
+        _core.unpack(str(archive), str(folder), limit, lambda done, total: None)
     assert sorted(archive.parent.rglob("*")) == sorted([archive, folder])
     (message,) = str(raised.value).splitlines()
     assert message.startswith(str(archive))
@@ -56,7 +56,7 @@ def test_tar_in_every_format_and_packing(tmp_path: Path, form: int, ending: str,
     archive = tmp_path / f"data.json.{ending}"
     tar(archive, ("data.json", DATA), mode=mode, form=form)
     assert unpack(archive) == DATA
-    # With others beside it, in a folder whose name is too long for the plain header.
+    # With other members, in a folder whose name is too long for the plain header.
     folder = "/".join(["a" * 60] * 3)
     members = [("README", b"read me\n"), (f"{folder}/data.json", DATA), (f"{folder}/empty", b"")]
     tar(archive, *members, mode=mode, form=form)
@@ -71,7 +71,7 @@ def test_tar_names_that_need_an_extended_header(tmp_path: Path, form: int) -> No
 
 
 def test_tar_sizes_that_need_an_extended_header(tmp_path: Path) -> None:
-    """The header of a member of 16 GiB is understood: what is wrong is that the data is not there."""
+    """The header of a member of 16 GiB is read; the error is that the data is missing."""
     for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
         info = tarfile.TarInfo("data.json")
         info.size = 16 << 30
@@ -113,8 +113,8 @@ def test_zip_that_was_written_as_a_stream(tmp_path: Path) -> None:
     assert unpack(archive) == DATA
 
 
-def test_a_zip_with_a_directory_for_large_archives(tmp_path: Path) -> None:
-    """As if the archive had more than 4 GiB: the offsets are in the records of zip64."""
+def test_a_zip_with_zip64_records(tmp_path: Path) -> None:
+    """The offsets are in zip64 records, as in an archive of more than 4 GiB."""
     archive = tmp_path / "data.json.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr("data.json", DATA)
@@ -189,7 +189,7 @@ def test_an_archive_without_the_data_file_is_described(tmp_path: Path) -> None:
     assert "it contains 2 files named data.json" in refused(archive)
 
 
-def test_bombs_are_stopped_and_name_their_member(tmp_path: Path) -> None:
+def test_archive_bombs_are_stopped_and_their_member_is_named(tmp_path: Path) -> None:
     bomb = bytes(3 << 20)
     for ending in ("tar.gz", "zip"):
         archive = tmp_path / f"data.json.{ending}"
@@ -213,9 +213,9 @@ def test_a_truncated_archive_is_detected_wherever_it_ends(tmp_path: Path, ending
     else:
         tar(archive, ("data.json", DATA), mode="w:gz" if ending == "tar.gz" else "w")
     whole = archive.read_bytes()
-    # Behind the data a tar has only padding.
-    most = 512 + len(DATA) if ending == "tar" else len(whole)
-    for end in (1, 30, 511, 513, most // 2, most - 20, most - 1):
+    # After the data, a tar archive has only padding.
+    size = 512 + len(DATA) if ending == "tar" else len(whole)
+    for end in (1, 30, 511, 513, size // 2, size - 20, size - 1):
         archive.write_bytes(whole[:end])
         assert "is truncated or corrupt" in refused(archive), end
 
@@ -238,7 +238,7 @@ def test_damage_inside_an_archive_is_detected(tmp_path: Path) -> None:
 
 
 def test_huge_headers_are_refused(tmp_path: Path) -> None:
-    """A long name of gigabytes would be kept in memory."""
+    """A name of several gigabytes would otherwise be held in memory."""
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 8 << 30
     archive = tmp_path / "data.json.tar"

@@ -21,5 +21,5 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = Path(kept) if kept else tmp_path_factory.mktemp("home")
     yield folder
     if not kept:
-        # As root the engine may lie outside the home, where pytest does not clean up.
+        # For root, the engine may be outside the home, where pytest does not clean up.
         shutil.rmtree(create_layout(folder).root, ignore_errors=True)

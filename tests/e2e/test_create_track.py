@@ -40,7 +40,7 @@ def cluster(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Em
 def fill(cluster: EmbeddedCluster) -> None:
     rest = cluster.rest()
     settings = {"number_of_shards": 2, "number_of_replicas": 0}
-    # Whatever looks like a template must come back as it is.
+    # Text that looks like a template must not change.
     mapping = {"_meta": {"script": "{{mustache}} {% if %}"}, "properties": {"n": {"type": "integer"}}}
     rest.request("PUT", "/notes", {"settings": settings, "mappings": mapping})
     lines = [line for n in range(COUNT) for line in ({"index": {}}, {"n": n, "text": f"Nummer {n} äöü"})]
@@ -118,7 +118,7 @@ def test_an_aborted_capture_continues(cluster: EmbeddedCluster, tmp_path: Path, 
     (source,) = find_indices(cluster.rest(), ("notes",))
     state = CaptureJournal(folder).state(source)
     assert state.documents == 900
-    # Documents after the last saved position, as after a kill.
+    # Documents after the last saved position, as after SIGKILL.
     with (folder / "notes-documents.json").open("ab") as file:
         file.write(b'{"n": -1}\n{"n"')
     if lost:

@@ -1,4 +1,4 @@
-"""A real Elasticsearch 7.17, assembled from its published parts: a race by its version alone."""
+"""A real Elasticsearch 7.17, assembled from its published parts and raced by naming only its version."""
 
 from __future__ import annotations
 

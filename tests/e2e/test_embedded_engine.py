@@ -1,4 +1,4 @@
-"""A real OpenSearch: assembled, started, used, stopped, and ended with the process that started it."""
+"""A real OpenSearch: assembled, started, used, stopped, and terminated when its owner ends."""
 
 from __future__ import annotations
 

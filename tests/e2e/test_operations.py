@@ -47,12 +47,12 @@ def cluster(
 
 
 def op(kind: str, **params: Any) -> dict[str, Any]:
-    """A task of one operation; keyword arguments are parameters, with underscores for dashes."""
+    """A task of one operation; keyword arguments are parameters, with underscores instead of dashes."""
     return {"operation-type": kind, **{key.replace("_", "-"): value for key, value in params.items()}}
 
 
 def tasks(repository: Path) -> list[dict[str, Any]]:
-    """Operations in the order they can run in, each as a task of its own."""
+    """Operations in an order in which they can run, each as its own task."""
     return [*setting_up(), *indexing(), *reading(), *composing(), *keeping(repository), *tearing_down()]
 
 
@@ -182,7 +182,7 @@ def write_track(folder: Path, operations: list[dict[str, Any]]) -> None:
 
 
 def race(track: Path, cluster: EmbeddedCluster) -> dict[str, Any]:
-    """Races the track on the cluster; the race record."""
+    """Races the track on the cluster and returns the race record."""
     command = [
         sys.executable, "-m", "pacenote", "race", f"--track-path={track}", "--race-id=all",
         f"--target-hosts={cluster.hosts[0].address}", "--enable-assertions",

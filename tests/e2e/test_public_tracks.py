@@ -1,7 +1,7 @@
 """Unchanged public tracks, in test mode with generated data, on a real engine.
 
-They are not part of this repository. If they cannot be fetched, PACENOTE_PUBLIC_TRACKS names a folder with
-checkouts of rally-tracks and rally-eventdata-track.
+They are cloned from GitHub. Without access to it, set PACENOTE_PUBLIC_TRACKS to a folder with checkouts of
+rally-tracks and rally-eventdata-track.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNSUPPORTED = {
 
 @pytest.fixture(scope="session")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with both repositories."""
+    """Folder that contains both repositories."""
     given = os.environ.get("PACENOTE_PUBLIC_TRACKS")
     if given:
         return Path(given)

@@ -31,7 +31,7 @@ REAL_CORPUS = Path(__file__).parents[2].parent / "shared" / "data" / "http_logs-
 
 @dataclass
 class Pacenote:
-    """The command with a home of its own."""
+    """The command with its own home folder."""
 
     home: Path
 
@@ -54,7 +54,7 @@ class Pacenote:
         return pyarrow.parquet.read_table(self.home / "races" / race_id / f"{name}.parquet").to_pylist()
 
     def node_pids(self, owner: int) -> list[int]:
-        """Process numbers of the registered engines of a process."""
+        """Process ids of the engines that a process has registered."""
         notes = [json.loads(note.read_text()) for note in create_layout(self.home).registry.glob("*.json")]
         return [note["process"]["pid"] for note in notes if note["owner"]["pid"] == owner and note["process"]]
 
@@ -92,7 +92,7 @@ def wait_for(condition: Callable[[], object], what: str) -> Any:
 
 
 def indexing(pacenote: Pacenote, race_id: str) -> Callable[[], bool]:
-    """Whether the race has received replies to bulks for at least a second."""
+    """Returns a function: whether the race has received replies to bulks for at least a second."""
     journal = pacenote.home / "races" / race_id / "series.jsonl"
     return lambda: journal.exists() and '"index-append"' in journal.read_text()
 
@@ -152,7 +152,7 @@ def test_a_second_race_finds_everything_prepared(pacenote: Pacenote) -> None:
 
 def test_the_real_corpus_on_an_existing_cluster(pacenote: Pacenote, cluster: EmbeddedCluster) -> None:
     if not REAL_CORPUS.exists():
-        pytest.skip(f"the real corpus is not beside the repository: {REAL_CORPUS}")
+        pytest.skip(f"the real corpus is missing: {REAL_CORPUS}")
     ended = pacenote.run(
         "race",
         "--track=http_logs",
@@ -266,12 +266,12 @@ def test_a_killed_race_leaves_no_engine_and_can_be_read(pacenote: Pacenote) -> N
     finally:
         process.kill()
         process.communicate(timeout=60)
-    wait_for(lambda: process_identity(pid) is None, "the engine to go with its owner")
+    wait_for(lambda: process_identity(pid) is None, "the engine to end with its owner")
     report = pacenote.run("report", "killed")
     assert report.returncode == 0
     assert "the race has not finished" in report.stdout
     assert sum(row["weight"] for row in pacenote.rows("killed", "series")) > 0
-    # The next start removes what is left.
+    # The next race removes the entry of the dead node.
     ended = pacenote.run(*embedded("after", "--challenge=append-no-conflicts-index-only"))
     assert ended.returncode == 0, ended.stderr
     assert pacenote.node_pids(process.pid) == []

@@ -40,20 +40,20 @@ class OneAtATime:
         self.loop = asyncio.get_running_loop()
         self.free_at = self.loop.time()
         self.over = asyncio.Event()
-        server = await asyncio.start_server(self.talk, "127.0.0.1", 0)
+        server = await asyncio.start_server(self.handle, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         self.started.set()
         await self.over.wait()
         server.close()
 
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 lines = head.decode().lower().split("\r\n")
                 lengths = [int(line.split(":")[1]) for line in lines if line.startswith("content-length:")]
                 await reader.readexactly(sum(lengths))
                 if "_search" in lines[0]:
-                    # The queue of a server with one worker, without a worker: when this one will be done.
+                    # Simulates the queue of a server with one worker: when this search will be done.
                     self.free_at = max(self.free_at, self.loop.time()) + SERVICE_S
                     await asyncio.sleep(self.free_at - self.loop.time())
                 writer.write(reply(lines[0]))

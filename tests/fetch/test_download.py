@@ -58,7 +58,7 @@ def test_a_file_is_downloaded_whole(downloader: Downloader) -> None:
 
 
 @pytest.mark.parametrize("etag", [True, False])
-def test_a_cut_download_continues_where_it_stopped(downloader: Downloader, etag: bool) -> None:
+def test_an_interrupted_download_continues_where_it_stopped(downloader: Downloader, etag: bool) -> None:
     downloader.server.etag = etag
     downloader.server.headers = {} if etag else {"last-modified": "Sat, 01 Aug 2026 10:00:00 GMT"}
     downloader.server.cut_after = [100_000, 70_000]
@@ -67,14 +67,14 @@ def test_a_cut_download_continues_where_it_stopped(downloader: Downloader, etag:
     assert downloader.server.requested_ranges() == ["bytes=0-", "bytes=100000-299999", "bytes=170000-299999"]
 
 
-def test_without_ranges_a_cut_download_starts_again(downloader: Downloader) -> None:
+def test_without_ranges_an_interrupted_download_starts_again(downloader: Downloader) -> None:
     downloader.server.ranges = False
     downloader.server.cut_after = [100_000]
     downloader.download()
     assert downloader.target.read_bytes() == CONTENT
     assert downloader.reported[-1][1:] == (len(CONTENT), len(CONTENT))
     downloader.target.unlink()
-    # Getting further than the last time is not progress when each attempt starts at the beginning.
+    # Receiving more than the last attempt is not progress if each attempt starts at the beginning.
     downloader.server.cut_after = [100_000, 200_000, 100_000, 200_000]
     with pytest.raises(NotAvailable, match="the response ended early"):
         downloader.download()
@@ -226,7 +226,7 @@ def test_a_body_shorter_than_announced_fails(downloader: Downloader) -> None:
 
 
 def test_an_unexpected_size_is_refused_before_the_body_is_read(downloader: Downloader) -> None:
-    with pytest.raises(NotAvailable, match=r"the server has 300,000 bytes, expected 299,999"):
+    with pytest.raises(NotAvailable, match=r"the server announces 300,000 bytes instead of 299,999"):
         downloader.download(299_999)
     assert not downloader.target.exists()
 
@@ -235,7 +235,7 @@ def test_a_body_of_unknown_length_is_checked_against_the_expected_size(downloade
     downloader.server.ranges = False
     downloader.server.headers = {"content-length": "", "connection": "close"}
     downloader.server.cut_after = [100_000] * 2
-    with pytest.raises(NotAvailable, match=r"got 100,000 bytes, expected 300,000"):
+    with pytest.raises(NotAvailable, match=r"received 100,000 bytes instead of 300,000"):
         downloader.download(len(CONTENT))
     downloader.server.cut_after = []
     downloader.download(len(CONTENT))
@@ -286,7 +286,7 @@ def test_a_checksum_of_decompressed_content_is_ignored(downloader: Downloader) -
 
 
 def test_content_md5_is_used_for_whole_responses_only(downloader: Downloader) -> None:
-    downloader.server.headers = {"content-md5": md5(b"of some piece")}
+    downloader.server.headers = {"content-md5": md5(b"of a part")}
     downloader.download()
     downloader.server.ranges = False
     downloader.target.unlink()
@@ -296,13 +296,13 @@ def test_content_md5_is_used_for_whole_responses_only(downloader: Downloader) ->
 
 def test_a_large_file_is_downloaded_in_parallel_segments(downloader: Downloader) -> None:
     downloader.server.content = BIG
-    # Of two segments that are cut, only the rest is requested again.
+    # Two segments are interrupted; only their missing parts are requested again.
     downloader.server.cut_after = [1 << 20, 400_000, 1 << 20, 300_000]
     downloader.download(len(BIG))
     assert downloader.target.read_bytes() == BIG
-    asked = downloader.server.requested_ranges()
-    assert {"bytes=0-", "bytes=1048576-2097151", "bytes=4194304-5000000"} <= set(asked)
-    assert len(asked) == len(set(asked)) == 7
+    ranges = downloader.server.requested_ranges()
+    assert {"bytes=0-", "bytes=1048576-2097151", "bytes=4194304-5000000"} <= set(ranges)
+    assert len(ranges) == len(set(ranges)) == 7
     assert downloader.reported[-1][1:] == (len(BIG), len(BIG))
 
 

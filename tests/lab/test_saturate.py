@@ -1,4 +1,4 @@
-"""A whole search for the highest rate, with the real driver and a server that is fast enough."""
+"""A complete search for the highest rate, with the real driver and a server that is fast enough."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
     )
 
 
-def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationResult]:
-    """The folder, and the record and the result as they are stored."""
+def read_results(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationResult]:
+    """Returns the folder, and the record and the result as stored."""
     folder = request.race.home / "races" / "r"
     record = json.loads((folder / "race.json").read_text())
     return (
@@ -86,7 +86,7 @@ def kept(request: SaturationRequest) -> tuple[Path, dict[str, Any], SaturationRe
 def test_plans_of_probes_hold_no_secret_and_use_the_chosen_arrivals(request_: SaturationRequest) -> None:
     random = replace(request_, race=replace(request_.race, pacing=PacingOptions(arrivals="poisson")))
     found = saturate(random, Listener()).result
-    folder, _, stored = kept(random)
+    folder, _, stored = read_results(random)
     assert found == stored
     assert found.probes
     for plan in folder.glob("probes/*/plan.json"):
@@ -98,7 +98,7 @@ def test_plans_of_probes_hold_no_secret_and_use_the_chosen_arrivals(request_: Sa
 def test_ctrl_c_between_two_probes_keeps_the_results(request_: SaturationRequest) -> None:
     saturation = saturate(request_, Listener(stops=True))
     found = saturation.result
-    _, stored_record, stored = kept(request_)
+    _, stored_record, stored = read_results(request_)
     assert saturation.record.interrupted
     assert (stored_record["interrupted"], stored_record["complete"]) == (True, False)
     assert (len(found.probes), found.complete, found) == (1, False, stored)

@@ -46,7 +46,7 @@ def test_a_field_with_a_default_may_be_missing() -> None:
     assert decode(Tree, {"leaves": [{"count": 7}]}, "tree") == Tree((Leaf(7),))
 
 
-def test_whole_numbers_are_numbers_of_any_size() -> None:
+def test_whole_numbers_of_any_size_are_numbers() -> None:
     assert decode(Leaf, {"count": 2**70, "share": 1}, "leaf") == Leaf(2**70, 1.0)
 
 

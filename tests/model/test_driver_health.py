@@ -1,4 +1,4 @@
-"""Rules over what the driver reports about itself."""
+"""Rules for what the driver reports about itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def clock(**changes: Any) -> dict[str, Any]:
     return driver(clock=CLOCK | changes)
 
 
-def test_figures_at_their_limits_are_good() -> None:
+def test_figures_at_their_limits_are_accepted() -> None:
     assert determine_verdict(record(driver=DRIVER)) == Verdict("valid")
 
 
@@ -98,7 +98,7 @@ def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], r
     [
         (
             driver(contradictions=["task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered"]),
-            "the driver's counts do not add up, which is a defect of Pacenote: "
+            "the driver's counts do not add up, which is a bug in Pacenote: "
             "task 't': 10 sent are not 9 succeeded + 0 failed + 0 unanswered",
         ),
         (
@@ -112,7 +112,7 @@ def test_results_that_cannot_be_used_are_void(facts: dict[str, Any], reason: str
     assert determine_verdict(record(driver=facts)) == Verdict("void", (reason,))
 
 
-def test_steps_of_the_wall_clock_are_reported_and_decide_nothing() -> None:
+def test_steps_of_the_wall_clock_are_reported_but_do_not_change_the_verdict() -> None:
     facts = clock(steps=[{"at_s": 12.5, "by_s": -3600.0}])
     assert [(step.at_s, step.by_s) for step in clock_steps(facts)] == [(12.5, -3600.0)]
     assert determine_verdict(record(driver=facts)).state == "valid"
@@ -127,7 +127,7 @@ def test_steps_of_the_wall_clock_are_reported_and_decide_nothing() -> None:
         {"threads": {}, "clock": [], "machine": 1.0, "contradictions": "none"},
     ],
 )
-def test_facts_that_are_missing_or_strange_decide_nothing(facts: dict[str, Any]) -> None:
+def test_missing_or_invalid_figures_do_not_change_the_verdict(facts: dict[str, Any]) -> None:
     assert (*void_reasons(facts), *suspect_reasons(facts), *clock_steps(facts)) == ()
 
 

@@ -1,4 +1,4 @@
-"""`race.json`: Rally's document with the keys of Pacenote, and back."""
+"""`race.json`: Rally's document with additional keys of Pacenote, written and read."""
 
 import json
 from dataclasses import fields, replace
@@ -32,7 +32,7 @@ def test_every_system_metric_survives_json():
     assert RaceRecord.from_document(stored(race)).system == race.system
 
 
-def test_it_has_rallys_fields():
+def test_a_record_has_rallys_fields():
     document = stored(record())
     expected = {
         "race-id": "race-1",
@@ -50,7 +50,7 @@ def test_it_has_rallys_fields():
     assert document["cluster"]["revision"] == "deadbeef"
 
 
-def test_results_are_rallys():
+def test_results_have_rallys_form():
     results = stored(record())["results"]
     assert results["total_time"] == 90_000.0
     assert results["total_time_per_shard"] == {
@@ -92,10 +92,10 @@ def test_secrets_never_enter_a_record():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "race has format 2, this Pacenote reads format 1"),
+        ({"format": 2}, "race has format 2, but this version of Pacenote reads format 1"),
         (
             {"race-timestamp": "yesterday"},
-            "race.race-timestamp must be like 20250131T235959Z, not 'yesterday'",
+            "race.race-timestamp must have the form 20250131T235959Z, not 'yesterday'",
         ),
         ({"seed": "42"}, "race.seed must be a whole number, not '42'"),
         ({"verdict": {"state": "fine"}}, "race.verdict.state has the unknown value 'fine'"),

@@ -54,14 +54,14 @@ def test_a_disk_too_slow_for_samples_makes_a_race_suspect():
     )
 
 
-def test_a_percentile_of_too_few_samples_decides_nothing():
+def test_a_percentile_of_too_few_samples_does_not_change_the_verdict():
     assert (
         determine_verdict(record(tasks=(paced("term", lateness=times(300, p50=0.1, p99=9.0)),))).state
         == "valid"
     )
 
 
-def test_late_sends_of_a_task_without_answers_decide_nothing():
+def test_late_sends_of_a_task_without_answers_do_not_change_the_verdict():
     assert determine_verdict(record(tasks=(paced(late_p99=9.0, service_time=None),))).state == "valid"
 
 
@@ -80,7 +80,7 @@ def test_a_slow_source_makes_a_race_suspect():
     assert reason.startswith("task 'fed': its clients waited 0.41 s for a parameter source written in Python")
 
 
-def test_missing_documents_make_it_suspect_unless_expected():
+def test_missing_documents_make_a_race_suspect_unless_expected():
     lost = DocumentCheck("logs", 10, 9)
     assert determine_verdict(record(documents=(lost,))) == Verdict(
         "suspect", ("index 'logs': the engine acknowledged 10 documents but counts 9",)

@@ -1,4 +1,4 @@
-"""The proxy that environment variables name for a host."""
+"""The proxy that environment variables set for a host."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_a_client_certificate_is_presented(strict: HttpServer) -> None:
 
 
 def test_a_rejected_client_certificate_is_reported(strict: HttpServer) -> None:
-    # One for servers.
+    # A certificate for servers only.
     wrong = TlsOptions(ca_file=str(CA), client_cert=str(CERTIFICATES / "server.pem"))
     with pytest.raises(EngineError, match="it does not accept the client certificate"):
         version(f"https://{strict.address}", wrong)

@@ -31,7 +31,7 @@ OPENSEARCH = EngineInfo("opensearch", "3.3.0")
 ELASTICSEARCH = EngineInfo("elasticsearch", "8.15.0")
 
 _SPELT = {"retries_on_429": "retries_on_429", "index_filter": "index_filter"}
-"""Parameters that tracks write with underscores."""
+"""Parameters that are written with underscores in tracks."""
 
 
 def track(**fields: Any) -> Track:
@@ -40,7 +40,7 @@ def track(**fields: Any) -> Track:
 
 
 def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
-    """What an operation may know: every data file has 7 documents."""
+    """A compile context in which every data file has 7 documents."""
     return CompileContext(
         in_track or track(),
         lambda file: PreparedFile(PurePath("/d", file.corpus.name, file.documents.document_file), 7),
@@ -49,7 +49,7 @@ def context(in_track: Track | None = None, **fields: Any) -> CompileContext:
 
 
 def compiled(kind: str, within: Track | CompileContext | None = None, **params: Any) -> CompiledOperation:
-    """What an operation becomes; keyword arguments are its parameters, with underscores for dashes."""
+    """Compiles an operation; keyword arguments are its parameters, with underscores instead of dashes."""
     named = {_SPELT.get(key, key.replace("_", "-")): value for key, value in params.items()}
     operation = Operation("op", kind, named, key_path=("operations", 0))
     known = within if isinstance(within, CompileContext) else context(within)
@@ -66,7 +66,7 @@ def requests(kind: str, within: Track | CompileContext | None = None, **params: 
 
 
 def lines(kind: str, within: Track | CompileContext | None = None, **params: Any) -> tuple[str, ...]:
-    """The requests of an operation as one reads them: method, path, body."""
+    """The requests of an operation as text: method, path and body."""
     return tuple(
         f"{request.method} {request.path}" + ("" if request.body is None else f" {request.body}")
         for request in requests(kind, within, **params)

@@ -27,22 +27,22 @@ Answer = Callable[[str, str], Any]
 
 
 class OperationClient:
-    """Runs operations against a server of this host; `request_lines` are those of the scripted server."""
+    """Runs operations against a server on loopback; `request_lines` are those of the scripted server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.request_lines: list[str] = []
 
     async def send(self, request: Request) -> DriverResponse:
-        """A `Client` over a socket of its own for every request."""
+        """Sends a request over a new connection."""
         return await asyncio.to_thread(self._send, request)
 
     def run(
         self, kind: str, params: Mapping[str, Any], client_state: dict[str, Any] | None = None
     ) -> RunResult:
-        """Carries out one execution of an operation type against the server."""
-        remembered = {} if client_state is None else client_state
-        return asyncio.run(run_operation(resolve_type(kind), params, context(), self, remembered))
+        """Runs an operation of this type once against the server."""
+        state = {} if client_state is None else client_state
+        return asyncio.run(run_operation(resolve_type(kind), params, context(), self, state))
 
     def _send(self, request: Request) -> DriverResponse:
         timeout = None if request.timeout_ms is None else request.timeout_ms / 1000
@@ -54,7 +54,7 @@ class OperationClient:
             headers = tuple((name.lower(), value) for name, value in reply.getheaders())
             received = DriverResponse(reply.status, headers, reply.read())
         except TimeoutError as cause:
-            raise RequestTimedOut("no reply in time") from cause
+            raise RequestTimedOut("no response in time") from cause
         except OSError as cause:
             raise ConnectionFailed(str(cause)) from cause
         finally:
@@ -71,8 +71,8 @@ def serving(answer: Answer) -> Iterator[OperationClient]:
     def respond(request: HttpRequest) -> HttpResponse:
         body = request.body.decode()
         client.request_lines.append(f"{request.line} {body}".strip())
-        said = answer(request.line, body)
-        status, value = said if isinstance(said, tuple) else (200, said)
+        reply = answer(request.line, body)
+        status, value = reply if isinstance(reply, tuple) else (200, reply)
         return HttpResponse(status, value if isinstance(value, bytes) else json.dumps(value).encode())
 
     with http_server(respond) as server:

@@ -105,11 +105,12 @@ def test_a_number_of_documents() -> None:
     three = context(EVERYTHING, clients=3)
     assert compiled("bulk", three, bulk_size=2, ingest_doc_count=12).work.limit == IngestDocuments(12)
     assert refused("bulk", three, bulk_size=2, ingest_doc_count=10) == (
-        "operations[0].ingest-doc-count is 10, must be a multiple of 6, which is bulk-size times 3 clients",
+        "operations[0].ingest-doc-count is 10, but must be a multiple of 6, "
+        "which is bulk-size times 3 clients",
     )
 
 
-def test_documents_that_were_rejected_are_sent_again_if_asked_for() -> None:
+def test_rejected_documents_are_sent_again_if_configured() -> None:
     assert bulk(retries_on_429=3).retries_on_429 == 3
     assert bulk().retries_on_429 == 0
 
@@ -122,24 +123,24 @@ def test_parameters_without_effect_are_accepted() -> None:
     ("params", "problem"),
     [
         ({"bulk_size": None}, "operations[0].bulk-size is missing"),
-        ({"bulk_size": 0}, "operations[0].bulk-size is 0, must be at least 1"),
-        ({"bulk_size": "5000"}, 'operations[0].bulk-size is "5000", must be a whole number'),
+        ({"bulk_size": 0}, "operations[0].bulk-size is 0, but must be at least 1"),
+        ({"bulk_size": "5000"}, 'operations[0].bulk-size is "5000", but must be a whole number'),
         (
             {"batch_size": 150},
-            "operations[0].batch-size is 150, must be a multiple of bulk-size, which is 100",
+            "operations[0].batch-size is 150, but must be a multiple of bulk-size, which is 100",
         ),
         (
             {"corpora": "libary"},
             'operations[0].corpora names "libary", which is not a corpus of the track (did',
         ),
         ({"indices": ["x"]}, 'operations[0] has no documents to index; corpora of the track: "library"'),
-        ({"ingest_percentage": 0}, "operations[0].ingest-percentage is 0, must be more than 0"),
-        ({"ingest_percentage": 101}, "operations[0].ingest-percentage is 101, must be at most 100"),
-        ({"refresh": "maybe"}, 'operations[0].refresh is "maybe", must be one of true, wait_for, false'),
-        ({"looped": "often"}, 'operations[0].looped is "often", must be true or false'),
+        ({"ingest_percentage": 0}, "operations[0].ingest-percentage is 0, but must be more than 0"),
+        ({"ingest_percentage": 101}, "operations[0].ingest-percentage is 101, but must be at most 100"),
+        ({"refresh": "maybe"}, 'operations[0].refresh is "maybe", but must be one of true, wait_for, false'),
+        ({"looped": "often"}, 'operations[0].looped is "often", but must be true or false'),
         (
             {"ingest_doc_count": 150},
-            "operations[0].ingest-doc-count is 150, must be a multiple of bulk-size, which is 100",
+            "operations[0].ingest-doc-count is 150, but must be a multiple of bulk-size, which is 100",
         ),
         (
             {"ingest_doc_count": 100},
@@ -149,7 +150,7 @@ def test_parameters_without_effect_are_accepted() -> None:
             {"ingest_doc_count": 100, "ingest_percentage": 5},
             "operations[0].ingest-doc-count cannot be used together with ingest-percentage",
         ),
-        ({"conflicts": "often"}, 'operations[0].conflicts is "often", must be one of sequential, random'),
+        ({"conflicts": "often"}, 'operations[0].conflicts is "often", but must be one of sequential, random'),
         (
             {"conflicts": "random"},
             "operations[0].conflicts cannot be used with a data stream, which s.json is written to",
@@ -160,15 +161,15 @@ def test_parameters_without_effect_are_accepted() -> None:
         ),
         (
             {"conflicts": "random", "corpora": "library", "on_conflict": "drop"},
-            'operations[0].on-conflict is "drop", must be one of index, update',
+            'operations[0].on-conflict is "drop", but must be one of index, update',
         ),
         (
             {"conflicts": "random", "corpora": "library", "conflict_probability": 101},
-            "operations[0].conflict-probability is 101, must be at most 100",
+            "operations[0].conflict-probability is 101, but must be at most 100",
         ),
         (
             {"conflicts": "random", "corpora": "library", "recency": 2},
-            "operations[0].recency is 2, must be at most 1",
+            "operations[0].recency is 2, but must be at most 1",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_an_unknown_type_suggests_types_and_operations() -> None:
         resolve_type("index-apend", ["index-append"])
 
 
-def test_only_what_is_needed_is_imported() -> None:
+def test_only_the_module_of_the_type_is_imported() -> None:
     code = (
         "import sys; from pacenote.operations.registry import resolve_type; resolve_type('sleep');"
         "assert 'pacenote.operations.types.bulk' not in sys.modules; assert 'jinja2' not in sys.modules"
@@ -55,7 +55,7 @@ def test_only_what_is_needed_is_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": python})
 
 
-def test_what_a_report_shows() -> None:
+def test_which_operations_a_report_includes() -> None:
     assert included_in_report(find_type("search"), {})
     assert included_in_report(None, {})
     assert not included_in_report(find_type("refresh"), {})

@@ -1,4 +1,4 @@
-"""The effect on requests of the parameters that every operation accepts."""
+"""Parameters that every operation accepts, and their effect on requests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_headers_opaque_id_and_timeout() -> None:
 def test_common_problems_are_reported_together() -> None:
     found = refused("refresh", headers={"a": "x\r\ny"}, request_params={"q": {}}, request_timeout=0)
     assert found == (
-        'operations[0].headers.a is "x\\r\\ny", must be a string of one line',
-        "operations[0].request-timeout is 0, must be more than 0",
-        "operations[0].request-params.q is {}, must be a value or a list of values",
+        'operations[0].headers.a is "x\\r\\ny", but must be a string of one line',
+        "operations[0].request-timeout is 0, but must be more than 0",
+        "operations[0].request-params.q is {}, but must be a value or a list of values",
     )
 
 

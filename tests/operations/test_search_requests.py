@@ -97,7 +97,7 @@ def test_paginated_search() -> None:
         Request("POST", "/books/_search?size=50", JSON, '{"sort":[{"a":"asc"}]}', check=CheckSearch()),
         NextBySearchAfter(), pages=3, page_size=50,
     )  # fmt: skip
-    # Without results-per-page a page is as large as the engine makes it.
+    # Without results-per-page, the engine chooses the size of a page.
     assert pages("paginated-search", body=body, pages="all").page_size == 10
     assert pages("paginated-search", body='{"sort":["a"],"size":3}', pages="all").page_size == 3
 
@@ -122,7 +122,7 @@ def test_pages_of_a_composite_aggregation() -> None:
         (
             "scroll-search",
             {"body": {}, "pages": 0.5},
-            'pages is 0.5, must be a number of pages above 0, or "all"',
+            'pages is 0.5, but must be a number of pages above 0, or "all"',
         ),
         ("scroll-search", {"pages": 1}, "body is missing"),
         (
@@ -133,7 +133,7 @@ def test_pages_of_a_composite_aggregation() -> None:
         (
             "composite-agg",
             {"body": {"aggs": {"a": {"terms": {}}}}},
-            "body has 0 composite aggregations, must have exactly one",
+            "body has 0 composite aggregations, but must have exactly one",
         ),
         ("composite-agg", {}, "body is missing"),
         (
@@ -166,7 +166,7 @@ def test_a_composite_operation_within_another() -> None:
     assert request_of(inner.items[0]).path == "/_all/_field_caps?fields=*"
 
 
-def test_how_many_connections() -> None:
+def test_the_limit_of_connections() -> None:
     work = compiled("composite", requests=[{"operation-type": "field-caps"}], max_connections=3).work
     assert isinstance(work, CallSequence)
     assert work.calls[0] == Composite(work.calls[0].items, max_connections=3)  # type: ignore[union-attr]
@@ -255,7 +255,7 @@ def test_asynchronous_searches_of_opensearch() -> None:
     [
         (
             [{"operation-type": "bulk"}],
-            '.requests[0].operation-type is "bulk", must be one of "composite", "open',
+            '.requests[0].operation-type is "bulk", but must be one of "composite", "open',
         ),
         ([{"name": "x"}], ".requests[0].operation-type is missing, and there is no stream"),
         ([{"stream": []}], ".requests[0].stream is empty"),
@@ -280,21 +280,21 @@ def test_assertions_are_ignored_unless_enabled() -> None:
 
 
 def test_assertions_about_a_search() -> None:
-    asked = replace(context(), assertions=True)
+    asserting = replace(context(), assertions=True)
     several = [HITS, {"property": "shards.failed", "condition": "==", "value": 0}]
-    (request,) = requests("search", asked, body={}, assertions=several)
+    (request,) = requests("search", asserting, body={}, assertions=several)
     assert request.assertions == (
         Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 0),
         Assertion("shards.failed", ("_shards.failed",), Comparison.EQUAL, 0),
     )
-    first = pages("scroll-search", asked, body={}, pages=2, assertions=[HITS]).first
+    first = pages("scroll-search", asserting, body={}, pages=2, assertions=[HITS]).first
     assert [each.property for each in first.assertions] == ["hits"]
 
 
 def test_assertions_within_composite_operations() -> None:
-    asked = replace(context(), assertions=True)
+    asserting = replace(context(), assertions=True)
     inner = {"operation-type": "search", "index": "a", "body": {}, "assertions": [HITS]}
-    (item,) = composite(inner, within=asked)
+    (item,) = composite(inner, within=asserting)
     assert [each.property for each in request_of(item).assertions] == ["hits"]
 
 
@@ -304,17 +304,19 @@ def test_assertions_within_composite_operations() -> None:
         ({}, "assertions[0].property is missing"),
         ({**HITS, "property": "hist"}, 'assertions[0].property is "hist", which search does not report (di'),
         ({**HITS, "property": "shards"}, 'assertions[0].property is "shards", which search does not report'),
-        ({**HITS, "condition": "!="}, 'assertions[0].condition is "!=", must be one of <, <=, ==, >=, >'),
-        ({**HITS, "value": [1]}, "assertions[0].value is [1], must be a number, a string, true or false"),
+        ({**HITS, "condition": "!="}, 'assertions[0].condition is "!=", but must be one of <, <=, ==, >=, >'),
+        ({**HITS, "value": [1]}, "assertions[0].value is [1], but must be a number, a string, true or false"),
     ],
 )
 def test_problems_of_assertions(assertion: dict[str, Any], problem: str) -> None:
-    asked = replace(context(), assertions=True)
-    assert refused("search", asked, body={}, assertions=[assertion])[0].startswith(f"operations[0].{problem}")
+    asserting = replace(context(), assertions=True)
+    assert refused("search", asserting, body={}, assertions=[assertion])[0].startswith(
+        f"operations[0].{problem}"
+    )
 
 
-def test_assertions_where_nothing_is_reported() -> None:
-    asked = replace(context(track()), assertions=True)
-    assert refused("refresh", asked, assertions=[HITS]) == (
+def test_assertions_on_an_operation_that_reports_no_properties() -> None:
+    asserting = replace(context(track()), assertions=True)
+    assert refused("refresh", asserting, assertions=[HITS]) == (
         "operations[0].assertions cannot be checked: refresh does not report any properties",
     )

@@ -1,4 +1,4 @@
-"""Parameters of a source become an operation for the driver, or a message that names the problem."""
+"""Parameters from a source become an operation for the driver, or a message that names the problem."""
 
 from __future__ import annotations
 
@@ -86,20 +86,24 @@ def test_documents_without_actions_go_to_the_index() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"bulk-size": None}, 'returned "bulk-size" null, must be a number of documents'),
-        ({"unit": 3}, 'returned "unit" 3, must be a word such as docs'),
-        ({"body": 5}, 'returned "body" as a int (5), must be bytes, a string, or a list of lines'),
+        ({"bulk-size": None}, 'returned null as "bulk-size", which must be a number of documents'),
+        ({"unit": 3}, 'returned 3 as "unit", which must be a word such as docs'),
+        (
+            {"body": 5},
+            'returned a value of type int (5) as "body", which must be bytes, a string, or a list of lines',
+        ),
         (
             {"body": [5]},
-            'returned "body" with a int (5) in it, lines are bytes, strings or dictionaries',
+            'returned "body" with a value of type int (5) in it; '
+            "lines must be bytes, strings or dictionaries",
         ),
         (
             {"action-metadata-present": False},
-            'returned "index" "", must name an index for the documents',
+            'returned "" as "index", which must name the index of the documents',
         ),
         (
             {"refresh": "x"},
-            'returned invalid parameters: refresh is "x", must be one of true, wait_for, false',
+            'returned invalid parameters: refresh is "x", but must be one of true, wait_for, false',
         ),
     ],
 )
@@ -143,7 +147,7 @@ def test_documents_are_those_that_the_model_writes(kind: str, params: dict[str, 
     assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
         work
     )
-    # Once more, now that everything is looked up.
+    # Once more, now that all lookups are cached.
     assert json.loads(OperationSupplier(resolve_type(kind), known).supply(params).document) == document_data(
         work
     )
@@ -161,7 +165,7 @@ def test_values_that_are_not_json_are_reported() -> None:
     )
 
 
-def test_names_and_bodies_as_runners_take_them() -> None:
+def test_names_and_bodies_in_the_form_that_runners_accept() -> None:
     made = supply("create-composable-template", {"templates": [("a", {"x": 1})], "request-params": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_index_template/a"
     made = supply("create-index", {"indices": [["a", None], ["b", {}]]})
@@ -172,7 +176,7 @@ def test_names_and_bodies_as_runners_take_them() -> None:
     made = supply("create-data-stream", {"data-streams": ["s"], "request-params": {}})
     assert json.loads(made.document)["calls"][0]["path"] == "/_data_stream/s"
     assert refused("create-index", {"indices": ["a"]}) == (
-        'returned invalid parameters: indices is ["a"], must be a list of pairs of a name and a body'
+        'returned invalid parameters: indices is ["a"], but must be a list of pairs of a name and a body'
     )
 
 
@@ -183,8 +187,14 @@ def test_a_search_without_index_searches_all_indices() -> None:
 
 
 def test_values_of_wrong_types_are_reported() -> None:
-    assert refused("search", [1, 2]) == "returned a list ([1, 2]), must be a dictionary of parameters"
-    assert refused("search", None) == "returned nothing, must be a dictionary of parameters"
-    assert refused("bulk", {"bulk-size": 1}) == 'returned no "action-metadata-present", must be true or false'
+    assert (
+        refused("search", [1, 2])
+        == "returned a value of type list ([1, 2]), but must return a dictionary of parameters"
+    )
+    assert refused("search", None) == "returned nothing, but must return a dictionary of parameters"
+    assert (
+        refused("bulk", {"bulk-size": 1})
+        == 'returned no "action-metadata-present", which must be true or false'
+    )
     message = refused("search", {"body": 7, "index": None})
     assert message == "returned invalid parameters: body must be an object"

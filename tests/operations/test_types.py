@@ -35,7 +35,7 @@ NOTHING = track(indices=())
 def test_sleep() -> None:
     assert compiled("sleep", duration=0.5).work == Sleep(0.5)
     assert refused("sleep") == ("operations[0].duration is missing",)
-    assert refused("sleep", duration=-1) == ("operations[0].duration is -1, must be at least 0",)
+    assert refused("sleep", duration=-1) == ("operations[0].duration is -1, but must be at least 0",)
 
 
 def test_refresh() -> None:
@@ -121,9 +121,9 @@ def test_raw_request_bodies_by_line() -> None:
 
 def test_raw_request_problems() -> None:
     assert refused("raw-request", path="a", method="JUMP", ignore=["x"]) == (
-        'operations[0].path is "a", must start with /',
-        'operations[0].method is "JUMP", must be one of GET, POST, PUT, DELETE, HEAD',
-        'operations[0].ignore is ["x"], must be an HTTP status or a list of them',
+        'operations[0].path is "a", but must start with /',
+        'operations[0].method is "JUMP", but must be one of GET, POST, PUT, DELETE, HEAD',
+        'operations[0].ignore is ["x"], but must be an HTTP status or a list of them',
     )
     assert refused("raw-request") == ("operations[0].path is missing",)
 
@@ -159,12 +159,12 @@ def test_create_index_problems() -> None:
 def test_delete_index() -> None:
     expected = Request("DELETE", "/a", ignore=(404,))
     assert requests("delete-index", TWO) == (expected, replace(expected, path="/b"))
-    # Rally does not fail here, either.
+    # Rally does not fail here either.
     assert requests("delete-index", TWO, index="x", only_if_exists=False) == (replace(expected, path="/x"),)
 
 
 @pytest.mark.parametrize("name", ["logs-*", "_all", "a,b*"])
-def test_delete_index_allows_wildcards_before_and_takes_it_back_after(name: str) -> None:
+def test_delete_index_allows_wildcards_and_restores_the_setting(name: str) -> None:
     before, delete, after = requests("delete-index", index=name, request_params={"timeout": "1m"})
     assert (before.method, before.path, before.weight) == ("PUT", "/_cluster/settings", 0)
     assert before.body == '{"transient":{"action.destructive_requires_name":false}}'
@@ -212,12 +212,12 @@ def test_force_merge_polling_where_merges_have_no_tasks() -> None:
 
 
 def test_force_merge_problem() -> None:
-    expected = ('operations[0].mode is "later", must be one of blocking, polling',)
+    expected = ('operations[0].mode is "later", but must be one of blocking, polling',)
     assert refused("force-merge", mode="later") == expected
 
 
 @pytest.mark.parametrize(
-    ("wanted", "check"),
+    ("params", "check"),
     [
         ({}, CheckHealth(None, False)),
         ({"wait_for_status": "green"}, CheckHealth(HealthStatus.GREEN, False)),
@@ -228,15 +228,15 @@ def test_force_merge_problem() -> None:
         ),
     ],
 )
-def test_cluster_health(wanted: dict[str, Any], check: CheckHealth) -> None:
-    assert requests("cluster-health", request_params=wanted)[0].check == check
+def test_cluster_health(params: dict[str, Any], check: CheckHealth) -> None:
+    assert requests("cluster-health", request_params=params)[0].check == check
 
 
 def test_cluster_health_path_and_problem() -> None:
     (request,) = requests("cluster-health", index="logs-*", request_params={"wait_for_status": "green"})
     assert (request.method, request.path) == ("GET", "/_cluster/health/logs-*?wait_for_status=green")
     assert refused("cluster-health", request_params={"wait_for_status": "blue"}) == (
-        'operations[0].request-params.wait_for_status is "blue", must be one of red, yellow, green',
+        'operations[0].request-params.wait_for_status is "blue", but must be one of red, yellow, green',
     )
 
 
@@ -272,9 +272,9 @@ def test_index_stats_problems() -> None:
         (EngineInfo("elasticsearch", "9.1.0"), "stored", {"index.mapping.source.mode": "stored"}),
     ],
 )
-def test_settings_that_change_nothing_are_kept_from_engines_that_do_not_know_them(
+def test_settings_without_effect_are_not_sent_to_engines_that_do_not_know_them(
     engine: EngineInfo, mode: str, sent: dict[str, str]
 ) -> None:
-    """Half of the public tracks write down a default that only newer engines have a name for."""
+    """Half of the public tracks set an option to its default, but only newer engines know the option."""
     body = {"settings": {"index.mapping.source.mode": mode}}
     assert compatible_body(body, engine) == {"settings": sent}

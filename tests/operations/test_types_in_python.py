@@ -46,7 +46,7 @@ def test_run_until(criterion: dict[str, Any], replies: list[Any]) -> None:
     assert client.request_lines == ["GET /x"] * 3
 
 
-def test_run_until_pauses_whatever_the_value_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_until_pauses_after_every_value(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -71,12 +71,12 @@ def test_run_until_compares_numbers() -> None:
 
 def test_problems_of_run_until() -> None:
     assert refused("run-until", path="x", method="JUMP", json_path="a", criterion={"operator": "is"}) == (
-        'operations[0].path is "x", must start with /',
-        'operations[0].method is "JUMP", must be one of GET, POST, PUT, DELETE, HEAD',
-        'operations[0].criterion.operator is "is", must be one of exists, not_exists, gte, lte, eq, neq',
+        'operations[0].path is "x", but must start with /',
+        'operations[0].method is "JUMP", but must be one of GET, POST, PUT, DELETE, HEAD',
+        'operations[0].criterion.operator is "is", but must be one of exists, not_exists, gte, lte, eq, neq',
     )
     assert refused("run-until", path="/x", json_path="a", criterion={"operator": "eq"}) == (
-        "operations[0].criterion.value is null, must be a number",
+        "operations[0].criterion.value is null, but must be a number",
     )
 
 
@@ -116,9 +116,9 @@ def test_waiting_for_a_snapshot() -> None:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (snapshot("FAILED"), 'snapshot "s" is failed'),
-        (snapshot("PARTIAL"), 'snapshot "s" is partial'),
-        ({"snapshots": []}, 'snapshot "s" is missing'),
+        (snapshot("FAILED"), 'snapshot "s" has the state FAILED'),
+        (snapshot("PARTIAL"), 'snapshot "s" has the state PARTIAL'),
+        ({"snapshots": []}, 'snapshot "s" has the state MISSING'),
     ],
 )
 def test_a_snapshot_that_is_not_created_fails_the_operation(reply: dict[str, Any], message: str) -> None:
@@ -145,7 +145,7 @@ def transform(state: str, documents: int, ms: int) -> dict[str, Any]:
     return {"transforms": [{"state": state, "reason": "because", "stats": stats}]}
 
 
-def test_a_transform_reports_as_it_advances_and_counts_documents_once() -> None:
+def test_a_transform_reports_its_progress_and_counts_documents_once() -> None:
     replies = (
         {},
         transform("indexing", 100, 100),
@@ -220,7 +220,7 @@ def test_shrinking(monkeypatch: pytest.MonkeyPatch) -> None:
     assert body == {"settings": {"index.number_of_shards": 1}}
 
 
-def test_a_timeout_of_the_engine_is_tried_again_another_status_is_not() -> None:
+def test_a_timeout_of_the_engine_is_retried_and_another_status_is_not() -> None:
     params = {**SNAPSHOT, "retries": 3, "retry-wait-period": QUICK}
     with serving(in_turn((408, {}), (408, {}), {})) as client:
         assert client.run("wait-for-current-snapshots-create", params) == RunResult()
@@ -246,11 +246,11 @@ def test_a_refused_connection_is_retried_up_to_the_limit() -> None:
         )
 
 
-def test_wrong_parameters_of_a_source_are_rejected() -> None:
+def test_invalid_parameters_of_a_source_are_rejected() -> None:
     with serving(in_turn({})) as client, pytest.raises(InvalidOperation) as caught:
         client.run("wait-for-recovery", {"completion-recheck-wait-period": -1})
     assert [problem.text for problem in caught.value.found_problems] == [
         "is missing",
-        "is -1, must be at least 0",
+        "is -1, but must be at least 0",
     ]
     assert client.request_lines == []

@@ -1,7 +1,8 @@
 """The requests of every simple operation type, line by line.
 
-Requests for features that no engine here has (x-pack: machine learning, transforms, index lifecycles,
-enrichment, ES|QL, downsampling) are recorded from what a client of Elasticsearch 8 sends and held exactly.
+Requests for features that the engines of these tests lack (X-Pack: machine learning, transforms, index
+lifecycle management, enrichment, ES|QL, downsampling) were recorded from a client of Elasticsearch 8 and must
+match exactly.
 """
 
 from __future__ import annotations
@@ -292,7 +293,7 @@ RALLY_TYPES = (
     "wait-for-current-snapshots-create", "wait-for-recovery", "wait-for-snapshot-create",
     "wait-for-transform",
 )  # fmt: skip
-"""The operation types that Rally has too; what they declare must be what Rally does."""
+"""Operation types that Rally has too; their declarations must match Rally's behaviour."""
 
 NEVER_TRIED_AGAIN = {
     "bulk", "node-stats", "search", "paginated-search", "scroll-search", "composite-agg", "raw-request",
@@ -334,10 +335,10 @@ def test_retries_of_operation_types(name: str) -> None:
         ("put-pipeline", {}, ("id is missing", "body is missing")),
         ("put-settings", {"body": []}, ("body must be an object",)),
         ("create-snapshot", {}, ("repository is missing", "snapshot is missing", "body is missing")),
-        ("esql", {"body": 1}, ("body is 1, must be an object", "query is missing")),
+        ("esql", {"body": 1}, ("body is 1, but must be an object", "query is missing")),
         ("sql", {"body": {}}, ("body.query is missing",)),
         ("create-ilm-policy", {"policy-name": "p", "body": {}}, ("body.policy is missing",)),
-        ("enrich-policy", {}, ("policies is missing, must be an object that maps names to bodies",)),
+        ("enrich-policy", {}, ("policies is missing; it must be an object that maps names to bodies",)),
         (
             "create-component-template",
             {},
@@ -346,7 +347,11 @@ def test_retries_of_operation_types(name: str) -> None:
         ("delete-component-template", {}, ("template is missing, and the track declares none",)),
         ("create-data-stream", {}, ("data-stream is missing, and the track declares no data streams",)),
         ("open-point-in-time", {"name": "x"}, ("is only possible within a composite operation",)),
-        ("start-transform", {"transform-id": "t", "timeout": []}, ("timeout is [], must be a single value",)),
+        (
+            "start-transform",
+            {"transform-id": "t", "timeout": []},
+            ("timeout is [], but must be a single value",),
+        ),
     ],
 )
 def test_problems(kind: str, params: dict[str, Any], problems: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ LIBRARY = Corpus("library", (Documents("books.json", document_count=1000, target
 
 
 def task(name: str, operation: Operation = SEARCH, **fields: Any) -> Task:
-    """A task that stands where its name says."""
+    """A task whose name is also its key path."""
     return Task(name, operation, key_path=(name,), **fields)
 
 
@@ -42,9 +42,9 @@ def plan(*schedule: Task | Parallel) -> Plan:
     return build_plan(track(*schedule), None, SETTINGS, PlanContext())
 
 
-def planned(one: Task) -> PlannedTask:
-    """One task as planned."""
-    return plan(one).tasks[0]
+def planned(single: Task) -> PlannedTask:
+    """Plans a single task."""
+    return plan(single).tasks[0]
 
 
 def refused(*schedule: Task | Parallel) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def test_clients_are_allocated(element: Task | Parallel, expected: Rows) -> None
     assert rows(step) == expected
 
 
-def test_steps_follow_the_schedule_and_number_tasks_through() -> None:
+def test_steps_follow_the_schedule_and_tasks_are_numbered_consecutively() -> None:
     steps = allocate([B, Parallel((A, C), completed_by="c"), task("d")])
     assert [step.name for step in steps] == ["b", "a, c", "d"]
     assert rows(steps[1]) == {0: [(1, 0)], 1: [(1, 1)], 2: [(2, 0)]}

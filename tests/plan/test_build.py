@@ -1,4 +1,4 @@
-"""Whole plans, and all problems in one error."""
+"""Complete plans, and all problems in one error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plan.planning import BULK, NAP, SETTINGS, plan, planned, refused, task, tra
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def test_a_task_as_planned() -> None:
+def test_a_planned_task() -> None:
     one = planned(task("t", NAP, clients=3, tolerates_errors=True, warmup_time_period=4.0, time_period=1.0,
                        ramp_up_time_period=2.0))  # fmt: skip
     assert (one.name, one.operation, one.operation_type, one.clients) == ("t", "nap", "sleep", 3)
@@ -62,7 +62,7 @@ def test_all_problems_of_all_tasks_are_reported_together() -> None:
     ]
 
 
-def test_the_message_says_how_many_problems_where() -> None:
+def test_the_message_has_the_number_of_problems_and_their_place() -> None:
     with pytest.raises(TrackError) as caught:
         plan(task("a", Operation("q", "x")), task("b", schedule="mine"))
     assert caught.value.message == 'challenge "c" of track "t" has 2 problems'
@@ -74,7 +74,7 @@ def test_the_message_says_how_many_problems_where() -> None:
     )
 
 
-def test_operations_that_are_not_scheduled_may_be_anything() -> None:
+def test_operations_that_are_not_scheduled_may_be_invalid() -> None:
     unknown = replace(track(task("t")), operations=(Operation("x", "from-a-plugin"),))
     assert build_plan(unknown, None, SETTINGS, PlanContext()).tasks
 
@@ -85,7 +85,7 @@ def test_a_seed_has_64_bits(seed: int) -> None:
         build_plan(track(task("t")), None, replace(SETTINGS, seed=seed), PlanContext())
 
 
-def test_equal_plans_are_equal_texts() -> None:
+def test_equal_plans_have_equal_text() -> None:
     schedule = (task("a", BULK), Parallel((task("b"), task("c", NAP)), completed_by="c"))
     assert plan(*schedule).to_json() == plan(*schedule).to_json()
 
@@ -104,7 +104,7 @@ def test_on_error_and_headers_reach_the_plan() -> None:
     assert document["target"]["headers"] == [["authorization", "Basic c2VjcmV0"]]
 
 
-def test_what_is_stored_holds_no_credentials() -> None:
+def test_the_stored_plan_contains_no_credentials() -> None:
     secret = Operation(
         "s", "search", {"body": {}, "headers": {"Authorization": "ApiKey c2VjcmV0"}, "opaque-id": "me"}
     )
@@ -117,7 +117,7 @@ def test_what_is_stored_holds_no_credentials() -> None:
     assert json.loads(public)["target"]["headers"] == [["authorization", "<hidden>"]]
 
 
-def test_what_is_stored_holds_no_secrets() -> None:
+def test_the_stored_plan_contains_no_secrets() -> None:
     secret = 'p"ä/ss'
     leaking = Operation(
         "s",

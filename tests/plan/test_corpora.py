@@ -1,4 +1,4 @@
-"""Only the data that a challenge reads is prepared."""
+"""Only the data files that a challenge reads are prepared."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The golden plan documents, which the driver's own tests read as well (`crates/plan/tests/golden.rs`).
+"""The golden plan documents, which the driver's own tests also read (`crates/plan/tests/golden.rs`).
 
-`UPDATE_GOLDEN=1` writes them again after an intended change.
+`UPDATE_GOLDEN=1` rewrites them after an intended change.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def every_variant() -> tuple[Task | Parallel, ...]:
 
 
 def extra_works() -> tuple[TaskWork, ...]:
-    """Kinds of work and calls that no operation of that schedule needs."""
+    """Kinds of work and calls that no operation of `every_variant` needs."""
     request = Request("POST", "/books/_search", body='{"query":{}}')
     assertion = Assertion("hits", ("hits.total.value", "hits.total"), Comparison.GREATER, 20)
     idle = replace(request, check=CheckEmpty("nodes"))

@@ -59,7 +59,7 @@ def test_an_open_loop_is_named() -> None:
     assert step.tasks[0].pace == "5/s, open loop"
 
 
-def test_until_the_source_or_another_task_ends() -> None:
+def test_tasks_that_run_until_the_source_or_another_task_ends() -> None:
     both = (task("a", BULK), task("b", LOOPED, warmup_time_period=1.0))
     (step,) = explain(plan(Parallel(both, completed_by="any")))
     assert step.completed_by == "any task"

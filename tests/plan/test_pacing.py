@@ -39,7 +39,7 @@ PUT = Operation("p", "put-elser", {"model": "x"})
 
 
 def with_plugins(one: Task) -> PlannedTask:
-    """A task as planned with these plug-ins."""
+    """Plans a task with these plug-ins."""
     return build_plan(track(one), None, SETTINGS, PlanContext(plugins=PLUGINS)).tasks[0]
 
 
@@ -95,7 +95,7 @@ def test_the_unit_must_be_that_of_the_work() -> None:
 
 def test_a_schedule_must_be_known() -> None:
     assert refused(task("t", schedule="poison")) == (
-        't.schedule is "poison", must be deterministic, poisson, uniform or a scheduler of a plug-in'
+        't.schedule is "poison", but must be deterministic, poisson, uniform or a scheduler of a plug-in'
         ' (did you mean "poisson"?)',
     )
 

@@ -25,8 +25,8 @@ LINES = Operation("l", "bulk", {"param-source": "lines", "bulk-size": 500})
 PUT = Operation("p", "put-elser", {"model": "x"})
 
 
-def planned(one: Task) -> PlannedTask:
-    return build_plan(track(one), None, SETTINGS, CONTEXT).tasks[0]
+def planned(single: Task) -> PlannedTask:
+    return build_plan(track(single), None, SETTINGS, CONTEXT).tasks[0]
 
 
 def refused(*schedule: Task | Parallel) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def test_a_source_supplies_native_operations() -> None:
         PythonSource(4),
         "docs",
     )
-    # Whether the source ends is known to Python, but not to the plan.
+    # The plan does not know whether the source ends; only its Python code does.
     assert search.bound == bulk.bound == TimePeriod(0.0, None)
     assert planned(task("c", SUPPLIED_SEARCH, iterations=3)).bound == Iterations(0, 3)
 
@@ -71,7 +71,7 @@ def test_unregistered_names_are_problems() -> None:
         'a.param-source is "wordz", which no plug-in of the track registers (did you mean "words"?)',
         'b of task "b": "put-elsr" is neither an operation of the track nor an operation type'
         ' (did you mean "put-elser" or "put-pipeline"?)',
-        'c.schedule is "dayly", must be deterministic, poisson, uniform or a scheduler of a plug-in'
+        'c.schedule is "dayly", but must be deterministic, poisson, uniform or a scheduler of a plug-in'
         ' (did you mean "daily"?)',
     )
 

@@ -1,4 +1,4 @@
-"""Loading and registering the Python of a track."""
+"""Loading and registering the Python code of a track."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ EMPTY = "def register(registry): pass\n"
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays():
+def no_modules_remain():
     modules, path, finders = set(sys.modules), list(sys.path), list(sys.meta_path)
     yield
     remaining = {name for name in set(sys.modules) - modules if name.partition(".")[0] in ("tour", "esrally")}

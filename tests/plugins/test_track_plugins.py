@@ -176,20 +176,20 @@ PREPARING = """
 
 
 def prepare(root: Path, data: Path, tools: DataTools | None = None):
-    track, told = loaded_track(root), []
+    track, reports = loaded_track(root), []
     with open_plugins(track) as plugins:
         assert plugins is not None
         plugins.after_load(track, "first")
-        plugins.prepare(data, tools or DataTools(), lambda *said: told.append(said))
-    return told
+        plugins.prepare(data, tools or DataTools(), lambda *progress: reports.append(progress))
+    return reports
 
 
 def test_data_is_prepared_in_separate_processes(tmp_path):
-    told = prepare(track_with(tmp_path, PREPARING.replace("FAILING", "-1")), tmp_path)
+    reports = prepare(track_with(tmp_path, PREPARING.replace("FAILING", "-1")), tmp_path)
     made = [(tmp_path / f"{number}.txt").read_text().split(maxsplit=1) for number in range(4)]
     assert {text for _, text in made} == {"cannot be pickled"}
     assert str(os.getpid()) not in {pid for pid, _ in made}
-    assert told[-1] == ("preparing data: Processor", 4, 4)
+    assert reports[-1] == ("preparing data: Processor", 4, 4)
 
 
 def test_a_failed_preparation_is_reported_with_its_line(tmp_path):
@@ -239,7 +239,7 @@ def test_processors_fetch_and_unpack_through_the_race(tmp_path):
         ("http://data.example/more", "more", None),
     ]
     wrong = DataTools(download, unpack, lambda path: {"a.json": 5, "b.json": 3}[path.name])
-    with pytest.raises(TrackError, match=r"b.json of track tour has 3 lines, the track declares 14"):
+    with pytest.raises(TrackError, match=r"b.json of track tour has 3 lines, but the track declares 14"):
         prepare(tmp_path / "tour", tmp_path, wrong)
 
 

@@ -13,7 +13,7 @@ from pacenote.track.source import open_track
 
 
 def write_track(folder: Path, files: Mapping[str, str], document: Mapping[str, Any] | None = None) -> Path:
-    """A track folder named `tour` with Python files, and a `track.json` of one task unless it is given."""
+    """Writes a track folder named `tour` with Python files and a `track.json`, by default with one task."""
     root = folder / "tour"
     for name, text in files.items():
         path = root / name
@@ -25,5 +25,5 @@ def write_track(folder: Path, files: Mapping[str, str], document: Mapping[str, A
 
 
 def loaded_track(root: Path, **params: Any) -> Track:
-    """The model of the track in a folder."""
+    """Loads the track in a folder."""
     return load_track(open_track(root), params, RenderOptions(now=0.0))

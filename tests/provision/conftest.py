@@ -28,7 +28,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def jar(name: str, content: bytes) -> MavenArtifact:
-    """An artifact whose lock entry fits `content`."""
+    """An artifact whose lock entry matches `content`."""
     return MavenArtifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
 
 
@@ -45,7 +45,7 @@ if mode == "dies":
 if mode == "port":
     print("java.net.BindException: Address already in use", flush=True)
     sys.exit(1)
-if mode == "plants":
+if mode == "symlink":
     os.unlink(sys.argv[-2])
     os.symlink(os.path.join(os.path.dirname(sys.argv[0]), "victim"), sys.argv[-2])
     print("java.net.BindException: Address already in use", flush=True)
@@ -111,7 +111,7 @@ class FakeEngine:
 
 
 def write_fake_java(home: Path) -> JavaRuntime:
-    """A Java home whose `java` is the script above, run by this Python."""
+    """A Java home whose `java` is the script above, run by the Python of the tests."""
     script = home / "engine.py"
     (home / "bin").mkdir(parents=True)
     script.write_text(_ENGINE)

@@ -49,7 +49,7 @@ def test_an_unknown_car_is_named_with_a_close_match() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "words"),
+    ("params", "message"),
     [
         ({"heapsize": "1g"}, "unknown parameter 'heapsize'"),
         ({"heap_size": "lots"}, "heap_size 'lots'"),
@@ -68,6 +68,6 @@ def test_an_unknown_car_is_named_with_a_close_match() -> None:
         ({"additional_java_settings": ["-Xmx4g"]}, "-Xmx4g"),
     ],
 )
-def test_invalid_params_are_named(params: dict[str, object], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
+def test_invalid_params_are_named(params: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         compose_car(["defaults"], params)

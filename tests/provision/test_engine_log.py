@@ -1,4 +1,4 @@
-"""The cause of an exit is found in logs as engines write them."""
+"""The cause of an exit is found in the logs of engines."""
 
 from __future__ import annotations
 

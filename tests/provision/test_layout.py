@@ -46,7 +46,7 @@ def test_a_link_or_a_writable_folder_is_refused(tmp_path: Path) -> None:
         check_ownership(tmp_path / "real")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a folder")
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, shared: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o700)
     root = create_layout(tmp_path / "closed", root=True, shared=shared).root

@@ -25,7 +25,7 @@ def path_of(artifact: MavenArtifact) -> str:
     return f"/{artifact.repository_path}"
 
 
-def leftovers(folder: Path) -> list[str]:
+def remaining_files(folder: Path) -> list[str]:
     return [file.name for file in folder.rglob(PARTIAL_FILES)]
 
 
@@ -106,7 +106,7 @@ def test_a_wrong_checksum_is_refused_and_leaves_no_file(server: ScriptedServer, 
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has the wrong checksum"):
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
     assert not artifact.path_in(tmp_path).exists()
-    assert not leftovers(tmp_path)
+    assert not remaining_files(tmp_path)
 
 
 def test_a_new_artifact_is_verified_against_the_published_sha1(
@@ -156,14 +156,14 @@ def test_a_full_disk_is_reported(
     with pytest.raises(DiskError, match="no space left") as caught:
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
     assert "PACENOTE_HOME" in caught.value.hint
-    assert not leftovers(tmp_path)
+    assert not remaining_files(tmp_path)
 
 
 def test_the_path_follows_from_the_coordinates() -> None:
     assert MavenArtifact("a.b", "c", "1").repository_path == "a/b/c/1/c-1.jar"
 
 
-def test_races_at_the_same_time_download_an_artifact_once(server: ScriptedServer, tmp_path: Path) -> None:
+def test_concurrent_races_download_an_artifact_once(server: ScriptedServer, tmp_path: Path) -> None:
     content = os.urandom(200_000)
     artifact = jar("a", content)
     server.put(path_of(artifact), content)

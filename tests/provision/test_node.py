@@ -98,7 +98,7 @@ def test_a_node_that_ends_during_the_start_is_reported_with_the_cause(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    log.write_text("Caused by: an older trouble: OutOfMemoryError\n")
+    log.write_text("Caused by: an older problem: OutOfMemoryError\n")
     with pytest.raises(EngineError) as caught:
         start_node(spec, fake("dies"), layout, log)
     message = caught.value.message
@@ -207,7 +207,7 @@ def test_a_link_in_the_logs_is_not_followed(
 def test_a_link_in_the_config_is_not_written_through(
     fake: Fake, layout: EngineLayout, spec: NodeSpec, tmp_path: Path
 ) -> None:
-    install = fake("plants")
+    install = fake("symlink")
     victim = install.java.home / "victim"
     victim.write_text("precious")
     victim.chmod(0o600)
@@ -215,7 +215,7 @@ def test_a_link_in_the_config_is_not_written_through(
         start_node(spec, install, layout, tmp_path / "log")
     assert victim.read_text() == "precious"
     assert victim.stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "log").read_text().count("engine says plants") == 3
+    assert (tmp_path / "log").read_text().count("engine says symlink") == 3
     assert nothing_left(layout)
 
 
@@ -224,11 +224,11 @@ def test_the_config_is_written_before_the_nodes_user_may_write_there(
 ) -> None:
     seen: list[list[str]] = []
 
-    def look(folder: Path, *_: int) -> None:
+    def interrupt(folder: Path, *_: int) -> None:
         seen.append([each.name for each in (folder.parent / "config").iterdir()])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("os.chown", look)
+    monkeypatch.setattr("os.chown", interrupt)
     nobody = replace(layout, user=NodeUser("nobody", 65534, 65534))
     with pytest.raises(KeyboardInterrupt):
         start_node(spec, fake("healthy"), nobody, tmp_path / "log")

@@ -1,4 +1,4 @@
-"""Nodes of dead owners are killed and removed; others are left alone."""
+"""Nodes of dead owners are killed and removed; other nodes are not touched."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sleeper() -> Iterator[ProcessIdentity]:
     process.wait()
 
 
-def leave(layout: EngineLayout, owner: ProcessIdentity, process: ProcessIdentity | None) -> NodeEntry:
+def add_entry(layout: EngineLayout, owner: ProcessIdentity, process: ProcessIdentity | None) -> NodeEntry:
     folder = layout.nodes / "n"
     (folder / "data").mkdir(parents=True)
     entry = NodeEntry("n", folder, owner, process)
@@ -44,7 +44,7 @@ def leave(layout: EngineLayout, owner: ProcessIdentity, process: ProcessIdentity
 
 
 def test_an_orphan_is_killed_and_its_files_removed(layout: EngineLayout, sleeper: ProcessIdentity) -> None:
-    entry = leave(layout, DEAD, sleeper)
+    entry = add_entry(layout, DEAD, sleeper)
     assert cleanup_orphans(layout) == ("n",)
     assert not is_running(sleeper)
     assert not entry.folder.exists()
@@ -56,17 +56,17 @@ def test_a_process_with_a_reused_number_is_not_killed(
     layout: EngineLayout, sleeper: ProcessIdentity, change: str
 ) -> None:
     other = replace(sleeper, started=1) if change == "started" else replace(sleeper, boot="another boot")
-    entry = leave(layout, DEAD, other)
+    entry = add_entry(layout, DEAD, other)
     assert cleanup_orphans(layout) == ("n",)
     assert is_running(sleeper)
     assert not entry.folder.exists()
 
 
-@pytest.mark.parametrize("owner", [current_process(), DEAD], ids=["here", "in another container"])
-def test_a_node_with_a_living_owner_is_left_alone(
+@pytest.mark.parametrize("owner", [current_process(), DEAD], ids=["on this machine", "in another container"])
+def test_a_node_with_a_running_owner_is_not_touched(
     layout: EngineLayout, sleeper: ProcessIdentity, owner: ProcessIdentity
 ) -> None:
-    entry = leave(layout, owner, sleeper)
+    entry = add_entry(layout, owner, sleeper)
     held = lock_node(layout, entry)
     assert cleanup_orphans(layout) == ()
     assert is_running(sleeper)
@@ -78,13 +78,13 @@ def test_a_node_with_a_living_owner_is_left_alone(
 
 
 def test_an_owner_without_a_lock_counts_as_dead(layout: EngineLayout) -> None:
-    entry = leave(layout, current_process(), None)
+    entry = add_entry(layout, current_process(), None)
     assert cleanup_orphans(layout) == ("n",)
     assert not entry.folder.exists()
 
 
 def test_a_preserved_folder_is_not_removed(layout: EngineLayout) -> None:
-    entry = leave(layout, current_process(), None)
+    entry = add_entry(layout, current_process(), None)
     unregister(layout, entry, lock_node(layout, entry))
     assert cleanup_orphans(layout) == ()
     assert entry.folder.exists()
@@ -120,7 +120,7 @@ time.sleep(60)
 
 
 def test_the_lock_is_released_when_its_owner_is_killed(layout: EngineLayout) -> None:
-    entry = leave(layout, DEAD, None)
+    entry = add_entry(layout, DEAD, None)
     with subprocess.Popen([sys.executable, "-c", _HOLDER, layout.home], stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"held\n"
@@ -132,7 +132,7 @@ def test_the_lock_is_released_when_its_owner_is_killed(layout: EngineLayout) -> 
 
 
 def test_an_entry_without_a_process_is_removed(layout: EngineLayout) -> None:
-    entry = leave(layout, DEAD, None)
+    entry = add_entry(layout, DEAD, None)
     assert cleanup_orphans(layout) == ("n",)
     assert not entry.folder.exists()
 

@@ -38,7 +38,7 @@ def test_available_memory_is_the_estimate_of_the_kernel(tmp_path: Path) -> None:
     assert available_memory(tmp_path / "nothing") is None
 
 
-def test_limits_of_parent_groups_count_without_page_cache(tmp_path: Path) -> None:
+def test_limits_of_parent_cgroups_apply_without_page_cache(tmp_path: Path) -> None:
     files = MEMINFO | {
         "proc/self/cgroup": "0::/outer/inner\n",
         "sys/fs/cgroup/outer/inner/memory.max": "max\n",
@@ -50,7 +50,7 @@ def test_limits_of_parent_groups_count_without_page_cache(tmp_path: Path) -> Non
     assert available_memory(write(tmp_path, files)) == GIB + GIB // 2
 
 
-def test_limits_of_cgroups_v1_count(tmp_path: Path) -> None:
+def test_limits_of_cgroups_v1_apply(tmp_path: Path) -> None:
     files = MEMINFO | {
         "proc/self/cgroup": "5:memory:/docker/x\n3:cpu:/docker/x\n",
         "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{GIB}\n",
@@ -62,7 +62,9 @@ def test_limits_of_cgroups_v1_count(tmp_path: Path) -> None:
 def test_messages_name_what_is_needed_and_available(tmp_path: Path) -> None:
     check_memory(GIB, None)
     check_memory(GIB, 2 * GIB)
-    with pytest.raises(EngineError, match=r"4\.0 GiB of heap needs 4\.5 GiB, 2\.0 GiB are available"):
+    with pytest.raises(
+        EngineError, match=r"4\.0 GiB of heap needs 4\.5 GiB, but only 2\.0 GiB are available"
+    ):
         check_memory(4 * GIB, 2 * GIB)
     with pytest.raises(EngineError, match="too little disk"):
         check_disk(tmp_path, 1 << 60)

@@ -32,7 +32,7 @@ class TwoModules(FakeEngine):
 
 
 def publish(server: ScriptedServer, name: str, needs: tuple[str, ...] = (), content: bytes = b"") -> None:
-    """Put a jar, its checksum and its POM into the repository; what it needs is `name:version`."""
+    """Publishes a jar with its checksum and its POM; `needs` are dependencies as `name:version`."""
     name, _, version = name.partition(":")
     dependencies = "".join(
         f"<dependency><groupId>g</groupId><artifactId>{need.partition(':')[0]}</artifactId>"
@@ -67,7 +67,7 @@ def test_the_plugin_class_is_the_only_top_level_plugin(tmp_path: Path) -> None:
     assert plugin_class(jar) == "a.b.YModulePlugin"
     for names in ((), ("a/XPlugin.class", "a/YPlugin.class")):
         jar.write_bytes(zipped(*names))
-        with pytest.raises(EngineError, match=r"a\.jar should have one plugin class"):
+        with pytest.raises(EngineError, match=r"a\.jar must have one plugin class"):
             plugin_class(jar)
 
 

@@ -1,4 +1,4 @@
-"""Runners in races: every form, what they return and raise, and the client they are given."""
+"""Runners in races: every form, what they return and raise, and the client they receive."""
 
 import json
 import os
@@ -64,7 +64,7 @@ FORMS = """
 
     async def threaded(es, params):
         thread = await asyncio.to_thread(threading.current_thread)
-        # One that hangs does not keep the process from ending.
+        # A daemon thread: if it hangs, the process can still end.
         return {"daemon": int(thread.daemon)}
 
     def register(registry):
@@ -196,7 +196,7 @@ def test_failures_of_runners_are_reported_with_their_reasons(tmp_path):
     assert raced.reason("slow").startswith("timeout: ConnectionTimeout: ")
     assert raced.reason("key") == "plugin: track.py:20: KeyError: 'no-such-key'"
     assert raced.reason("base") == "plugin: track.py:23: BaseException: ('stop it', 3)"
-    assert "returned the weight 'many', must be a whole number" in raced.reason("weight")
+    assert "returned the weight 'many', which must be a whole number" in raced.reason("weight")
     assert raced.task("key").accounting.operations == 1
     assert raced.reason("asserting") == "assertion: not as it should be"
     assert raced.record.aborted == "task asserting: not as it should be"
@@ -206,7 +206,7 @@ def test_failures_of_runners_are_reported_with_their_reasons(tmp_path):
     assert (raced.task("again").accounting.succeeded, raced.task("again").error_rate) == (1, 0.0)
 
 
-def test_a_cancellation_inside_a_runner_is_its_failure(tmp_path):
+def test_a_cancellation_inside_a_runner_is_a_failure_of_the_runner(tmp_path):
     with serving() as server:
         raced = race_track(tmp_path, FAILURES, [{"operation": "cancelled"}], server.address)
     assert raced.reason("cancelled") == "plugin: track.py:51: CancelledError"

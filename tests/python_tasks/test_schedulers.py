@@ -121,7 +121,7 @@ def test_rates_count_the_work_that_runners_report(tmp_path, spacing):
         raced = race_track(tmp_path, SCHEDULERS, [{**task, "iterations": 6}], server.address)
     paced = raced.task("paced")
     assert (paced.errors, paced.work.done, paced.unit, paced.paced) == ((), 60, "docs", True)
-    # The first goes out at once, the others every 10 documents: after 20 ms each, or so on average.
+    # The first is sent immediately, each of the others 20 ms (10 documents) later, exactly or on average.
     assert paced.duration_s >= (0.1 if spacing == "deterministic" else 0.02)
 
 
@@ -132,10 +132,10 @@ def test_a_full_scheduler_receives_results_and_controls_the_source(tmp_path, kin
     with serving() as server:
         raced = race_track(tmp_path, SCHEDULERS, schedule, server.address)
     assert raced.task("steered").errors == ()
-    # Every operation is drawn only after the scheduler has heard of the one before.
+    # Each operation is created only after the scheduler has received the result of the previous one.
     assert raced.task("steered").work.done == 1 + 2 + 3 + 4
-    told = raced.task("seen").values
-    assert [told[str(index)].mean for index in range(4)] == [1, 2, 3, 4]
+    values = raced.task("seen").values
+    assert [values[str(index)].mean for index in range(4)] == [1, 2, 3, 4]
 
 
 def test_a_scheduler_that_fails_ends_only_its_task(tmp_path):

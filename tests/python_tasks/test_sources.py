@@ -103,7 +103,7 @@ def test_sources_of_every_form_are_called_until_they_end(tmp_path):
     assert sorted(lines[9:12]) == ["None-1", "None-2", "None-3"]
     assert lines[12:18] == ["0of1-1", "0of1-1", "0of1-2", "0of1-3", "0of1-4", "0of1-5"]
     assert lines[18:21] == ["tour-t-function", "tour-t-function", "base"]
-    # Built when its step begins, it knows what an earlier task has found.
+    # The source is created when its step begins, after an earlier task has stored its result.
     assert [line for line in lines[21:] if line != "x"] == ["None-3"]
     assert raced.task("five").accounting.normal == 4
     assert raced.task("shared").accounting.operations == 3
@@ -126,7 +126,7 @@ FAILING = """
         def params(self):
             return {}["size"]
 
-    class Nobody(Base):
+    class WithoutBody(Base):
         def params(self):
             return {"index": "a"}
 
@@ -142,7 +142,7 @@ FAILING = """
         pass
 
     def register(registry):
-        for kind in (Listing, Raising, Nobody, Bulk, Never):
+        for kind in (Listing, Raising, WithoutBody, Bulk, Never):
             registry.register_param_source(kind.__name__, kind)
         registry.register_runner("run", run, async_runner=True)
     """
@@ -161,11 +161,12 @@ def test_a_source_that_fails_ends_only_its_task_with_a_reason(tmp_path, kind):
         {"operation": {"operation-type": "sleep", "duration": 0}},
     ]
     if kind == "search":
-        schedule.insert(0, task("Nobody"))
+        schedule.insert(0, task("WithoutBody"))
     with serving() as server:
         raced = race_track(tmp_path, FAILING, schedule, server.address)
     assert raced.reason("Listing") == (
-        'plugin: parameter source "Listing" returned a list ([1, 2]), must be a dictionary of parameters'
+        'plugin: parameter source "Listing" returned a value of type list ([1, 2]), '
+        "but must return a dictionary of parameters"
     )
     assert raced.reason("Raising") == (
         "plugin: parameter source \"Raising\" failed: track.py:16: KeyError: 'size'"
@@ -175,10 +176,13 @@ def test_a_source_that_fails_ends_only_its_task_with_a_reason(tmp_path, kind):
     )
     assert raced.task("Listing").accounting.failed == 2
     assert raced.task("Never").accounting.operations == 0
-    assert 'parameter source "Bulk" returned "body" as a int (3), must be bytes' in raced.reason("Bulk")
+    assert (
+        'parameter source "Bulk" returned a value of type int (3) as "body", which must be bytes'
+        in raced.reason("Bulk")
+    )
     assert raced.task("sleep").accounting.succeeded == 1
     if kind == "search":
-        assert "invalid parameters: body is missing" in raced.reason("Nobody")
+        assert "invalid parameters: body is missing" in raced.reason("WithoutBody")
     assert server.lines("/_search|/_bulk") == []
 
 
@@ -267,7 +271,7 @@ CHANGING = """
         def partition(self, index, total):
             return self
         def params(self):
-            # What it gave before is changed, and what the runner did is looked at.
+            # Changes what it returned before, and reads what the runner has done.
             self.inner["n"] += 1
             if self.inner["n"] == self.last:
                 raise ValueError("nothing left")
@@ -297,12 +301,12 @@ def test_a_source_may_change_what_it_returned_before(tmp_path):
         raced = race_track(tmp_path, CHANGING, schedule, server.address)
     values = raced.task("five").values
     assert (values["unchanged"].min, values["seen"].max) == (1, 4)
-    # What failed is the third one: the two before it count.
+    # The third operation failed; the two before it count.
     failing = raced.task("failing").accounting
     assert (failing.succeeded, failing.failed) == (2, 1)
 
 
-def test_warm_up_iterations_alone_leave_the_end_to_the_source(tmp_path):
+def test_with_only_warm_up_iterations_the_source_ends_the_task(tmp_path):
     warm = {"warmup-iterations": 1}
     schedule = [
         search("Counting", **warm),

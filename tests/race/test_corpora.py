@@ -84,7 +84,7 @@ def lines(count: int) -> bytes:
     return b"".join(b'{"n": %d}\n' % number for number in range(count))
 
 
-def only(prepared: PreparedCorpora) -> tuple[str, Path, int]:
+def single(prepared: PreparedCorpora) -> tuple[str, Path, int]:
     ((_, file),) = prepared.files.items()
     (used,) = prepared.recorded
     assert used.documents == file.documents
@@ -94,7 +94,7 @@ def only(prepared: PreparedCorpora) -> tuple[str, Path, int]:
 
 def test_a_file_that_matches_its_declaration_is_used(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
-    found = only(folder.prepare({"source-file": "notes.json.bz2", "document-count": 25}))
+    found = single(folder.prepare({"source-file": "notes.json.bz2", "document-count": 25}))
     assert found == ("declared", folder.data / "notes.json", 25)
 
 
@@ -102,45 +102,45 @@ def test_a_file_that_matches_its_declaration_is_used(folder: Folder) -> None:
 def test_an_archive_is_unpacked_once(folder: Folder, ending: str, packed) -> None:
     archive = folder.data / f"notes.json{ending}"
     archive.write_bytes(packed(lines(25)))
-    wanted = {"source-file": "notes.json.bz2", "document-count": 25}
-    assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
+    documents = {"source-file": "notes.json.bz2", "document-count": 25}
+    assert single(folder.prepare(documents)) == ("declared", folder.data / "notes.json", 25)
     archive.write_bytes(b"no archive any more")
-    assert only(folder.prepare(wanted))[2] == 25
+    assert single(folder.prepare(documents))[2] == 25
 
 
 def test_the_folder_of_the_track_is_searched_first(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
     (folder.track / "notes.json").write_bytes(lines(7))
-    assert only(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
+    assert single(folder.prepare({"source-file": "notes.json"})) == ("as-is", folder.track / "notes.json", 7)
 
 
-def test_archives_of_the_same_name_are_told_apart(folder: Folder) -> None:
-    # An earlier track had a corpus of the same name.
+def test_archives_of_the_same_name_are_distinguished(folder: Folder) -> None:
+    # An earlier track has a corpus of the same name.
     (folder.data / "notes.json").write_bytes(lines(7))
     (folder.track / "notes.json.gz").write_bytes(gzip.compress(lines(25)))
-    assert only(folder.prepare({"source-file": "notes.json.gz"}))[2] == 25
+    assert single(folder.prepare({"source-file": "notes.json.gz"}))[2] == 25
     for name, count in (("a", 3), ("b", 4)):
         (folder.data / name).mkdir()
         (folder.data / name / "n.json.gz").write_bytes(gzip.compress(lines(count)))
-        assert only(folder.prepare({"source-file": f"{name}/n.json.gz"}))[2] == count
+        assert single(folder.prepare({"source-file": f"{name}/n.json.gz"}))[2] == count
 
 
 def test_a_file_that_is_indexed_into_several_indices_counts_once(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
-    wanted = {"source-file": "notes.json", "document-count": 25}
-    folder.more = [wanted | {"target-index": "copies"}]
-    assert only(folder.prepare(wanted | {"target-index": "notes"}))[2] == 25
+    documents = {"source-file": "notes.json", "document-count": 25}
+    folder.more = [documents | {"target-index": "copies"}]
+    assert single(folder.prepare(documents | {"target-index": "notes"}))[2] == 25
 
 
 def test_another_number_of_documents_is_refused_unless_used_as_is(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(25))
-    wanted = {"source-file": "notes.json", "document-count": 1_000}
+    documents = {"source-file": "notes.json", "document-count": 1_000}
     with pytest.raises(
-        CorpusError, match=r"notes\.json holds 25 documents, the track declares 1,000"
+        CorpusError, match=r"notes\.json holds 25 documents, but the track declares 1,000"
     ) as caught:
-        folder.prepare(wanted)
+        folder.prepare(documents)
     assert "--corpus=as-is" in caught.value.hint
-    assert only(folder.prepare(wanted, "as-is")) == ("as-is", folder.data / "notes.json", 25)
+    assert single(folder.prepare(documents, "as-is")) == ("as-is", folder.data / "notes.json", 25)
 
 
 @pytest.mark.parametrize(("key", "size"), [("uncompressed-bytes", 190), ("compressed-bytes", 80)])
@@ -150,19 +150,21 @@ def test_another_size_is_refused_unless_used_as_is_and_nothing_is_deleted(
     name = "notes.json.gz" if key == "compressed-bytes" else "notes.json"
     file = folder.data / name
     file.write_bytes(gzip.compress(lines(25), mtime=0) if name.endswith(".gz") else lines(25))
-    wanted = {"source-file": "notes.json.gz", "document-count": 25, key: size + 1}
-    with pytest.raises(CorpusError, match=rf"{name} has \d+ bytes, the track declares {size + 1}") as caught:
-        folder.prepare(wanted)
+    documents = {"source-file": "notes.json.gz", "document-count": 25, key: size + 1}
+    with pytest.raises(
+        CorpusError, match=rf"{name} has \d+ bytes, but the track declares {size + 1}"
+    ) as caught:
+        folder.prepare(documents)
     assert "--corpus=as-is" in caught.value.hint
     assert file.exists()
-    assert only(folder.prepare(wanted, "as-is"))[2] == 25
+    assert single(folder.prepare(documents, "as-is"))[2] == 25
 
 
 def test_unpacking_stops_at_the_declared_size(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(500_000)))
-    wanted = {"source-file": "notes.json.gz", "document-count": 25, "uncompressed-bytes": 1_000}
+    documents = {"source-file": "notes.json.gz", "document-count": 25, "uncompressed-bytes": 1_000}
     with pytest.raises(CorpusError, match=r"notes\.json"):
-        folder.prepare(wanted)
+        folder.prepare(documents)
     assert not (folder.data / "notes.json").exists()
 
 
@@ -180,17 +182,17 @@ def server() -> Iterator[FileServer]:
 
 def test_a_missing_file_is_downloaded_once(folder: Folder, server: FileServer) -> None:
     server.content = gzip.compress(lines(25))
-    wanted = {"source-file": "notes.json.gz", "document-count": 25, "base-url": f"{server.url}/notes"}
-    assert only(folder.prepare(wanted)) == ("declared", folder.data / "notes.json", 25)
+    documents = {"source-file": "notes.json.gz", "document-count": 25, "base-url": f"{server.url}/notes"}
+    assert single(folder.prepare(documents)) == ("declared", folder.data / "notes.json", 25)
     assert folder.labels[0] == "downloading notes.json.gz"
-    folder.prepare(wanted)
+    folder.prepare(documents)
     assert [request.target for request in server.requests] == ["/notes/notes.json.gz"]
 
 
 def test_a_source_url_is_the_url_of_the_file(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
-    wanted = {"source-file": "notes.json", "document-count": 25, "source-url": f"{server.url}/there/other"}
-    assert only(folder.prepare(wanted))[1] == folder.data / "notes.json"
+    documents = {"source-file": "notes.json", "document-count": 25, "source-url": f"{server.url}/there/other"}
+    assert single(folder.prepare(documents))[1] == folder.data / "notes.json"
     assert [request.target for request in server.requests] == ["/there/other"]
 
 
@@ -203,27 +205,27 @@ def test_the_checksum_of_google_storage_is_verified(folder: Folder, server: File
 
 def test_concurrent_races_download_once(folder: Folder, server: FileServer) -> None:
     server.content = gzip.compress(lines(2_000))
-    wanted = {"source-file": "notes.json.gz", "document-count": 2_000, "base-url": server.url}
+    documents = {"source-file": "notes.json.gz", "document-count": 2_000, "base-url": server.url}
     with pytest.raises(CorpusError):
-        folder.prepare(wanted, offline=True)
+        folder.prepare(documents, offline=True)
     with ThreadPoolExecutor(4) as pool:
-        found = [future.result() for future in [pool.submit(folder.prepare, wanted) for _ in range(4)]]
-    assert {only(each)[2] for each in found} == {2_000}
+        found = [future.result() for future in [pool.submit(folder.prepare, documents) for _ in range(4)]]
+    assert {single(each)[2] for each in found} == {2_000}
     assert len(server.requests) == 1
 
 
 def test_a_mirror_is_tried_before_the_base_url(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
-    wanted = {"source-file": "notes.json", "document-count": 25, "base-url": "http://127.0.0.1:9/notes"}
-    assert only(folder.prepare(wanted, mirrors=(f"{server.url}/m",)))[2] == 25
+    documents = {"source-file": "notes.json", "document-count": 25, "base-url": "http://127.0.0.1:9/notes"}
+    assert single(folder.prepare(documents, mirrors=(f"{server.url}/m",)))[2] == 25
     assert [request.target for request in server.requests] == ["/m/notes/notes.json"]
 
 
-def test_offline_says_where_to_put_the_file(folder: Folder, server: FileServer) -> None:
-    wanted = {"source-file": "notes.json.bz2", "document-count": 25, "base-url": server.url}
+def test_offline_names_the_folder_for_the_file(folder: Folder, server: FileServer) -> None:
+    documents = {"source-file": "notes.json.bz2", "document-count": 25, "base-url": server.url}
     message = r"notes\.json\.bz2 of corpus 'notes' is missing, and --offline forbids downloading it"
     with pytest.raises(CorpusError, match=message) as caught:
-        folder.prepare(wanted, offline=True)
+        folder.prepare(documents, offline=True)
     assert caught.value.hint == f"put it into {folder.data}"
     assert server.requests == []
 
@@ -237,59 +239,61 @@ def test_a_failed_download_names_the_alternatives(folder: Folder, server: FileSe
     assert str(folder.data) in caught.value.hint
 
 
-def test_a_track_with_a_generator_downloads_only_if_asked_to(folder: Folder, server: FileServer) -> None:
+def test_a_track_with_a_generator_downloads_only_on_request(folder: Folder, server: FileServer) -> None:
     server.content = lines(25)
     folder.generator = {"name": "http_logs", "documents": 700}
-    wanted = {"source-file": "documents-181998.json", "document-count": 25, "base-url": server.url}
-    assert only(folder.prepare(wanted))[0] == "generated"
+    documents = {"source-file": "documents-181998.json", "document-count": 25, "base-url": server.url}
+    assert single(folder.prepare(documents))[0] == "generated"
     assert server.requests == []
-    assert only(folder.prepare(wanted, "declared"))[0] == "declared"
+    assert single(folder.prepare(documents, "declared"))[0] == "declared"
     assert len(server.requests) == 1
 
 
-def test_test_mode_downloads_the_small_file_or_finds_another_way(folder: Folder, server: FileServer) -> None:
+def test_test_mode_downloads_the_small_file_or_uses_an_alternative(
+    folder: Folder, server: FileServer
+) -> None:
     server.content = lines(1_000)
-    wanted = {"source-file": "notes.json", "document-count": 1_500, "base-url": server.url}
-    assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
+    documents = {"source-file": "notes.json", "document-count": 1_500, "base-url": server.url}
+    assert single(folder.prepare(documents, test_mode=True))[0] == "declared"
     assert [request.target for request in server.requests] == ["/notes-1k.json"]
     (folder.data / "notes-1k.json").unlink()
     server.has = lambda path: False
     with pytest.raises(CorpusError, match="HTTP status 404"):
-        folder.prepare(wanted, test_mode=True)
+        folder.prepare(documents, test_mode=True)
     (folder.data / "notes.json").write_bytes(lines(1_500))
-    assert only(folder.prepare(wanted, test_mode=True))[0] == "excerpt"
+    assert single(folder.prepare(documents, test_mode=True))[0] == "excerpt"
     folder.name = "http_logs"
-    wanted["source-file"] = "documents-181998.json"
-    assert only(folder.prepare(wanted, test_mode=True))[0] == "generated"
+    documents["source-file"] = "documents-181998.json"
+    assert single(folder.prepare(documents, test_mode=True))[0] == "generated"
 
 
 @pytest.mark.parametrize(("ending", "packed"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
-def test_test_mode_takes_the_beginning_of_the_full_file(folder: Folder, ending: str, packed) -> None:
+def test_test_mode_uses_the_beginning_of_the_full_file(folder: Folder, ending: str, packed) -> None:
     (folder.data / f"notes.json{ending}").write_bytes(packed(lines(1_500)))
-    wanted = {"source-file": "notes.json.bz2", "document-count": 1_500, "compressed-bytes": 1}
-    origin, path, count = only(folder.prepare(wanted, test_mode=True))
+    documents = {"source-file": "notes.json.bz2", "document-count": 1_500, "compressed-bytes": 1}
+    origin, path, count = single(folder.prepare(documents, test_mode=True))
     assert (origin, path.name, count) == ("excerpt", "notes-1k.json", 1_000)
     assert path.read_bytes() == lines(1_000)
     # The excerpt must not be mistaken for the small file that the track's authors publish.
     assert path.parent.parent == folder.data
-    assert only(folder.prepare(wanted, test_mode=True))[1] == path
+    assert single(folder.prepare(documents, test_mode=True))[1] == path
     (folder.data / "notes-1k.json").write_bytes(lines(1_000))
-    assert only(folder.prepare(wanted, test_mode=True))[0] == "declared"
+    assert single(folder.prepare(documents, test_mode=True))[0] == "declared"
 
 
-def test_test_mode_writes_nothing_beside_a_file_of_the_users_own(folder: Folder, tmp_path: Path) -> None:
+def test_test_mode_writes_no_file_next_to_a_file_of_the_user(folder: Folder, tmp_path: Path) -> None:
     file = tmp_path / "first-steps" / "notes.json"
     file.parent.mkdir()
     file.write_bytes(b"".join(b'{"index": {}}\n{"n": %d}\n' % number for number in range(1_500)))
-    wanted = {"source-file": str(file), "document-count": 1_500, "includes-action-and-meta-data": True}
-    assert only(folder.prepare(wanted))[0] == "declared"
-    origin, path, count = only(folder.prepare(wanted, test_mode=True))
+    documents = {"source-file": str(file), "document-count": 1_500, "includes-action-and-meta-data": True}
+    assert single(folder.prepare(documents))[0] == "declared"
+    origin, path, count = single(folder.prepare(documents, test_mode=True))
     assert (origin, path.parent.parent, count) == ("excerpt", folder.data, 1_000)
     assert path.read_bytes() == b"".join(file.read_bytes().splitlines(keepends=True)[:2_000])
     assert not file.with_name("notes-1k.json").exists()
 
 
-def test_test_mode_reports_a_broken_full_file(folder: Folder) -> None:
+def test_test_mode_reports_a_damaged_full_file(folder: Folder) -> None:
     (folder.data / "notes.json.gz").write_bytes(gzip.compress(lines(1_500))[:200])
     with pytest.raises(CorpusError, match=r"notes\.json\.gz cannot be read"):
         folder.prepare({"source-file": "notes.json.gz", "document-count": 1_500}, test_mode=True)
@@ -297,11 +301,11 @@ def test_test_mode_reports_a_broken_full_file(folder: Folder) -> None:
 
 def test_documents_with_action_lines_have_two_lines_each(folder: Folder) -> None:
     (folder.data / "notes.json").write_bytes(lines(50))
-    wanted = {"source-file": "notes.json", "document-count": 25, "includes-action-and-meta-data": True}
-    assert only(folder.prepare(wanted))[2] == 25
+    documents = {"source-file": "notes.json", "document-count": 25, "includes-action-and-meta-data": True}
+    assert single(folder.prepare(documents))[2] == 25
 
 
-def test_an_error_about_missing_data_says_where_to_put_it(folder: Folder) -> None:
+def test_an_error_about_missing_data_names_the_folder_for_it(folder: Folder) -> None:
     with pytest.raises(CorpusError, match=r"notes\.json\.zst of corpus 'notes' is missing") as caught:
         folder.prepare({"source-file": "notes.json.zst", "document-count": 25})
     assert str(folder.data) in caught.value.hint
@@ -309,9 +313,9 @@ def test_an_error_about_missing_data_says_where_to_put_it(folder: Folder) -> Non
         folder.prepare({"source-file": "./none.json"})
 
 
-@pytest.mark.parametrize("broken", [gzip.compress(lines(5000))[:-40], b"not gzip at all"])
-def test_a_broken_archive_is_named_and_leaves_no_files(folder: Folder, broken: bytes) -> None:
-    (folder.data / "notes.json.gz").write_bytes(broken)
+@pytest.mark.parametrize("damaged", [gzip.compress(lines(5000))[:-40], b"not gzip at all"])
+def test_a_damaged_archive_is_named_and_leaves_no_files(folder: Folder, damaged: bytes) -> None:
+    (folder.data / "notes.json.gz").write_bytes(damaged)
     with pytest.raises(CorpusError, match=r"notes\.json\.gz"):
         folder.prepare({"source-file": "notes.json.gz", "document-count": 5000})
     left = [path.name for path in folder.data.iterdir() if path.name != ".lock"]

@@ -1,4 +1,4 @@
-"""Folders of data: paths stay inside."""
+"""Data folders: files cannot be written outside them."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_an_ignored_sighup_stays_ignored() -> None:
 
 @contextmanager
 def full_disk() -> Iterator[None]:
-    """No file of this process can grow beyond a kilobyte."""
+    """Limits every file of this process to 1 KiB."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
     try:
@@ -164,10 +164,10 @@ def full_disk() -> Iterator[None]:
 
 
 def test_a_full_disk_ends_the_race_and_every_finished_task_is_reported(port: int, folder: RaceFolder) -> None:
-    # What the core cannot write any more; the results of tasks take another way, and their own share of disk.
+    # Only the files of the core hit the limit: Python's journal of task results is not written.
     folder.append = lambda result: None  # type: ignore[method-assign]
     with full_disk():
-        # The end of every task is written, until the core's own buffers are full too.
+        # The core writes the end of every task until its buffers are full too.
         driven = drive(plan(port, *[1] * 40, 10_000_000), folder, None, Listener())
     assert driven.error.startswith(f"cannot record to {folder.path}")
     assert "File too large" in driven.error

@@ -1,4 +1,4 @@
-"""Generated corpora: made once, complete or not at all."""
+"""Corpora are generated once, and either completely or not at all."""
 
 from __future__ import annotations
 

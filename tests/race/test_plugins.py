@@ -25,18 +25,18 @@ def track(folder: Path, code: str, *dependencies: str) -> Track:
 def test_a_package_that_cannot_be_installed_is_reported_and_left_out(tmp_path: Path) -> None:
     """Two of the public tracks depend on archives that are not always available."""
     warnings: list[str] = []
-    wanted = track(tmp_path, "def register(registry): pass", "no-such-a==1", "no-such-b==2")
-    with track_plugins(wanted, tmp_path, offline=True, warn=warnings.append) as plugins:
+    dependent = track(tmp_path, "def register(registry): pass", "no-such-a==1", "no-such-b==2")
+    with track_plugins(dependent, tmp_path, offline=True, warn=warnings.append) as plugins:
         assert plugins is not None
     assert ["no-such-a" in line for line in warnings[1:]] == [True, False]
     assert ["no-such-b" in line for line in warnings[1:]] == [False, True]
 
 
 def test_code_that_imports_a_missing_package_fails_with_its_name(tmp_path: Path) -> None:
-    wanted = track(tmp_path, "import no_such_a", "no-such-a==1")
+    dependent = track(tmp_path, "import no_such_a", "no-such-a==1")
     with (
         pytest.raises(TrackError, match=r"track\.py.*no_such_a"),
-        track_plugins(wanted, tmp_path, offline=True, warn=lambda _: None),
+        track_plugins(dependent, tmp_path, offline=True, warn=lambda _: None),
     ):
         pass
 

@@ -1,4 +1,4 @@
-"""Whole races without an engine: a small server answers like one."""
+"""Complete races without an engine: a small server answers like one."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ def test_some_tasks_of_a_track_from_a_repository(tmp_path: Path, address: str) -
     file.write_text(json.dumps(document))
     git("init", "--quiet", "--initial-branch=master", at=upstream)
     commit(upstream)
-    asked: dict[str, Any] = {"track": "tiny", "track_repository": upstream.as_uri(), "test_mode": True}
-    asked |= {"exclude_tasks": ("task1",), "build_flavor": "serverless"}
-    asked |= {"pipeline": "benchmark-only", "target_hosts": (address,)}
+    options: dict[str, Any] = {"track": "tiny", "track_repository": upstream.as_uri(), "test_mode": True}
+    options |= {"exclude_tasks": ("task1",), "build_flavor": "serverless"}
+    options |= {"pipeline": "benchmark-only", "target_hosts": (address,)}
     listener = Listener()
-    record = race(request(tmp_path, **asked), listener)
+    record = race(request(tmp_path, **options), listener)
     assert record.track.revision == git("rev-parse", "HEAD", at=upstream)
     (one,) = record.tasks
     assert (one.task, one.accounting.warmup, one.accounting.normal) == ("task0", 2, 2)
@@ -165,18 +165,20 @@ def test_the_version_of_the_cluster_selects_the_branch(
     tmp_path: Path, engine: Engine, version: dict[str, str], name: str
 ) -> None:
     engine.version = version
-    asked: dict[str, Any] = {"track": name, "track_repository": str(tmp_path / "upstream")}
-    asked |= {"challenge": "none", "pipeline": "benchmark-only", "target_hosts": (engine.address,)}
-    with pytest.raises(TrackError, match=f'track "{name}" has no challenge'):  # found, and no further
-        race(request(tmp_path, **asked), Listener())
+    options: dict[str, Any] = {"track": name, "track_repository": str(tmp_path / "upstream")}
+    options |= {"challenge": "none", "pipeline": "benchmark-only", "target_hosts": (engine.address,)}
+    with pytest.raises(
+        TrackError, match=f'track "{name}" has no challenge'
+    ):  # the track is found, its challenge is not
+        race(request(tmp_path, **options), Listener())
 
 
 def test_data_is_downloaded_for_the_selected_branch(tmp_path: Path, branches: Path) -> None:
-    asked: dict[str, Any] = {"track": "old", "track_repository": branches.as_uri()}
+    options: dict[str, Any] = {"track": "old", "track_repository": branches.as_uri()}
     engine = {"distribution": "elasticsearch", "distribution_version": "8.12.0"}
-    assert prefetch_corpora(request(tmp_path, **asked, **engine), lambda *_: None) == {}
+    assert prefetch_corpora(request(tmp_path, **options, **engine), lambda *_: None) == {}
     with pytest.raises(TrackError, match='there is no track "old"'):
-        prefetch_corpora(request(tmp_path, **asked), lambda *_: None)
+        prefetch_corpora(request(tmp_path, **options), lambda *_: None)
 
 
 def test_failures_void_the_race(tmp_path: Path, address: str) -> None:
@@ -187,13 +189,13 @@ def test_failures_void_the_race(tmp_path: Path, address: str) -> None:
 
 
 def test_no_secret_is_written_to_disk(tmp_path: Path, address: str) -> None:
-    wanted = existing(
+    race_request = existing(
         tmp_path,
         address.replace("127.0.0.1", "me:hunter22@127.0.0.1"),
         {"path": "/{{ secret_key }}", "method": "POST", "body": {"key": "{{ secret_key }}"}},
         track_params={"secret_key": "hunter33"},
     )
-    race(wanted, Listener())
+    race(race_request, Listener())
     stored = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert {"race.json", "plan.json"} <= {path.name for path in stored}
     for path in stored:
@@ -222,10 +224,10 @@ def test_searching_a_new_engine_is_refused(tmp_path: Path) -> None:
 
 
 def test_offline_downloads_nothing(tmp_path: Path) -> None:
-    wanted = request(tmp_path, track="http_logs", track_params={"docs": 1000}, offline=True)
+    race_request = request(tmp_path, track="http_logs", track_params={"docs": 1000}, offline=True)
     listener = Listener()
     with pytest.raises(EngineError) as caught:
-        race(wanted, listener)
+        race(race_request, listener)
     assert "--offline" in caught.value.hint
     assert not any("downloading" in text for text in listener.received)
     assert not (tmp_path / "home" / "corpora").exists()

@@ -1,4 +1,4 @@
-"""A whole race by the command line against a server with known responses, without a terminal."""
+"""A race from the command line against a server with known responses, without a terminal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from support.secure import engine
 def test_a_failed_race_is_reported_with_its_reason_without_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two clients send three requests each, all refused, then as many that succeed.
+    """Two clients send three requests each, all refused, then three each that succeed.
 
-    On paper: an error rate of 100 % with its reason in the report and in the record, six requests on the
-    wire for six failures, exit code 3, and the whole report on standard output, which is not a terminal.
+    Expected: an error rate of 100 % with its reason in the report and in the record, six requests at the
+    server for six failures, exit code 3, and the complete report on standard output, which is not a terminal.
     """
     monkeypatch.setenv("PACENOTE_HOME", str(tmp_path / "home"))
     full = {"error": {"type": "rejected_execution", "reason": "the queue is full"}}

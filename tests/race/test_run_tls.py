@@ -1,6 +1,4 @@
-"""Races against clusters behind TLS, credentials and proxies, the driver included: from the command to the
-record.
-"""
+"""Races against clusters behind TLS, credentials and proxies, from the command line to the race record."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def secure() -> Iterator[HttpServer]:
 def raced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Raced]:
-    """Races a search; gives the exit code, standard error and, if there is one, the record."""
+    """Races a search; returns the exit code, standard error and the record if there is one."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "pacenote_client_options"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

@@ -1,4 +1,4 @@
-"""Where requests are sent and with which headers, in whole races against real servers."""
+"""Where requests are sent and with which headers, in races against real servers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Listener:
 def raced(
     tmp_path: Path, client: ClientOptions, *hosts: str, **more: Any
 ) -> tuple[RaceRecord, list[str], str]:
-    """The record of a race of one task by four clients, the warnings, and all that it left on the disk."""
+    """Races one task with four clients; returns the record, the warnings and the content of all files."""
     folder = tmp_path / "tiny"
     folder.mkdir()
     kind = "everywhere" if "additional_clusters" in more else "raw-request"
@@ -75,7 +75,7 @@ def raced(
     task = {"operation": {"operation-type": kind, "path": "/hit"}, "clients": 4, "iterations": 4}
     (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": [task]}))
     listener = Listener()
-    asked = RaceRequest(
+    request = RaceRequest(
         race_id="r",
         home=tmp_path / "home",
         track_path=folder,
@@ -84,24 +84,24 @@ def raced(
         client=client,
         **more,
     )
-    record = race(asked, listener)
-    kept = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
-    return record, listener.warnings, b"\n".join(kept).decode("latin-1")
+    record = race(request, listener)
+    contents = [path.read_bytes() for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    return record, listener.warnings, b"\n".join(contents).decode("latin-1")
 
 
 def test_credentials_and_headers_are_sent_with_every_request_and_not_stored(tmp_path: Path) -> None:
     client = ClientOptions(timeout_s=7.0, authorization=ME, headers=(("x-key", "sesame-sesame"),))
     with engine(None, authorization=ME) as one, engine(None, authorization=ME) as two:
-        record, warnings, kept = raced(tmp_path, client, one.address, two.address)
+        record, warnings, contents = raced(tmp_path, client, one.address, two.address)
         assert (record.tasks[0].error_rate, warnings) == (0.0, [])
         # Clients are distributed over the hosts.
         assert (one.count("GET /hit"), two.count("GET /hit")) == (8, 8)
         assert {request.headers["x-key"] for request in one.requests + two.requests} == {"sesame-sesame"}
         hosts = (f"http://{one.address}", f"http://{two.address}")
     assert record.client == RecordedClient(hosts=hosts, authentication="basic", timeout_s=7.0)
-    assert '"x-key","<hidden>"' in kept
-    assert ME not in kept
-    assert "sesame-sesame" not in kept
+    assert '"x-key","<hidden>"' in contents
+    assert ME not in contents
+    assert "sesame-sesame" not in contents
 
 
 @pytest.mark.skipif(not _speaks_ipv6(), reason="this machine has no IPv6 loopback")
@@ -117,12 +117,12 @@ def test_ipv6_addresses(tmp_path: Path) -> None:
 def test_runners_reach_every_cluster_with_its_own_credentials(tmp_path: Path) -> None:
     with engine(None) as main, engine(None, authorization=ME) as far:
         own = AdditionalCluster("far", (far.address,), ClientOptions(authorization=ME))
-        record, _, kept = raced(tmp_path, ClientOptions(), main.address, additional_clusters=(own,))
+        record, _, contents = raced(tmp_path, ClientOptions(), main.address, additional_clusters=(own,))
         assert (record.tasks[0].error_rate, main.count("GET /hit"), far.count("GET /hit")) == (0.0, 16, 16)
         assert far.count("GET /") == 1
         assert not any("authorization" in request.headers for request in main.requests)
-    assert '"others":[{"name":"far","target":{"hosts":[{"scheme":"http","host":"127.0.0.1"' in kept
-    assert ME not in kept
+    assert '"others":[{"name":"far","target":{"hosts":[{"scheme":"http","host":"127.0.0.1"' in contents
+    assert ME not in contents
 
 
 def test_an_additional_cluster_that_rejects_the_credentials_prevents_the_race(tmp_path: Path) -> None:

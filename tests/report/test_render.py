@@ -1,4 +1,4 @@
-"""Four renderers, one set of data. `UPDATE_GOLDEN=1` writes the expected files again; read the diff then."""
+"""Four renderers show the same data. `UPDATE_GOLDEN=1` rewrites the expected files; review the diff."""
 
 import csv
 import io

@@ -51,7 +51,7 @@ def test_the_answer_is_an_interval_in_both_units():
     assert answer(FOUND) == "between 80 ops/s (80,000 docs/s) and 82 ops/s (82,000 docs/s)"
     assert answer(replace(FOUND, unstable=None)) == "at least 80 ops/s (80,000 docs/s)"
     assert answer(replace(FOUND, stable=None)).startswith("below 82 ops/s (82,000 docs/s): no rate")
-    assert answer(replace(FOUND, stable=None, unstable=None)) == "no rate was tried to its end"
+    assert answer(replace(FOUND, stable=None, unstable=None)) == "no probe was completed"
 
 
 def test_the_text_shows_the_objective_every_probe_and_the_levels():

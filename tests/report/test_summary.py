@@ -218,7 +218,7 @@ def test_only_the_most_frequent_errors_are_shown():
     errors = tuple(FailureGroup("http-status", f"reason {n}", 500, n, 0.0, 1.0) for n in range(1, 6))
     texts = [text for _, text in notes(build_report(record(tasks=(task(errors=errors),))), "Error")]
     assert [text[:3] for text in texts] == ["5 ×", "4 ×", "3 ×", "2 m"]
-    assert texts[-1] == "2 more kinds of error, 3 in all"
+    assert texts[-1] == "2 more kinds of error, 3 in total"
 
 
 def test_texts_of_the_engine_cannot_control_a_terminal():
@@ -287,7 +287,7 @@ def test_a_steady_task_has_no_note(steady):
     assert not notes(build_report(record(tasks=(task(steady=steady),))), "Steady state")
 
 
-def test_samples_that_were_not_stored_are_reported_unless_none_were_to_be():
+def test_samples_that_were_not_stored_are_reported_unless_storing_is_off():
     some = task(samples=SamplesKept(kept=20_000_000, left_out=5_000, from_s=312.4))
     assert notes(build_report(record(tasks=(some,))), "Samples") == [
         ("search", "5,000 samples were not stored, from 312 s on")
@@ -331,6 +331,6 @@ def test_a_race_without_results_has_a_report():
     assert report.verdict.reasons == ("the race has not finished",)
 
 
-def test_paced_tasks_show_what_lateness_is():
+def test_paced_tasks_explain_lateness():
     assert any("Lateness is" in text for text in build_report(record(tasks=(paced(),))).footnotes)
     assert not any("Lateness is" in text for text in build_report(record(tasks=(task(),))).footnotes)

@@ -1,1 +1,1 @@
-"""Guards of the shape of the code: sizes, layers, names, pages. Each first asserts that it saw something."""
+"""Guards on the structure of the code. Each first asserts that it found something to check."""

@@ -1,4 +1,4 @@
-"""Which file imports which, in both languages, also inside functions."""
+"""The imports between files in both languages, including those inside functions."""
 
 import ast
 import re
@@ -53,12 +53,12 @@ def _python_file(name: str, modules: Mapping[str, Path]) -> Path | None:
 
 
 Name = tuple[str, ...]
-"""A path of Rust in parts, such as `("crate", "transport", "Head")`; a module's begins below the root."""
+"""A Rust path in parts, such as `("crate", "transport", "Head")`; that of a module has no `crate`."""
 
 
 @dataclass
 class _RustFile:
-    """A Rust file with what its `use` declarations bring into it."""
+    """A Rust file with the names that its `use` declarations bring into scope."""
 
     path: Path
     module: Name
@@ -106,7 +106,7 @@ def _rust_file(path: Path, crate: Path) -> _RustFile:
 
 
 def without_tests(text: str) -> str:
-    """Rust code with its test modules as spaces."""
+    """Rust code in which spaces replace the test modules."""
     for found in reversed(list(_TEST_MODULE.finditer(text))):
         end = end_of_body(text, found.end())
         if end is not None:
@@ -117,7 +117,7 @@ def without_tests(text: str) -> str:
 
 
 def _use_tree(tree: str, prefix: Name = ()) -> Iterator[tuple[str, Name]]:
-    """The names that a use tree brings in, each with its path; `*` for all of a module."""
+    """The names that a use tree brings into scope, each with its path; `*` for all names of a module."""
     tree = tree.strip()
     head, brace, rest = tree.partition("{")
     if brace:
@@ -154,7 +154,7 @@ def _branches(text: str) -> Iterator[str]:
 def _resolve(
     path: Name, one: _RustFile, files: Mapping[Name, _RustFile], seen: frozenset[Name] = frozenset()
 ) -> _RustFile | None:
-    """The file that defines what a path in a file names; None for what is not of this crate."""
+    """The file that defines the item of a path in a file; None if the item is not of this crate."""
     first, rest = path[0], path[1:]
     if first == "crate":
         module: Name = ()

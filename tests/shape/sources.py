@@ -1,4 +1,4 @@
-"""What the guards read: the files of the repository, and the functions in them."""
+"""The files of the repository and their functions, as the guards read them."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ CRATES = ROOT / "crates"
 
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 
-# Comments, strings and characters: a brace or a name in them is not code.
+# Comments, strings and character literals: a brace or a name in them is not code.
 RUST_TEXT = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(?P<hashes>\#*)".*?"(?P=hashes)|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^']+|[^\\'\n])'""",
     re.DOTALL,
@@ -26,7 +26,7 @@ _RUST_BRACKET = re.compile(r"[()\[\]{};]")
 
 @dataclass(frozen=True)
 class Function:
-    """A function with its measures; `parameters` and `nesting` are measured in Python only."""
+    """A function with its measurements; `parameters` and `nesting` are measured in Python only."""
 
     name: str
     lines: int
@@ -90,7 +90,7 @@ def _nesting(body: list[ast.stmt]) -> int:
 def _depth(statement: ast.stmt) -> int:
     if not isinstance(statement, _COMPOUND):
         return 0
-    # An `elif` is an `if` in the `else`, but not one level deeper.
+    # An `elif` is parsed as an `if` within `else`, but is not a deeper level.
     if (
         isinstance(statement, ast.If)
         and len(statement.orelse) == 1
@@ -112,7 +112,7 @@ def rust_functions(path: Path) -> Iterator[Function]:
 
 
 def blank(found: re.Match[str]) -> str:
-    """What was found, as spaces; lines stay lines."""
+    """Replaces a match by spaces and keeps its line breaks."""
     return re.sub(r"[^\n]", " ", found[0])
 
 

@@ -1,4 +1,4 @@
-"""No file imports itself by way of others, in either language."""
+"""No file imports itself through others, in either language."""
 
 import textwrap
 from functools import cache
@@ -29,7 +29,7 @@ def graph_of(crate: str) -> Graph:
 
 
 @pytest.mark.parametrize("crate", CRATE_NAMES)
-def test_no_rust_file_imports_itself_by_way_of_others(crate):
+def test_no_rust_file_imports_itself_through_others(crate):
     assert [label(path) for path in cycle(graph_of(crate))] == []
 
 
@@ -42,7 +42,7 @@ def test_the_guard_sees_the_rust_files_and_their_imports():
     assert {"error.rs", "recording.rs"} <= race
 
 
-def test_no_python_file_imports_itself_by_way_of_others():
+def test_no_python_file_imports_itself_through_others():
     graph = python_imports(PACKAGE)
     assert len(graph) > 150, "the guard found hardly any files: has the source moved?"
     assert sum(map(len, graph.values())) > 400, "the guard found hardly any imports"
@@ -67,7 +67,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
         ("if TYPE_CHECKING:\n    from .b import second", "from .a import first"),
     ],
 )
-def test_a_cycle_in_python_is_seen(tmp_path, first, second):
+def test_a_cycle_in_python_is_detected(tmp_path, first, second):
     package = write(tmp_path / "pacenote", {"__init__.py": "", "a.py": first, "b.py": second})
     assert {path.name for path in cycle(python_imports(package))} == {"a.py", "b.py"}
 
@@ -82,7 +82,7 @@ def test_a_cycle_in_python_is_seen(tmp_path, first, second):
         ("use crate::b::*;", "use crate::a::*;"),
     ],
 )
-def test_a_cycle_in_rust_is_seen(tmp_path, first, second):
+def test_a_cycle_in_rust_is_detected(tmp_path, first, second):
     files = {"lib.rs": "mod a;\nmod b;", "a.rs": first, "b.rs": second}
     crate = write(tmp_path, {f"src/{name}": text for name, text in files.items()})
     assert {path.name for path in cycle(rust_imports(crate))} == {"a.rs", "b.rs"}

@@ -1,4 +1,4 @@
-"""The pages: no broken links, and nothing that is true on one machine only."""
+"""Documentation pages: no broken links, and nothing that depends on one machine."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]:\s*(\S+)", re.MUL
 _CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
 
-# In parts, so that this file holds none of them.
+# In parts, so that this file does not contain them.
 _LOCAL = re.compile(
     "|".join((
         "/" + r"work/[a-z]",
@@ -86,11 +86,11 @@ def _text(path: Path) -> str:
         "index-" + "url = x",
     ],
 )
-def test_local_addresses_and_paths_are_seen(text):
+def test_local_addresses_and_paths_are_detected(text):
     assert _LOCAL.search(text)
 
 
-def test_broken_links_are_seen(tmp_path, monkeypatch):
+def test_broken_links_are_detected(tmp_path, monkeypatch):
     monkeypatch.setattr("shape.sources.ROOT", tmp_path)
     page = tmp_path / "a.md"
     page.write_text(

@@ -1,4 +1,4 @@
-"""Which package may import which. The rule is the table below, which ARCHITECTURE.md has too."""
+"""Which packages a package may import: the tables below, which ARCHITECTURE.md repeats."""
 
 import ast
 import re
@@ -68,7 +68,7 @@ RUST_MAY_DEPEND: Mapping[str, set[str]] = {
 """Crate → the crates of Pacenote that it may depend on."""
 
 IMPURE = {"tokio", "socket2", "httparse", "hyper", "reqwest", "rustls", "futures", "async-std", "pyo3"}
-"""Async, network and Python crates: not for the pure crates."""
+"""Async, network and Python crates, which the pure crates must not use."""
 
 PURE = ("plan", "record", "corpus", "stats")
 
@@ -106,7 +106,7 @@ def dependencies() -> dict[str, set[str]]:
     return found
 
 
-def test_every_package_imports_only_what_it_may():
+def test_every_package_imports_only_what_the_table_allows():
     found = imports()
     assert set(found) == set(MAY_IMPORT), "a new package needs a row in the table"
     forbidden = {part: names - MAY_IMPORT[part] for part, names in found.items()}
@@ -120,7 +120,7 @@ def test_every_import_that_the_table_allows_exists():
     assert {crate: names for crate, names in unused.items() if names} == {}
 
 
-def test_only_the_race_and_its_python_tasks_know_the_core():
+def test_only_the_race_and_its_python_tasks_import_the_core():
     assert {part for part, names in imports().items() if "_core" in names} == {"python_tasks", "race"}
 
 
@@ -132,7 +132,7 @@ def test_packages_and_crates_have_no_import_cycle(graph):
         pytest.fail(" → ".join(cycle.args[1]))
 
 
-def test_every_crate_depends_only_on_what_it_may():
+def test_every_crate_depends_only_on_what_the_table_allows():
     found = dependencies()
     assert set(found) == set(RUST_MAY_DEPEND), "a new crate needs a row in the table"
     ours = {crate: names & set(found) - RUST_MAY_DEPEND[crate] for crate, names in found.items()}
@@ -142,7 +142,7 @@ def test_every_crate_depends_only_on_what_it_may():
 @pytest.mark.parametrize("crate", PURE)
 def test_pure_crates_use_neither_async_nor_network_nor_python(crate):
     assert dependencies()[crate] & IMPURE == set()
-    assert dependencies()["driver"] & IMPURE, "the guard does not see impure dependencies"
+    assert dependencies()["driver"] & IMPURE, "the guard does not find impure dependencies"
     text = "".join(path.read_text() for path in (CRATES / crate / "src").rglob("*.rs"))
     assert len(text) > 1000
     assert re.findall(r"\bstd::net\b|\basync fn\b|\basync move\b|\.await\b", text) == []
@@ -169,7 +169,7 @@ def test_only_the_driver_and_the_bindings_are_impure():
         ("'see pacenote.race'", set()),
     ],
 )
-def test_imports_are_seen_in_every_form(text, expected):
+def test_imports_are_detected_in_every_form(text, expected):
     assert set(imported_modules(ast.parse(text), "pacenote.track")) == expected
 
 

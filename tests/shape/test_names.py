@@ -1,4 +1,4 @@
-"""Public names: each type has a name of its own, and names that were given up stay away."""
+"""Public names: types have unique names, and removed names are not used again."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from shape.sources import CRATES, PACKAGE, RUST_TEXT, blank, label, parse, produ
 RALLY_API = PACKAGE / "plugins" / "rally_api"
 """Rally dictates the names in this package: plug-ins import them."""
 
-GIVEN_UP = {
+REMOVED = {
     "Alarm": "Timer",
     "Badge": "ClientCertResolver",
     "Belt": "WriterPipe",
@@ -113,7 +113,7 @@ GIVEN_UP = {
     "Window": "SecondStats",
     "WorkerIndex": "WorkerShare",
 }
-"""Type, function or module that was given up → its name today, or what replaces it."""
+"""Removed name of a type, function or module → its current name, or what replaces it."""
 
 _RUST_TYPE = re.compile(r"^\s*pub(?:\([^)]*\))?\s+(?:struct|enum|union|trait|type)\s+(\w+)", re.MULTILINE)
 _RUST_ITEM = re.compile(r"\b(?:struct|enum|union|trait|type|fn|mod)\s+(\w+)")
@@ -138,7 +138,7 @@ def rust_types() -> Iterator[tuple[str, Path]]:
 
 
 def python_types() -> Iterator[tuple[str, Path]]:
-    """Public classes of the package that stand at the top of a module."""
+    """Public classes at the top level of the modules of the package."""
     for path in PACKAGE.rglob("*.py"):
         if path.is_relative_to(RALLY_API):
             continue
@@ -177,15 +177,15 @@ def test_no_two_public_types_of_a_language_have_one_name(types):
 def test_removed_names_are_not_used_again():
     found = list(items())
     assert len(found) > 3000, "the guard found hardly any items: has the source moved?"
-    back = [f"{label(path)}: {name} is {GIVEN_UP[name]} now" for name, path in found if name in GIVEN_UP]
+    back = [f"{label(path)}: {name} is {REMOVED[name]} now" for name, path in found if name in REMOVED]
     assert sorted(back) == []
 
 
-def test_two_types_of_one_name_would_be_seen():
+def test_two_types_of_one_name_are_detected():
     path = PACKAGE / "errors.py"
     padding = [(f"Type{number}", path) for number in range(200)]
-    planted = [*padding, ("Twice", path), ("Twice", PACKAGE / "units.py")]
-    assert duplicates(iter(planted)) == {"Twice": ["python/pacenote/errors.py", "python/pacenote/units.py"]}
+    types = [*padding, ("Twice", path), ("Twice", PACKAGE / "units.py")]
+    assert duplicates(iter(types)) == {"Twice": ["python/pacenote/errors.py", "python/pacenote/units.py"]}
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_two_types_of_one_name_would_be_seen():
         ("#[cfg(test)]\nmod tests {\n    pub struct Fake;\n}", []),
     ],
 )
-def test_public_rust_types_are_seen(tmp_path, code, names):
+def test_public_rust_types_are_found(tmp_path, code, names):
     path = tmp_path / "one.rs"
     path.write_text(code)
     assert _RUST_TYPE.findall(rust_code(path)) == names
 
 
-def test_items_of_all_kinds_are_seen():
+def test_items_of_all_kinds_are_found():
     assert _RUST_ITEM.findall("fn hire() { fn stir() {} }\nmod leftovers;") == ["hire", "stir", "leftovers"]

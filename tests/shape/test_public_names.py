@@ -46,13 +46,13 @@ def test_packages_have_a_docstring_and_no_code():
         assert names_of(parse(path)) == [], label(path)
 
 
-def test_names_are_seen_in_every_form():
+def test_names_are_found_in_every_form():
     text = "import a.b\nfrom c import d as e, _f\ng = 1\nh: int = 2\ndef i(): ...\nclass J: ...\n_k = 3"
     assert names_of(ast.parse(text)) == ["a", "e", "g", "h", "i", "J"]
 
 
 @pytest.mark.parametrize("module", ["pacenote", "pacenote.cli.main"])
-def test_starting_is_quick(module):
+def test_imports_are_quick(module):
     assert min(import_ms(module) for _ in range(3)) < START_UP_MS
 
 

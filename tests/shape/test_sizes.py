@@ -13,11 +13,11 @@ from shape.sources import ROOT, Function
 LIMITS = {"length of a file": 600, "lines": 60, "parameters": 5, "nesting": 5}
 
 ALLOWED: dict[str, dict[str, tuple[int, str]]] = {measure: {} for measure in LIMITS}
-"""By measure: name of a file or function → its measure today, and the reason. The list only gets shorter."""
+"""Exceptions by measure: name of a file or function → its value and the reason. The list must not grow."""
 
 
 def assert_fits(measure: str, measures: dict[str, int]) -> None:
-    """Only exceptions are above the limit, each exactly as much as the list says."""
+    """Checks that only the exceptions exceed the limit, each with exactly the listed value."""
     over = {name: n for name, n in measures.items() if n > LIMITS[measure]}
     assert over == {name: n for name, (n, _) in ALLOWED[measure].items()}
     assert all(reason for _, reason in ALLOWED[measure].values())

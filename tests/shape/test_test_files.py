@@ -1,4 +1,4 @@
-"""Names of test files: each says which module it tests."""
+"""Test files are named after the modules that they test."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The scalability law is recovered from throughput that follows it."""
+"""The fit recovers the scalability law from throughput that follows it."""
 
 import random
 import subprocess
@@ -32,7 +32,7 @@ MEASURED = {
 }
 
 
-def test_exact_throughput_gives_the_law_back() -> None:
+def test_the_law_is_recovered_from_exact_throughput() -> None:
     fit = fit_usl(measured(1000, 0.05, 0.001, 0), seed=1)
     assert fit is not None
     found = (fit.rate_alone.value, fit.contention.value, fit.coherency.value)
@@ -48,7 +48,7 @@ def test_noise_widens_the_intervals_which_contain_the_true_values() -> None:
     assert fit.contention.low < 0.05 < fit.contention.high
     assert fit.coherency.low < 0.002 < fit.coherency.high
     assert fit.coherency.high > fit.coherency.low
-    assert fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1) == fit, "one seed, one answer"
+    assert fit_usl(measured(1000, 0.05, 0.002, 0.02), seed=1) == fit, "the same seed gives another result"
 
 
 def test_the_fit_agrees_with_the_normal_equations_solved_by_gaussian_elimination() -> None:
@@ -73,8 +73,8 @@ def test_the_fit_agrees_with_the_normal_equations_solved_by_gaussian_elimination
     assert fit.residual == pytest.approx(0.005068124715452095, rel=1e-9)
 
 
-def test_one_client_alone_never_has_infinite_throughput() -> None:
-    """The best fit of these measurements without a constant term would be closer, but is not a curve."""
+def test_the_throughput_of_one_client_is_never_infinite() -> None:
+    """A fit with an infinite rate of one client would be closer, but has no meaning."""
     rates = {1: 5.0, 2: 900.0, 4: 1700.0, 8: 3000.0, 16: 2500.0, 32: 2000.0}
     fit = fit_usl({clients: [rate] for clients, rate in rates.items()}, seed=7)
     assert fit is not None
@@ -105,8 +105,8 @@ def test_levels_double_up_to_the_highest() -> None:
     assert powers_of_two(48) == (1, 2, 4, 8, 16, 32, 48)
 
 
-def test_scipy_is_imported_by_the_fit_alone() -> None:
-    """Its threads and its import must not disturb the measurements that come before."""
+def test_scipy_is_imported_only_for_the_fit() -> None:
+    """Its import and its threads must not disturb the measurements before the fit."""
     program = "import sys, pacenote.cli.saturate, pacenote.lab.saturate; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

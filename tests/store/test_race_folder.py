@@ -1,4 +1,4 @@
-"""Race folders: atomic, and readable even if the race was killed or the disk was full."""
+"""Race folders: written atomically, and readable even if the race was killed or the disk was full."""
 
 import errno
 import json
@@ -53,7 +53,7 @@ def test_a_damaged_line_in_the_middle_is_an_error(store):
         store.load("race-1")
 
 
-def test_a_complete_race_ignores_a_left_over_journal(store):
+def test_a_complete_race_ignores_a_remaining_journal(store):
     folder = store.create(unfinished())
     folder.write(record())
     folder.journal.write_bytes(b"{nonsense\n")

@@ -1,4 +1,4 @@
-"""Responses of an engine, as far as a race uses them."""
+"""Responses of an engine to the requests of a race."""
 
 from __future__ import annotations
 

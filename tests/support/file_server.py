@@ -1,4 +1,4 @@
-"""A file server on loopback that supports ranges, and misbehaves on request."""
+"""A file server on loopback that supports ranges and can misbehave."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class FileServer:
     content: bytes = b""
     has: Callable[[str], bool] = lambda path: True
     headers: dict[str, str] = field(default_factory=dict)
-    """Additional headers; each line of a value is sent as a header of its own."""
+    """Additional headers; each line of a value is sent as a separate header."""
     statuses: list[int] = field(default_factory=list)
     """Statuses of the next responses, instead of the file."""
     cut_after: list[int] = field(default_factory=list)
-    """Bytes after which the connection of the next responses is cut."""
+    """Bytes after which the connections of the next responses are closed."""
     ranges: bool = True
     etag: bool = True
     redirects: dict[str, str] = field(default_factory=dict)

@@ -44,16 +44,16 @@ class HttpRequest:
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """What the server sends."""
+    """A response that the server sends."""
 
     status: int = 200
     body: bytes = b""
     headers: Headers = ()
-    """A Content-Length among them replaces the right one."""
+    """A Content-Length among them replaces the correct one."""
     close: bool = False
     """Whether the connection is closed after the response."""
     tunnel_port: int | None = None
-    """For CONNECT: the port on loopback that bytes are passed on to."""
+    """For CONNECT: the port on loopback that bytes are forwarded to."""
 
 
 Respond = Callable[[HttpRequest], HttpResponse]
@@ -81,13 +81,13 @@ class HttpServer:
         return f"http://{self.address}"
 
     def count(self, line: str) -> int:
-        """How many requests with this line the server received."""
+        """Number of requests with this line that the server received."""
         return sum(1 for request in self.requests if request.line == line)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body in one packet; else the kernel waits 40 ms for the first to be acknowledged.
+    # Head and body in one packet; otherwise the kernel waits up to 40 ms for an acknowledgement.
     wbufsize = -1
     respond: Respond
     state: HttpServer
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 self.request.do_handshake()
             except ssl.SSLError:
-                # Closed now, a client that is still writing would be reset before it reads the alert.
+                # If the socket were closed now, a client that is still writing would not receive the alert.
                 with socket.socket(fileno=os.dup(self.request.fileno())) as raw:
                     while raw.recv(4096):
                         pass
@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(headers.get("content-length", 0)))
         request = HttpRequest(self.command, self.path, headers, body)
         self.state.requests.append(request)
-        # Looked up on the class, where a plain function does not become a method.
+        # Called on the class, so that the function is not bound as a method.
         response = type(self).respond(request)
         self.send_response(response.status)
         if not response.tunnel_port and all(name != "content-length" for name, _ in response.headers):
@@ -147,11 +147,11 @@ for _method in ("GET", "POST", "PUT", "DELETE", "HEAD", "CONNECT"):
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # A connection that finds the queue full is retried only after a second.
+    # If the queue is full, the client retries its connection only after a second.
     request_queue_size = 64
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Reports errors of `respond`; handshakes and connections may fail as a test wants."""
+        """Reports errors of `respond`; failures of handshakes and connections belong to the tests."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -167,7 +167,7 @@ def http_server(
     with type("Server", (_Server,), {"address_family": family})((host, 0), handler) as server:
         state.port = server.server_address[1]
         if tls:
-            # The handshake is left to the thread of the connection, so that one that hangs blocks no other.
+            # The thread of a connection does its handshake, so that it does not block other connections.
             server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
@@ -211,7 +211,7 @@ class ScriptedServer:
         )
 
     def count(self, target: str) -> int:
-        """How many requests a target received."""
+        """Number of requests that a target received."""
         return sum(1 for request in self.requests if request.target == target)
 
     def respond(self, request: HttpRequest) -> HttpResponse:

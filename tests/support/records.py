@@ -1,4 +1,4 @@
-"""Task results and race records to test with: complete, plausible, changed by keyword."""
+"""Complete, plausible task results and race records for tests; keyword arguments replace fields."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def paced(name: str = "term", late_p99: float = 0.15, **changes: Any) -> TaskRes
 
 
 def record(race_id: str = "race-1", **changes: Any) -> RaceRecord:
-    """A complete, judged race."""
+    """A complete race with a verdict."""
     built = RaceRecord(
         race_id=race_id,
         timestamp=datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC),

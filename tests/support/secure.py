@@ -1,4 +1,4 @@
-"""An engine behind TLS and credentials, as far as a race uses it, and a proxy in front of it."""
+"""An engine behind TLS and credentials, with the responses that a race needs, and a proxy in front of it."""
 
 from __future__ import annotations
 

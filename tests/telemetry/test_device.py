@@ -24,7 +24,7 @@ def test_a_system_metric_without_a_field_is_refused():
         DeviceReading(system={"swap_size": 1, "store_size": 2})
 
 
-def test_a_value_of_two_devices_is_a_problem_and_the_first_one_counts():
+def test_a_value_read_by_two_devices_is_reported_and_the_first_one_is_used():
     first = DeviceReading({"store_size": 1}, {"node.a.uptime": 10})
     second = DeviceReading({"store_size": 2, "segment_count": 3}, {"node.a.uptime": 20, "node.a.load": 4})
     telemetry = Telemetry([device("first", first), device("second", second)])
@@ -33,6 +33,6 @@ def test_a_value_of_two_devices_is_a_problem_and_the_first_one_counts():
     assert (result.system.store_size, result.system.segment_count) == (1, 3)
     assert result.values == {"node.a.uptime": 10, "node.a.load": 4}
     assert result.errors == (
-        "second: node.a.uptime is read by another device too and is ignored",
-        "second: store_size is read by another device too and is ignored",
+        "second: node.a.uptime is also read by another device and is ignored",
+        "second: store_size is also read by another device and is ignored",
     )

@@ -5,10 +5,10 @@ from pacenote.telemetry.document_counts import count_documents
 
 
 def test_indices_are_counted_after_a_refresh():
-    asked = []
+    paths = []
 
     def get(path):
-        asked.append(path)
+        paths.append(path)
         if path.startswith("/gone"):
             raise EngineError("HTTP 404 for /gone/_refresh")
         return {"count": 7, "_shards": {"failed": 1 if path.startswith("/half") else 0}}
@@ -19,5 +19,5 @@ def test_indices_are_counted_after_a_refresh():
         "documents of index 'gone' could not be counted: HTTP 404 for /gone/_refresh",
         "documents of index 'half' could not be counted: 1 shard failed",
     )
-    assert asked[:2] == ["/logs/_refresh", "/logs/_count"]
-    assert asked[-1] == "/a%2Fb/_count"
+    assert paths[:2] == ["/logs/_refresh", "/logs/_count"]
+    assert paths[-1] == "/a%2Fb/_count"

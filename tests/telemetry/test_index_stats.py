@@ -9,7 +9,7 @@ from pacenote.telemetry.index_stats import IndexStats, is_measured
 
 
 def shard(*, primary=True, **counts):
-    """One copy; `counts` are of indexing, merges, store, flush and segments."""
+    """One copy of a shard; `counts` are of indexing, merges, store, flush and segments."""
     indexing, merges, store, flush = (
         counts.get(name, 0) for name in ("indexing", "merges", "store", "flush")
     )
@@ -106,7 +106,7 @@ def test_an_empty_cluster_has_zeros():
 
 def test_failed_shards_are_reported():
     assert read_stats(reply(), reply(failed=2)).errors == (
-        "index-stats: 2 shards did not answer: the values leave them out",
+        "index-stats: 2 shards did not answer: the values do not include them",
     )
 
 
@@ -125,7 +125,7 @@ def test_system_indices_are_left_out(index, measured):
     assert system.total_time == (9 if measured else 0)
 
 
-def test_a_device_that_fails_becomes_a_sentence():
+def test_a_device_that_fails_is_reported():
     def refuse(path):
         raise EngineError("HTTP 403 for /_all/_stats")
 
@@ -136,7 +136,7 @@ def test_a_device_that_fails_becomes_a_sentence():
     assert result.errors == ("index-stats: could not be read before the race: HTTP 403 for /_all/_stats",)
 
 
-def test_an_unexpected_reply_becomes_a_sentence():
+def test_an_unexpected_reply_is_reported():
     assert read_stats(reply(), {"surprise": []}).errors == (
         "index-stats: could not be read after the race: KeyError: 'indices'",
     )

@@ -59,7 +59,7 @@ def test_collector_names_of_g1_are_recognized():
     assert result.values["cluster.concurrent_gc_count"] == 4
 
 
-def test_generational_zgc_is_added_up():
+def test_the_generations_of_zgc_are_added_up():
     system = read_stats(
         {"a": node(ZGC_Minor_Cycles=(0, 0), ZGC_Major_Cycles=(0, 0), ZGC_Minor_Pauses=(0, 0))},
         {

@@ -1,4 +1,4 @@
-"""Tracks in one line: a valid track as a dictionary, and a folder that holds it."""
+"""Builders of tracks: a valid track as a dictionary, and a folder that contains it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = RenderOptions(now=1_700_000_000.0)
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """A small valid track; keyword arguments replace its root keys, with underscores for dashes."""
+    """A small valid track; keyword arguments replace its root keys, with underscores instead of dashes."""
     base: dict[str, Any] = {
         "version": 2,
         "indices": [{"name": "books"}],
@@ -33,7 +33,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def folder(root: Path, files: dict[str, str]) -> TrackSource:
-    """A track folder of these files."""
+    """Writes a track folder with these files."""
     root.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         path = root / name
@@ -43,7 +43,7 @@ def folder(root: Path, files: dict[str, str]) -> TrackSource:
 
 
 def load(root: Path, **changes: Any) -> Track:
-    """The model of a changed small track."""
+    """Loads the small track with changes."""
     return load_track(folder(root, {"track.json": json.dumps(document(**changes), indent=1)}), {}, NOW)
 
 

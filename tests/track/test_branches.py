@@ -55,6 +55,6 @@ def test_main_is_used_without_master() -> None:
     assert best_branch(("other",), "") is None
 
 
-def test_variants_go_from_exact_to_vague() -> None:
+def test_variants_go_from_exact_to_general() -> None:
     assert version_variants("8.01.2-SNAPSHOT") == ("8.1.2-SNAPSHOT", "8.1.2", "8.1", "8")
     assert version_variants("8.1") == ()

@@ -80,7 +80,7 @@ def test_a_fragment_that_collects_itself_is_refused(tmp_path: Path) -> None:
     assert "track.json collects a.json collects b.json collects a.json" in caught.value.message
 
 
-def test_every_line_knows_its_origin(tmp_path: Path) -> None:
+def test_the_origin_of_every_line_is_known(tmp_path: Path) -> None:
     source = folder(
         tmp_path,
         {

@@ -1,4 +1,4 @@
-"""Loading as a whole: plug-ins, secrets, and problems that planning finds."""
+"""Loading complete tracks: plug-ins, secrets, and problems that planning finds."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def test_a_plugin_is_named_and_its_dependencies_kept(tmp_path: Path) -> None:
 
 def test_a_plugin_for_another_tool_is_refused(tmp_path: Path) -> None:
     (tmp_path / "workload.py").write_text("def register(registry): pass")
-    (told,) = problems(tmp_path)
+    (reported,) = problems(tmp_path)
     assert (
-        told
+        reported
         == "workload.py is a plug-in for OpenSearch Benchmark; Pacenote only runs those of Rally (track.py)"
     )
 
 
 def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
-    told = problems(
+    reported = problems(
         tmp_path,
         version=1,
         corpora=[{"name": "library", "documents": [{"source-file": "b.json", "document-count": 0}]}],
@@ -43,14 +43,14 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
             {"operation": "read", "iterations": 5, "warmup-time-period": 10},
         ],
     )
-    assert [problem.split(" (rendered track.json, line ")[0] for problem in told] == [
-        "version is 1, only version 2 of the format exists",
-        "corpora[0].documents[0].document-count is 0, must be at least 1",
+    assert [problem.split(" (rendered track.json, line ")[0] for problem in reported] == [
+        "version is 1, but only version 2 of the format exists",
+        "corpora[0].documents[0].document-count is 0, but must be at least 1",
         "operations[0].operation-type is missing",
-        "schedule[0].clients is 0, must be at least 1",
-        "schedule[1] mixes warmup-time-period with iterations, choose periods or iterations",
+        "schedule[0].clients is 0, but must be at least 1",
+        "schedule[1] mixes warmup-time-period with iterations; choose periods or iterations",
     ]
-    assert all(", near track.json:" in problem for problem in told)
+    assert all(", near track.json:" in problem for problem in reported)
 
 
 def test_a_track_error_contains_no_secret(tmp_path: Path) -> None:
@@ -58,9 +58,9 @@ def test_a_track_error_contains_no_secret(tmp_path: Path) -> None:
     source = folder(tmp_path, {"track.json": text})
     with pytest.raises(TrackError) as caught:
         load_track(source, {"secret_x": "hunter2"}, NOW)
-    told = "".join((caught.value.message, *caught.value.problems))
-    assert "hunter2" not in told
-    assert "<hidden>" in told
+    reported = "".join((caught.value.message, *caught.value.problems))
+    assert "hunter2" not in reported
+    assert "<hidden>" in reported
 
 
 def test_an_excerpt_contains_no_secret(tmp_path: Path) -> None:
@@ -78,15 +78,17 @@ def test_problems_of_planning_have_a_place_and_contain_no_secret(tmp_path: Path)
     track = load_track(source, {"secret_x": "hunter2"}, NOW)
     with pytest.raises(TrackError) as caught:
         build_plan(track, None, SETTINGS, PlanContext())
-    (told,) = caught.value.problems
-    assert told.startswith('operations[0].headers is "<hidden>", must be an object (rendered track.json, ')
+    (reported,) = caught.value.problems
+    assert reported.startswith(
+        'operations[0].headers is "<hidden>", but must be an object (rendered track.json, '
+    )
 
 
 def test_an_unknown_type_has_its_place_task_and_hint(tmp_path: Path) -> None:
     track = load(tmp_path, schedule=[{"name": "mine", "operation": "esqll"}])
     with pytest.raises(TrackError) as caught:
         build_plan(track, None, SETTINGS, PlanContext())
-    (told,) = caught.value.problems
-    assert told.startswith('schedule[0].operation of task "mine": "esqll" is neither an operation')
-    assert "rendered track.json, line " in told
+    (reported,) = caught.value.problems
+    assert reported.startswith('schedule[0].operation of task "mine": "esqll" is neither an operation')
+    assert "rendered track.json, line " in reported
     assert caught.value.hint

@@ -1,4 +1,4 @@
-"""Options of the user replace the schedules of a track."""
+"""Command line options replace the schedules of a track."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_parallel_element_grows_with_its_tasks() -> None:
         assert (element.clients, element.client_count) == (clients and expected, expected)
 
 
-def test_every_connection_of_the_ceiling_has_its_place_in_the_plan() -> None:
+def test_the_plan_has_a_client_for_every_connection() -> None:
     wide = apply_pacing_options(track(task("t", **RATE)), WIDE).challenges[0].schedule
     (step,) = plan(*wide).steps
     assert [share.client for row in step.client_allocations for share in row.allocations] == list(range(16))

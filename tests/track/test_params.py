@@ -1,4 +1,4 @@
-"""Lists and dictionaries of the command line are read as Rally reads them."""
+"""Lists and dictionaries on the command line are parsed as in Rally."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, messag
         ("a:1,b", "--track-params: item 2 is not a key:value pair"),
         (":1", "--track-params: item 1 is not a key:value pair"),
         ('{"a": }', "--track-params: not valid JSON: Expecting value at line 1, column 7"),
-        ("x.json", "--track-params: is [1], must be an object"),
+        ("x.json", "--track-params is [1], but must be an object"),
     ],
 )
 def test_text_that_is_not_a_dictionary(text: str, message: str) -> None:
@@ -83,10 +83,10 @@ def test_text_that_is_not_a_dictionary(text: str, message: str) -> None:
 
 
 def test_text_that_is_not_a_list() -> None:
-    with pytest.raises(UsageError, match="--hosts: is 3, must be a list"):
+    with pytest.raises(UsageError, match="--hosts is 3, but must be a list"):
         parse_list("x.json", "--hosts", lambda _: "3")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         parse_dict(str(tmp_path / "none.json"), "--track-params")

@@ -1,4 +1,4 @@
-"""The model of a track, and every rule that a track can break, with message and place."""
+"""The model of a track, and every rule that a track can break, with its message and its line."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FILE = {"source-file": "f.json", "document-count": 1}
 TWO_INDICES = [{"name": "a"}, {"name": "b"}]
 
 ROOT_RULES: list[tuple[dict[str, Any], str]] = [
-    ({"version": 3}, "version is 3, only version 2"),
+    ({"version": 3}, "version is 3, but only version 2"),
     ({"indices": []}, "indices is empty"),
-    ({"indices": {}}, "indices is {}, must be a list"),
-    ({"indices": ["a"]}, 'indices[0] is "a", must be an object'),
+    ({"indices": {}}, "indices is {}, but must be a list"),
+    ({"indices": ["a"]}, 'indices[0] is "a", but must be an object'),
     ({"indices": [{"body": None}]}, "indices[0].name is missing"),
     ({"indices": [{"name": "a", "types": ["doc"]}]}, "indices[0].types is not supported"),
     ({"indices": [{"name": "a", "body": "no.json"}]}, 'indices[0].body names "no.json"'),
@@ -49,7 +49,7 @@ ROOT_RULES: list[tuple[dict[str, Any], str]] = [
         "composable-templates[0].index-pattern is missing",
     ),
     ({"component_templates": [{}]}, "component-templates[0].name is missing"),
-    ({"dependencies": [1]}, "dependencies is [1], must be a string or a list of strings"),
+    ({"dependencies": [1]}, "dependencies is [1], but must be a string or a list of strings"),
     ({"operations": [{"name": "x"}]}, "operations[0].operation-type is missing"),
     ({"operations": [{"operation-type": "search"}]}, "operations[0].name is missing"),
     ({"operations": [OPERATION, OPERATION]}, 'operations[1].name is "read", which is not unique'),
@@ -59,7 +59,10 @@ ROOT_RULES: list[tuple[dict[str, Any], str]] = [
         "schedule[0].operation.type is not supported",
     ),
     ({"schedule": [{"operation": {"name": "x"}}]}, "schedule[0].operation.operation-type is missing"),
-    ({"schedule": None}, "the document needs exactly one of challenges, challenge and schedule, has none"),
+    (
+        {"schedule": None},
+        "the document needs exactly one of challenges, challenge and schedule, but has none",
+    ),
 ]
 
 CORPUS_RULES: list[tuple[dict[str, Any], str]] = [
@@ -67,11 +70,17 @@ CORPUS_RULES: list[tuple[dict[str, Any], str]] = [
     ({"corpora": [corpus()]}, "corpora[0].documents is empty"),
     ({"corpora": [corpus({})]}, "corpora[0].documents[0].source-file is missing"),
     ({"corpora": [corpus(FILE), corpus(FILE)]}, 'corpora[1].name is "library", which is not unique'),
-    ({"corpora": [corpus({**FILE, "document-count": 0})]}, "document-count is 0, must be at least 1"),
-    ({"corpora": [corpus({**FILE, "document-count": "9"})]}, 'document-count is "9", must be a whole number'),
+    ({"corpora": [corpus({**FILE, "document-count": 0})]}, "document-count is 0, but must be at least 1"),
+    (
+        {"corpora": [corpus({**FILE, "document-count": "9"})]},
+        'document-count is "9", but must be a whole number',
+    ),
     ({"corpora": [corpus({**FILE, "target-type": "d"})]}, "documents[0].target-type is not supported"),
     ({"corpora": [corpus(FILE, **{"target-type": "d"})]}, "corpora[0].target-type is not supported"),
-    ({"corpora": [corpus(FILE, **{"source-format": "csv"})]}, 'source-format is "csv", must be one of bulk'),
+    (
+        {"corpora": [corpus(FILE, **{"source-format": "csv"})]},
+        'source-format is "csv", but must be one of bulk',
+    ),
     (
         {"corpora": [corpus({**FILE, "target-data-stream": "s"})]},
         "target-data-stream cannot be used: the track",
@@ -104,7 +113,7 @@ CHALLENGE_RULES: list[tuple[dict[str, Any], str]] = [
     ({"challenges": [challenge("a"), challenge("b")]}, "challenges has 2 challenges of which none is marked"),
     (
         {"challenges": [challenge("a", default=True), challenge("b", default=True)]},
-        'of which "a", "b" are marked as "default", must be exactly one',
+        'of which "a", "b" are marked as "default", but exactly one must be',
     ),
     (
         {"challenges": [challenge("a", default=True), challenge("a")]},
@@ -114,34 +123,37 @@ CHALLENGE_RULES: list[tuple[dict[str, Any], str]] = [
 
 TASK_RULES: list[tuple[dict[str, Any], str]] = [
     ({"operation": None}, "schedule[0].operation is missing"),
-    ({"clients": 0}, "schedule[0].clients is 0, must be at least 1"),
-    ({"clients": True}, "schedule[0].clients is true, must be a whole number"),
-    ({"clients": 1.5}, "schedule[0].clients is 1.5, must be a whole number"),
-    ({"iterations": 0}, "schedule[0].iterations is 0, must be at least 1"),
-    ({"warmup-iterations": -1}, "schedule[0].warmup-iterations is -1, must be at least 0"),
-    ({"time-period": 0}, "schedule[0].time-period is 0, must be more than 0"),
-    ({"warmup-time-period": -1}, "schedule[0].warmup-time-period is -1, must be at least 0"),
+    ({"clients": 0}, "schedule[0].clients is 0, but must be at least 1"),
+    ({"clients": True}, "schedule[0].clients is true, but must be a whole number"),
+    ({"clients": 1.5}, "schedule[0].clients is 1.5, but must be a whole number"),
+    ({"iterations": 0}, "schedule[0].iterations is 0, but must be at least 1"),
+    ({"warmup-iterations": -1}, "schedule[0].warmup-iterations is -1, but must be at least 0"),
+    ({"time-period": 0}, "schedule[0].time-period is 0, but must be more than 0"),
+    ({"warmup-time-period": -1}, "schedule[0].warmup-time-period is -1, but must be at least 0"),
     ({"warmup-iterations": 1, "time-period": 1}, "schedule[0] mixes warmup-iterations with time-period"),
     ({"warmup-time-period": 1, "iterations": 1}, "schedule[0] mixes warmup-time-period with iterations"),
     (
         {"target-throughput": 1, "target-interval": 1},
         "target-interval cannot be used together with target-throughput",
     ),
-    ({"target-throughput": "fast"}, 'target-throughput is "fast", must be a number'),
-    ({"target-throughput": -1}, "target-throughput is -1, must be a number"),
-    ({"target-throughput": "nan"}, 'target-throughput is "nan", must be a number'),
-    ({"target-throughput": "inf"}, 'target-throughput is "inf", must be 0, or from one in 100 years to'),
-    ({"target-throughput": "1e999"}, 'target-throughput is "1e999", must be 0, or from one in'),
+    ({"target-throughput": "fast"}, 'target-throughput is "fast", but must be a number'),
+    ({"target-throughput": -1}, "target-throughput is -1, but must be a number"),
+    ({"target-throughput": "nan"}, 'target-throughput is "nan", but must be a number'),
+    ({"target-throughput": "inf"}, 'target-throughput is "inf", but must be 0, or from one in 100 years to'),
+    ({"target-throughput": "1e999"}, 'target-throughput is "1e999", but must be 0, or from one in'),
     ({"target-throughput": 10**400}, "target-throughput is 1000000"),
-    ({"target-throughput": "1e-300"}, 'target-throughput is "1e-300", must be 0, or from one in'),
+    ({"target-throughput": "1e-300"}, 'target-throughput is "1e-300", but must be 0, or from one in'),
     ({"target-throughput": "9" * 400 + " docs/s"}, 'target-throughput is "9999'),
-    ({"target-interval": "nan"}, 'target-interval is "nan", must be a number of seconds of at least 0'),
-    ({"target-interval": "inf"}, 'target-interval is "inf", must be 0, or from 1e-09 to 3153600000 seconds'),
-    ({"target-interval": 1e-300}, "target-interval is 1e-300, must be 0, or from 1e-09 to"),
-    ({"clients": 10**9}, "clients is 1000000000, must be at most 1000000"),
-    ({"warmup-time-period": 1e300}, "warmup-time-period is 1e+300, must be at most 3153600000"),
-    ({"target-throughput": [1]}, "target-throughput is [1], must be a number"),
-    ({"target-interval": "x"}, 'target-interval is "x", must be a number of seconds'),
+    ({"target-interval": "nan"}, 'target-interval is "nan", but must be a number of seconds of at least 0'),
+    (
+        {"target-interval": "inf"},
+        'target-interval is "inf", but must be 0, or from 1e-09 to 3153600000 seconds',
+    ),
+    ({"target-interval": 1e-300}, "target-interval is 1e-300, but must be 0, or from 1e-09 to"),
+    ({"clients": 10**9}, "clients is 1000000000, but must be at most 1000000"),
+    ({"warmup-time-period": 1e300}, "warmup-time-period is 1e+300, but must be at most 3153600000"),
+    ({"target-throughput": [1]}, "target-throughput is [1], but must be a number"),
+    ({"target-interval": "x"}, 'target-interval is "x", but must be a number of seconds'),
     ({"ramp-up-time-period": 1}, "schedule[0] has a ramp-up-time-period, which needs a warmup-time-period"),
     (
         {"ramp-up-time-period": 2, "warmup-time-period": 1},
@@ -150,10 +162,10 @@ TASK_RULES: list[tuple[dict[str, Any], str]] = [
     ({"ramp-up-time-period": 2, "iterations": 1}, "schedule[0] mixes ramp-up-time-period with iterations"),
     (
         {"ignore-response-error-level": "fatal"},
-        'ignore-response-error-level is "fatal", must be one of non-fatal',
+        'ignore-response-error-level is "fatal", but must be one of non-fatal',
     ),
-    ({"tags": 3}, "schedule[0].tags is 3, must be a string or a list of strings"),
-    ({"operation": 3}, "schedule[0].operation is 3, must be a string"),
+    ({"tags": 3}, "schedule[0].tags is 3, but must be a string or a list of strings"),
+    ({"operation": 3}, "schedule[0].operation is 3, but must be a string"),
 ]
 
 PARALLEL_RULES: list[tuple[dict[str, Any], str]] = [
@@ -195,7 +207,7 @@ def test_rules_of_a_parallel_element(tmp_path: Path, element: dict[str, Any], ex
     assert expected in problems(tmp_path, schedule=[element])[0]
 
 
-def test_task_names_are_unique_over_the_challenge(tmp_path: Path) -> None:
+def test_task_names_are_unique_within_a_challenge(tmp_path: Path) -> None:
     found = problems(tmp_path, schedule=[{"operation": "read"}, parallel({"operation": "read"})])
     assert found[0].startswith('schedule[1].parallel.tasks[0] is the second task "read" of the challenge')
 
@@ -203,7 +215,7 @@ def test_task_names_are_unique_over_the_challenge(tmp_path: Path) -> None:
 def test_both_challenges_and_a_schedule(tmp_path: Path) -> None:
     track = {**document(), "challenges": [challenge()]}
     source = folder(tmp_path, {"track.json": json.dumps(track)})
-    with pytest.raises(TrackError, match="has challenges and schedule"):
+    with pytest.raises(TrackError, match="but has challenges and schedule"):
         load_track(source, {}, NOW)
 
 
@@ -218,13 +230,13 @@ def test_five_mistakes_are_five_problems_with_their_lines_and_fragments(tmp_path
         load_track(folder(tmp_path, files), {"clients": 0}, NOW)
     assert caught.value.message.endswith("has 5 problems")
     places = [problem.split(" (rendered track.json, line ") for problem in caught.value.problems]
-    rule = 'must be a number of at least 0 or a text such as "10 docs/s"'
+    rule = 'must be a number of at least 0 or a string such as "10 docs/s"'
     assert places == [
-        ["version is 1, only version 2 of the format exists", "1, near track.json:1)"],
+        ["version is 1, but only version 2 of the format exists", "1, near track.json:1)"],
         ["operations[1].operation-type is missing", "5, near o.json:3)"],
-        ["schedule[0].clients is 0, must be at least 1", "8, near track.json:5)"],
-        ["schedule[1].time-period is 0, must be more than 0", "10, near track.json:8)"],
-        [f'schedule[1].target-throughput is "x", {rule}', "10, near track.json:8)"],
+        ["schedule[0].clients is 0, but must be at least 1", "8, near track.json:5)"],
+        ["schedule[1].time-period is 0, but must be more than 0", "10, near track.json:8)"],
+        [f'schedule[1].target-throughput is "x", but {rule}', "10, near track.json:8)"],
     ]
 
 
@@ -274,7 +286,7 @@ def test_test_procedures_of_opensearch_benchmark_are_challenges(tmp_path: Path, 
     assert load_track(source, {}, NOW).default_challenge.name == "c"
 
 
-def test_a_parallel_element_hands_down_its_bounds(tmp_path: Path) -> None:
+def test_tasks_inherit_the_bounds_of_their_parallel_element(tmp_path: Path) -> None:
     bounds = {"warmup-time-period": 5, "time-period": 10, "ramp-up-time-period": 3, "completed-by": "any"}
     tasks = (TWO[0], {**TWO[1], "time-period": 7})
     track = load(tmp_path, schedule=[{"name": "both", **parallel(*tasks, clients=1, **bounds)}])
@@ -315,7 +327,7 @@ def test_operations_by_name_inline_and_by_type(tmp_path: Path) -> None:
     ]
 
 
-def test_corpora_hand_down_and_documents_override(tmp_path: Path) -> None:
+def test_documents_inherit_from_their_corpus_and_may_override(tmp_path: Path) -> None:
     files = (
         {"source-file": "a.json.bz2"},
         {"source-file": "b.json", "base-url": "other", "target-index": "b", "compressed-bytes": 3},
@@ -366,7 +378,7 @@ def test_bodies_and_templates(tmp_path: Path) -> None:
     ("body", "expected"),
     [
         ("{", 'indices[0].body names "i.json", which is not valid JSON when rendered'),
-        ("[]", 'indices[0].body names "i.json", which contains [], must contain an object'),
+        ("[]", 'indices[0].body names "i.json", which contains [], but must contain an object'),
         (
             "{{ 1 / 0 }}",
             'indices[0].body names "i.json": i.json, line 1: cannot be rendered: ZeroDivisionError',
@@ -389,13 +401,13 @@ def test_a_template_path_that_leads_nowhere(tmp_path: Path) -> None:
         load_track(folder(tmp_path, files), {}, NOW)
 
 
-def test_infinite_numbers_of_the_text(tmp_path: Path) -> None:
+def test_infinite_numbers_in_the_text(tmp_path: Path) -> None:
     text = json.dumps(document(schedule=[{"operation": "read", "time-period": 7654321}]))
     source = folder(tmp_path, {"track.json": text.replace("7654321", "1e999")})
     with pytest.raises(TrackError) as caught:
         load_track(source, {}, NOW)
     assert caught.value.problems[0].startswith(
-        "schedule[0].time-period is Infinity, must be at most 3153600000"
+        "schedule[0].time-period is Infinity, but must be at most 3153600000"
     )
 
 

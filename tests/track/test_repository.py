@@ -56,7 +56,7 @@ def repository(upstream: Path, tmp_path: Path) -> GitRepository:
 
 @pytest.fixture(scope="module")
 def shared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> GitRepository:
-    """A repository for tests that only take from it."""
+    """A repository for tests that only read from it."""
     return open_repository("mine", {"mine": template.as_uri()}, tmp_path_factory.mktemp("home"))
 
 
@@ -115,7 +115,7 @@ def test_offline_uses_the_existing_clone(repository: GitRepository, upstream: Pa
     upstream.rename(tmp_path / "gone")
     assert described(offline.checkout()) == "for the newest"
     (note,) = repository.checkout().notes
-    assert note.startswith('track repository "mine" cannot be updated, the existing clone is used: ')
+    assert note.startswith('track repository "mine" cannot be updated; using the existing clone: ')
 
 
 def test_local_changes_are_kept_and_reported(repository: GitRepository) -> None:
@@ -134,7 +134,7 @@ def test_a_users_own_branch_is_found(repository: GitRepository) -> None:
     assert described(repository.checkout("7.17.5")) == "for 8.11"
 
 
-def test_a_repository_that_is_only_here(template: Path, tmp_path: Path) -> None:
+def test_a_repository_that_is_only_local(template: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / "tracks").mkdir(parents=True)
     git("clone", "--quiet", str(template), str(tmp_path / "home" / "tracks" / "own"))
     assert described(open_repository("own", {}, tmp_path / "home").checkout()) == "for the newest"
@@ -158,7 +158,7 @@ def test_an_incomplete_checkout_is_created_again(repository: GitRepository) -> N
     assert not begun.exists()
 
 
-def test_a_folder_in_the_place_of_a_checkout_is_left_alone(repository: GitRepository) -> None:
+def test_a_folder_in_the_place_of_a_checkout_is_not_touched(repository: GitRepository) -> None:
     root = repository.checkout().root
     (root / ".git").unlink()
     with pytest.raises(TrackError, match="cannot be checked out: it is not a git work tree"):

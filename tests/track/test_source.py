@@ -74,6 +74,6 @@ def test_bytes_that_are_not_text(tmp_path: Path) -> None:
         read_text(tmp_path / "track.json")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(TrackError, match="No such file"):
         read_text(tmp_path / "track.json")

@@ -47,12 +47,12 @@ def test_large_files_are_replaced_by_their_first_documents(tmp_path: Path, name:
     assert file.params["source-file"] == name
 
 
-def test_small_files_stay(tmp_path: Path) -> None:
+def test_small_files_are_kept(tmp_path: Path) -> None:
     file = documents(tmp_path, document_count=1000, uncompressed_bytes=20)
     assert (file.source_file, file.document_count, file.uncompressed_bytes) == ("f.json", 1000, 20)
 
 
-def test_a_generator_makes_no_more_than_is_used(tmp_path: Path) -> None:
+def test_a_generator_creates_only_the_documents_that_are_used(tmp_path: Path) -> None:
     files = [
         {"source-file": "a.json", "document-count": 5000},
         {"source-file": "b.json", "document-count": 10},

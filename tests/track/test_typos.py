@@ -25,6 +25,6 @@ from track.builders import load
 def test_misspelled_keys_are_reported_and_keys_of_plug_ins_are_not(
     tmp_path: Path, keys: dict[str, Any], meant: str | None
 ) -> None:
-    told = misspelled_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))
-    assert len(told) == (meant is not None)
-    assert all('task "read" of challenge' in text and f'is it "{meant}"?' in text for text in told)
+    reported = misspelled_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))
+    assert len(reported) == (meant is not None)
+    assert all('task "read" of challenge' in text and f'is it "{meant}"?' in text for text in reported)

@@ -16,7 +16,7 @@ def http_logs(**params: Any) -> Track:
     return load_track(find_track("http_logs"), params, RenderOptions(now=0.0))
 
 
-def test_seven_weeks_with_a_generator() -> None:
+def test_seven_indices_with_a_generator() -> None:
     track = http_logs(docs=500_000)
     assert len(track.indices) == len(track.corpora[0].documents) == 7
     assert {index.name for index in track.indices} == {doc.target_index for doc in track.corpora[0].documents}
@@ -46,7 +46,7 @@ def test_challenges(name: str, tasks: int) -> None:
     assert track.default_challenge.name == "append-no-conflicts"
 
 
-def test_everything_is_a_parameter() -> None:
+def test_all_settings_are_parameters() -> None:
     track = http_logs(
         bulk_size=7, bulk_indexing_clients=3, number_of_shards=2, target_throughput=0, iterations=9,
         query_range_ts_start=5,
@@ -60,6 +60,6 @@ def test_everything_is_a_parameter() -> None:
     assert '"gte": 5' in str(tasks["range"].operation.params).replace("'", '"')
 
 
-def test_enough_samples_for_an_honest_99th_percentile() -> None:
+def test_enough_samples_for_a_supported_99th_percentile() -> None:
     cheap = [task for task in http_logs().challenge("query-only").tasks() if (task.iterations or 0) >= 368]
     assert [task.name for task in cheap] == ["default", "term", "range", "200s-in-range", "400s-in-range"]

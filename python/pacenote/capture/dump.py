@@ -162,7 +162,7 @@ def _documents(
         try:
             return _append(source, reader, file, (journal, state), progress)
         except PointInTimeExpired:
-            progress(f"{label}: the point in time has expired, starting from the beginning", 0, 0)
+            progress(f"{label}: the point in time has expired; starting from the beginning", 0, 0)
             state = journal.reset(source)
     raise EngineError(
         f"the documents of '{source.name}' cannot be read: its points in time expire too early",

@@ -135,7 +135,9 @@ def _known(options: Mapping[str, Any], origin: str) -> dict[str, Any]:
         if name not in _KNOWN:
             # Text that is not a name may be the second half of a password that contains a comma.
             shown = (
-                f"unknown client option '{given}'" if _NAME.fullmatch(given) else "an item is not an option"
+                f"unknown client option '{given}'"
+                if _NAME.fullmatch(given)
+                else "an item is not a client option"
             )
             known_ones = f"options: {', '.join(_KNOWN)}"
             hint = f"{similar(given, _KNOWN)} {known_ones}".lstrip()
@@ -218,7 +220,7 @@ class _OptionReader:
     def from_file(self, name: str, value: object) -> str:
         """A value as text; `@FILE` is the content of a file, `@@…` a text that begins with `@`."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.wrong(name, "must be a text")
+            raise self.wrong(name, "must be a string")
         text = str(value)
         if not text.startswith("@"):
             return text
@@ -295,14 +297,14 @@ class _OptionReader:
         return _base64(*self.pair("api_key"))
 
     def pair(self, name: str) -> tuple[str, str]:
-        """Two texts, given as `a:b` or as a list."""
+        """Two strings, given as `a:b` or as a list."""
         value = self.given[name]
         if isinstance(value, list):
             parts = [self.from_file(name, part) for part in value]
         else:
             parts = self.from_file(name, value).split(":", 1)
         if len(parts) != 2 or not all(parts):
-            raise self.wrong(name, "must be two texts, as 'a:b' or as a list")
+            raise self.wrong(name, "must be two strings, as 'a:b' or as a list")
         return parts[0], parts[1]
 
     def headers(self) -> Headers:
@@ -328,7 +330,10 @@ class _OptionReader:
         given = [
             name for name in _RETRIES if self.given.get(name) not in (None, False, 0, "false", [], (), "")
         ]
-        text = f"{self.origin(*given)}: {', '.join(given)} has no effect: requests are never retried silently"
+        have = "have" if len(given) > 1 else "has"
+        text = (
+            f"{self.origin(*given)}: {', '.join(given)} {have} no effect: requests are never retried silently"
+        )
         return (text,) if given else ()
 
 

@@ -153,7 +153,7 @@ def _report_error(error: BaseException, console: Console, *, debug: bool) -> int
     console.error(
         PacenoteError(
             f"{type(error).__name__} in {_location(error)}: {' '.join(str(error).split()) or 'no message'}",
-            hint="this is a defect of Pacenote; run again with --debug",
+            hint="this is a bug in Pacenote; run again with --debug",
         )
     )
     return _DEFECT_EXIT_CODE

@@ -54,7 +54,7 @@ def _host(given: object) -> str:
         )
     if unknown := sorted(set(given) - {"host", "port", "url_prefix", "use_ssl"}):
         raise UsageError(
-            f"--target-hosts: a host has no '{unknown[0]}'", hint="host, port, url_prefix, use_ssl"
+            f"--target-hosts: a host has no key '{unknown[0]}'", hint="host, port, url_prefix, use_ssl"
         )
     name = f"[{given['host']}]" if ":" in given["host"] else given["host"]
     port = f":{given['port']}" if "port" in given else ""

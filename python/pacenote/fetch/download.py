@@ -183,7 +183,7 @@ class _Job:
 def _verify(file: Path, download: Download, version: FileVersion, progress: ByteCallback) -> None:
     size = file.stat().st_size
     if download.size is not None and size != download.size:
-        raise ContentMismatch(f"got {size:,} bytes, expected {download.size:,}")
+        raise ContentMismatch(f"received {size:,} bytes instead of {download.size:,}")
     for expected in filter(None, dict.fromkeys((download.digest, version.digest))):
         if expected.algorithm != "crc32c":
             found = _hash(file, expected.algorithm, lambda done: progress(done, size))

@@ -87,7 +87,7 @@ class Transfer:
         announced = response.version.size
         if announced is not None and size is not None and announced != size:
             response.body.close()
-            raise SizeMismatch(f"the server has {announced:,} bytes, expected {size:,}")
+            raise SizeMismatch(f"the server announces {announced:,} bytes instead of {size:,}")
         return response
 
     def _split(self, version: FileVersion) -> list[FileSegment]:

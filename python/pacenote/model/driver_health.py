@@ -44,7 +44,7 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     """Yields the reasons why no measurement may be used."""
     wrong = driver.get("contradictions")
     for text in wrong if isinstance(wrong, list | tuple) else ():
-        yield f"the driver's counts do not add up, which is a defect of Pacenote: {text}"
+        yield f"the driver's counts do not add up, which is a bug in Pacenote: {text}"
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
         yield f"the machine was suspended for {slept:.3g} s: measured times do not include them"

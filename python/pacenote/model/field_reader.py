@@ -152,11 +152,11 @@ class FieldReader:
             if isinstance(item, dict):
                 readers.append(FieldReader(item, path, self.problems))
             else:
-                self.problems.add(path, f"is {preview(item)}, must be an object")
+                self.problems.add(path, f"is {preview(item)}, but must be an object")
         return tuple(readers)
 
     def _wrong(self, key: str, value: object, expected: str, fallback: _T) -> _T:
-        self.problem(key, f"is {preview(value)}, must be {expected}")
+        self.problem(key, f"is {preview(value)}, but must be {expected}")
         return fallback
 
 

@@ -350,7 +350,8 @@ class RaceRecord:
             raise PacenoteError("a race must be a JSON object")
         if document.get("format") != FORMAT_VERSION:
             raise PacenoteError(
-                f"race has format {document.get('format')!r}, this Pacenote reads format {FORMAT_VERSION}",
+                f"race has format {document.get('format')!r}, "
+                f"but this version of Pacenote reads format {FORMAT_VERSION}",
                 hint="read it with the Pacenote that wrote it, or a newer one",
             )
         types, values = get_type_hints(RaceRecord), dict[str, Any]()
@@ -401,7 +402,7 @@ def _read_timestamp(value: object) -> datetime:
         return datetime.strptime(str(value), TIMESTAMP_FORMAT).replace(tzinfo=UTC)
     except ValueError:
         raise PacenoteError(
-            f"race.race-timestamp must be like 20250131T235959Z, not {str(value)[:40]!r}"
+            f"race.race-timestamp must have the form 20250131T235959Z, not {str(value)[:40]!r}"
         ) from None
 
 

@@ -56,11 +56,11 @@ def _assertion(item: FieldReader, kind: str, properties: PropertyPaths) -> Asser
     condition = item.required_text("condition")
     value = item.data.get("value")
     if condition and condition not in _CONDITIONS:
-        item.problem("condition", f"is {preview(condition)}, must be one of {', '.join(_CONDITIONS)}")
+        item.problem("condition", f"is {preview(condition)}, but must be one of {', '.join(_CONDITIONS)}")
     if "value" not in item.data:
         item.problem("value", "is missing")
     elif not isinstance(value, str | int | float):
-        item.problem("value", f"is {preview(value)}, must be a number, a string, true or false")
+        item.problem("value", f"is {preview(value)}, but must be a number, a string, true or false")
     paths = _paths(name, properties)
     if name and not paths:
         known = [property_name.rstrip(".") for property_name in properties]

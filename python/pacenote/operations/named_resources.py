@@ -29,7 +29,7 @@ def read_name_body_pairs(params: FieldReader, key: str) -> dict[str, Any]:
     pairs: Any = value if isinstance(value, list | tuple) else [value]
     if all(isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
         return dict(pairs)
-    params.problem(key, f"is {preview(value)}, must be a list of pairs of a name and a body")
+    params.problem(key, f"is {preview(value)}, but must be a list of pairs of a name and a body")
     return {}
 
 

@@ -80,7 +80,7 @@ def read_common(params: FieldReader) -> CommonParams:
         if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
             headers.append((name.lower(), str(value)))
         else:
-            params.child("headers").problem(name, f"is {preview(value)}, must be a string of one line")
+            params.child("headers").problem(name, f"is {preview(value)}, but must be a string of one line")
     if params.has("opaque-id"):
         headers.append(("x-opaque-id", params.text("opaque-id")))
     timeout = params.number("request-timeout", above=True)
@@ -100,7 +100,7 @@ def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
     statuses = value if isinstance(value, list | tuple) else [value]
     if all(isinstance(status, int) and 100 <= status <= 599 for status in statuses):
         return tuple(statuses)
-    params.problem(key, f"is {preview(value)}, must be an HTTP status or a list of them")
+    params.problem(key, f"is {preview(value)}, but must be an HTTP status or a list of them")
     return ()
 
 
@@ -123,7 +123,7 @@ def read_options(params: FieldReader, *keys: str) -> dict[str, Any]:
     for key in keys:
         value = params.data.get(key)
         if isinstance(value, dict | list):
-            params.problem(key, f"is {preview(value)}, must be a single value")
+            params.problem(key, f"is {preview(value)}, but must be a single value")
         elif value is not None:
             options[key.replace("-", "_")] = value
     return options
@@ -236,7 +236,7 @@ def _read_query(params: FieldReader) -> dict[str, str]:
             continue
         if isinstance(value, dict):
             params.child("request-params").problem(
-                key, f"is {preview(value)}, must be a value or a list of values"
+                key, f"is {preview(value)}, but must be a value or a list of values"
             )
             continue
         query[key] = _value_text(value)

@@ -148,7 +148,7 @@ def read_pages(params: FieldReader, *, required: bool) -> int | None:
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
-    params.problem("pages", f'is {preview(value)}, must be a number of pages above 0, or "all"')
+    params.problem("pages", f'is {preview(value)}, but must be a number of pages above 0, or "all"')
     return None
 
 

@@ -44,7 +44,7 @@ class OperationSupplier:
         """Compiles parameters. Raises `InvalidSourceParams` if they are invalid."""
         if not isinstance(params, Mapping):
             raise InvalidSourceParams(
-                f"returned {describe_value(params)}, must be a dictionary of parameters"
+                f"returned {describe_value(params)}, but must return a dictionary of parameters"
             )
         if self._kind.name == "bulk":
             bulk = compile_supplied_bulk(params)

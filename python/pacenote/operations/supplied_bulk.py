@@ -27,8 +27,8 @@ _ACTIONS = ("index", "create", "update", "delete")
 class InvalidSourceParams(TrackError):
     """A parameter source returned a value that cannot be run.
 
-    The message continues a sentence that begins with the source: "returned a list, must be a dictionary of
-    parameters".
+    The message continues a sentence that begins with the source, such as "returned nothing, but must return a
+    dictionary of parameters".
     """
 
 
@@ -54,7 +54,7 @@ def describe_value(value: object) -> str:
         text = preview(value)
     except (TypeError, ValueError):
         text = "…"
-    return f"a {type(value).__name__} ({text})"
+    return f"a value of type {type(value).__name__} ({text})"
 
 
 def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:
@@ -62,19 +62,21 @@ def compile_supplied_bulk(params: Mapping[str, Any]) -> CompiledBulk:
     size = params.get("bulk-size")
     # Some sources compute the size as a float: 1e3 means 1000.
     if isinstance(size, bool) or not isinstance(size, int | float) or size < 0 or int(size) != size:
-        raise InvalidSourceParams(f'returned "bulk-size" {preview(size)}, must be a number of documents')
+        raise InvalidSourceParams(
+            f'returned {preview(size)} as "bulk-size", which must be a number of documents'
+        )
     if "action-metadata-present" not in params:
-        raise InvalidSourceParams('returned no "action-metadata-present", must be true or false')
+        raise InvalidSourceParams('returned no "action-metadata-present", which must be true or false')
     unit = params.get("unit")
     if not isinstance(unit, str) or not unit:
-        raise InvalidSourceParams(f'returned "unit" {preview(unit)}, must be a word such as docs')
+        raise InvalidSourceParams(f'returned {preview(unit)} as "unit", which must be a word such as docs')
     body = _encode_body(params.get("body"))
     index = ""
     if not params["action-metadata-present"]:
         index = params.get("index") or ""
         if not isinstance(index, str) or not index:
             raise InvalidSourceParams(
-                f'returned "index" {preview(index)}, must name an index for the documents'
+                f'returned {preview(index)} as "index", which must name the index of the documents'
             )
         body = _with_action_lines(body)
     return CompiledBulk(_request(params, index, int(size)), body, unit)
@@ -89,7 +91,8 @@ def _request(params: Mapping[str, Any], index: str, documents: int) -> SuppliedB
         if value is not None:
             query[key] = value if isinstance(value, str) else json.dumps(value)
     if query.get("refresh", "true") not in _REFRESH:
-        problems.add(("refresh",), f"is {preview(query['refresh'])}, must be one of {', '.join(_REFRESH)}")
+        text = f"is {preview(query['refresh'])}, but must be one of {', '.join(_REFRESH)}"
+        problems.add(("refresh",), text)
     for problem in problems:
         raise InvalidSourceParams(f"returned invalid parameters: {problem}")
     path = with_query(build_path(index, "_bulk"), query)
@@ -106,7 +109,7 @@ def _encode_body(body: object) -> bytes:
         data = b"".join(_encode_lines(body))
     else:
         raise InvalidSourceParams(
-            f'returned "body" as {describe_value(body)}, must be bytes, a string, or a list of lines'
+            f'returned {describe_value(body)} as "body", which must be bytes, a string, or a list of lines'
         )
     return data if data.endswith(b"\n") else data + b"\n"
 
@@ -120,10 +123,10 @@ def _encode_lines(items: Iterable[object]) -> Iterable[bytes]:
         elif isinstance(item, Mapping):
             line = encode_json(item).encode()
         else:
-            text = (
-                f'returned "body" with {describe_value(item)} in it, lines are bytes, strings or dictionaries'
+            found = describe_value(item)
+            raise InvalidSourceParams(
+                f'returned "body" with {found} in it; lines must be bytes, strings or dictionaries'
             )
-            raise InvalidSourceParams(text)
         yield line if line.endswith(b"\n") else line + b"\n"
 
 

@@ -135,7 +135,8 @@ def _read_supplied(params: FieldReader) -> tuple[TemplateToDelete, ...]:
             templates.append(TemplateToDelete(item[0], item[2] or "" if item[1] else ""))
         else:
             params.problem(
-                "templates", f"contains {preview(item)}, must be a name, true or false, and a pattern"
+                "templates",
+                f"contains {preview(item)}, but an item must be a name, true or false, and a pattern",
             )
     return tuple(templates)
 

@@ -97,7 +97,7 @@ def build_plan(
     Raises `TrackError` with the problems of all tasks, and `UsageError` if the seed is out of range.
     """
     if not 0 <= settings.seed <= _MAX_SEED:
-        raise UsageError(f"the seed is {settings.seed}, must be a number from 0 to {_MAX_SEED}")
+        raise UsageError(f"the seed is {settings.seed}, but must be a number from 0 to {_MAX_SEED}")
     challenge = track.challenge(challenge_name)
     builder = _Builder(track, context, open_loop=settings.pacing.open_loop)
     tasks = builder.tasks(challenge)

@@ -53,7 +53,7 @@ def plan_pacing(
     pacing = _PACINGS.get(task.schedule)
     if pacing is None:
         known = (*_PACINGS, *schedulers)
-        text = f"is {quoted(task.schedule)}, must be {', '.join(_PACINGS)} or a scheduler of a plug-in"
+        text = f"is {quoted(task.schedule)}, but must be {', '.join(_PACINGS)} or a scheduler of a plug-in"
         problems.add((*task.key_path, "schedule"), text + did_you_mean(task.schedule, known))
         return Unpaced()
     if problem := _rate_problem(task, compiled):

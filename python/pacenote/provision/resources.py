@@ -103,7 +103,7 @@ def check_memory(heap: int, available: int | None) -> None:
     if available is not None and available < needed:
         raise EngineError(
             f"too little memory: a node with {format_bytes(heap)} of heap needs {format_bytes(needed)}, "
-            f"{format_bytes(available)} are available",
+            f"but only {format_bytes(available)} are available",
             hint="choose a smaller heap (--car or --car-params=heap_size:512m), or free some memory",
         )
 

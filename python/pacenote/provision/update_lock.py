@@ -93,7 +93,7 @@ def plugin_class(jar: Path) -> str:
     if len(preferred) != 1:
         found = ", ".join(sorted(preferred)) or "none"
         raise EngineError(
-            f"{jar.name} should have one plugin class, found {found}",
+            f"{jar.name} must have one plugin class, but has {found}",
             hint="use another version of the engine",
         )
     return preferred[0].removesuffix(".class").replace("/", ".")

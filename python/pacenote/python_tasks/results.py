@@ -158,13 +158,15 @@ def _returned_failure(returned: Mapping[str, Any]) -> OperationFailure:
 def _weight(value: Any) -> int:
     whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
     if not whole or not 0 <= value <= _MAX_WEIGHT:
-        raise TrackError(f"the runner returned the weight {value!r}, must be a whole number of at least 0")
+        raise TrackError(
+            f"the runner returned the weight {value!r}, which must be a whole number of at least 0"
+        )
     return int(value)
 
 
 def _unit(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise TrackError(f"the runner returned the unit {value!r}, must be a word such as docs")
+        raise TrackError(f"the runner returned the unit {value!r}, which must be a word such as docs")
     return value
 
 

@@ -90,7 +90,7 @@ def next_params(source: Any) -> Mapping[str, Any] | None:
     except StopIteration:
         return None
     if not isinstance(params, Mapping):
-        raise TrackError(f"returned {_describe(params)}, must be a dictionary of parameters")
+        raise TrackError(f"returned {_describe(params)}, but must return a dictionary of parameters")
     return params
 
 
@@ -104,7 +104,7 @@ def _describe(value: object) -> str:
     if value is None:
         return "nothing"
     text = repr(value)
-    return f"a {type(value).__name__} ({text if len(text) <= 60 else text[:57] + '...'})"
+    return f"a value of type {type(value).__name__} ({text if len(text) <= 60 else text[:57] + '...'})"
 
 
 def _accepted_arguments(source: Any, named: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def open_data_file(
     declared = documents.document_count
     if checked and declared is not None and declared != count:
         raise CorpusError(
-            f"{path} holds {count:,} documents, the track declares {declared:,}", hint=AS_IS_HINT
+            f"{path} holds {count:,} documents, but the track declares {declared:,}", hint=AS_IS_HINT
         )
     return DataFile(path, count)
 
@@ -114,7 +114,7 @@ def _check_size(path: Path, declared: int | None) -> None:
     size = path.stat().st_size
     if declared is not None and size != declared:
         raise CorpusError(
-            f"{path} has {size:,} bytes, the track declares {declared:,}",
+            f"{path} has {size:,} bytes, but the track declares {declared:,}",
             hint="--corpus=as-is uses the file as it is; otherwise move it away and run again to download it",
         )
 

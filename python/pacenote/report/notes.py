@@ -126,7 +126,7 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
         yield Note("Error", _error_text(error), name)
     if rest := by_count[_TOP_ERRORS:]:
         others = sum(error.count for error in rest)
-        yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in all", name)
+        yield Note("Error", f"{format_count(len(rest), 'more kind')} of error, {others:,} in total", name)
 
 
 def _unsteady_text(task: TaskResult) -> str:

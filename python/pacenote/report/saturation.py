@@ -27,7 +27,7 @@ def render_saturation(found: SaturationResult) -> str:
 def answer(found: SaturationResult) -> str:
     """The answer in one line."""
     if found.stable is None and found.unstable is None:
-        return "no rate was tried to its end"
+        return "no probe was completed"
     if found.stable is None:
         return f"below {_rate(found.unstable, found)}: no rate met the objective"
     if found.unstable is None:

@@ -121,7 +121,7 @@ class Telemetry:
             values = {**reading.values, **values}
             errors.extend(f"{device.name}: {problem}" for problem in reading.problems)
             errors.extend(
-                f"{device.name}: {key} is read by another device too and is ignored" for key in repeated
+                f"{device.name}: {key} is also read by another device and is ignored" for key in repeated
             )
         return TelemetryResult(SystemMetrics(**system), values, tuple(errors))
 

@@ -179,4 +179,6 @@ def _total(shards: Sequence[Mapping[str, Any]], counter: _Counter) -> int | None
 
 def _shard_failures(reply: Mapping[str, Any]) -> tuple[str, ...]:
     failed = reply.get("_shards", {}).get("failed", 0)
-    return (f"{format_count(failed, 'shard')} did not answer: the values leave them out",) if failed else ()
+    return (
+        (f"{format_count(failed, 'shard')} did not answer: the values do not include them",) if failed else ()
+    )

@@ -44,7 +44,7 @@ def parse_list(text: str, option: str, read: Callable[[str], str] = _read_file) 
     else:
         return [_QUOTED.sub(r"\1\2", item.strip()) for item in _ITEM.findall(text) if item.strip()]
     if not isinstance(value, list):
-        raise UsageError(f"{option}: is {preview(value)}, must be a list")
+        raise UsageError(f"{option} is {preview(value)}, but must be a list")
     return value
 
 
@@ -69,8 +69,9 @@ def parse_dict(
             key: _unquoted(value) if key in texts else parse_scalar(value) for key, value in pairs.items()
         }
     if not isinstance(value, dict):
-        # Values of such keys may be secret.
-        raise UsageError(f"{option}: is {'something else' if texts else preview(value)}, must be an object")
+        # Values of keys in `texts` may be secret.
+        found = "" if texts else f"is {preview(value)}, but "
+        raise UsageError(f"{option} {found}must be an object")
     return value
 
 

@@ -41,7 +41,7 @@ def parse_track(root: FieldReader, name: str, folder: Path, render_body: RenderB
     """
     if root.data.get("version", _VERSION) != _VERSION:
         root.problem(
-            "version", f"is {preview(root.data['version'])}, only version {_VERSION} of the format exists"
+            "version", f"is {preview(root.data['version'])}, but only version {_VERSION} of the format exists"
         )
     bodies = _Bodies(folder, render_body)
     indices, streams = _indices(root, bodies), _data_streams(root)
@@ -96,7 +96,9 @@ class _Bodies:
             item.problem(key, f"names {quoted(name)}, which contains a number that is too long")
             return None
         if not isinstance(body, dict):
-            item.problem(key, f"names {quoted(name)}, which contains {preview(body)}, must contain an object")
+            item.problem(
+                key, f"names {quoted(name)}, which contains {preview(body)}, but must contain an object"
+            )
             return None
         return body
 

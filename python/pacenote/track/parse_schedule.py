@@ -30,8 +30,8 @@ def parse_challenges(root: FieldReader, operations: Operations) -> tuple[Challen
     """
     given = [key for key in (*_LIST_KEYS, *_SINGLE_KEYS, "schedule") if key in root.data]
     if len(given) != 1:
-        found = f"has {' and '.join(given)}" if given else "has none"
-        root.problem(None, f"needs exactly one of challenges, challenge and schedule, {found}")
+        found = " and ".join(given) or "none"
+        root.problem(None, f"needs exactly one of challenges, challenge and schedule, but has {found}")
         return ()
     key = given[0]
     base = root.mapping("parameters")
@@ -56,9 +56,8 @@ def _check_challenges(
     defaults = [challenge.name for challenge in challenges if challenge.default]
     if len(challenges) > 1 and len(defaults) != 1:
         found = f"{quoted_list(defaults)} are" if defaults else "none is"
-        root.problem(
-            key, f'has {len(challenges)} challenges of which {found} marked as "default", must be exactly one'
-        )
+        text = f'has {len(challenges)} challenges of which {found} marked as "default"'
+        root.problem(key, f"{text}, but exactly one must be")
 
 
 def _challenge(item: FieldReader, operations: Operations, base: Mapping[str, Any]) -> Challenge:
@@ -80,7 +79,7 @@ def _schedule(challenge: FieldReader, operations: Operations) -> tuple[Task | Pa
     for element in elements:
         for task in element.tasks if isinstance(element, Parallel) else (element,):
             if task.name and task.name in names:
-                text = f"is the second task {quoted(task.name)} of the challenge, give it a unique name"
+                text = f"is the second task {quoted(task.name)} of the challenge; give it a unique name"
                 challenge.problems.add(task.key_path, text)
             names.add(task.name)
     return elements
@@ -184,14 +183,14 @@ def _run_on_serverless(item: FieldReader, operation: Operation) -> bool | None:
 
 def _check_bounds(item: FieldReader, bounds: _Bounds) -> None:
     if bounds.warmup_iterations is not None and bounds.time_period is not None:
-        item.problem(None, "mixes warmup-iterations with time-period, choose iterations or periods")
+        item.problem(None, "mixes warmup-iterations with time-period; choose iterations or periods")
     if bounds.warmup_time_period is not None and bounds.iterations is not None:
-        item.problem(None, "mixes warmup-time-period with iterations, choose periods or iterations")
+        item.problem(None, "mixes warmup-time-period with iterations; choose periods or iterations")
     if bounds.ramp_up_time_period is None:
         return
     ramp_up, warmup = bounds.ramp_up_time_period, bounds.warmup_time_period
     if bounds.warmup_iterations is not None or bounds.iterations is not None:
-        item.problem(None, "mixes ramp-up-time-period with iterations, choose periods")
+        item.problem(None, "mixes ramp-up-time-period with iterations; choose periods")
     elif warmup is None:
         item.problem(None, "has a ramp-up-time-period, which needs a warmup-time-period at least as long")
     elif warmup < ramp_up:

@@ -30,11 +30,11 @@ def parse_target_throughput(item: FieldReader) -> Rate | None:
     elif isinstance(value, str):
         rate = _parse_rate(value)
     if rate is None or math.isnan(rate.value) or rate.value < 0:
-        text = f'is {preview(value)}, must be a number of at least 0 or a text such as "10 docs/s"'
+        text = f'is {preview(value)}, but must be a number of at least 0 or a string such as "10 docs/s"'
         item.problem("target-throughput", text)
         return None
     if rate.value and not 1 / MAX_NUMBER <= rate.value <= _MAX_RATE:
-        text = f"is {preview(value)}, must be 0, or from one in 100 years to {_MAX_RATE:.0f} each second"
+        text = f"is {preview(value)}, but must be 0, or from one in 100 years to {_MAX_RATE:.0f} per second"
         item.problem("target-throughput", text)
         return None
     return rate if rate.value else None
@@ -52,11 +52,11 @@ def parse_target_interval(item: FieldReader) -> float | None:
             value = None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         found = preview(item.data["target-interval"])
-        item.problem("target-interval", f"is {found}, must be a number of seconds of at least 0")
+        item.problem("target-interval", f"is {found}, but must be a number of seconds of at least 0")
         return None
     if value and not 1 / _MAX_RATE <= value <= MAX_NUMBER:
         found = preview(item.data["target-interval"])
-        text = f"is {found}, must be 0, or from {1 / _MAX_RATE:g} to {MAX_NUMBER:.0f} seconds"
+        text = f"is {found}, but must be 0, or from {1 / _MAX_RATE:g} to {MAX_NUMBER:.0f} seconds"
         item.problem("target-interval", text)
         return None
     return float(value)

@@ -89,7 +89,8 @@ def locate_track(request: TrackRequest, progress: Callable[[str], None] = lambda
             f"no track {quoted(name)} comes with Pacenote{known}, and {cause.message}", hint=cause.hint
         ) from cause
     source = find_track(name, (BUNDLED_TRACKS, checkout) if any_repository else (checkout,))
-    note = f"track {quoted(source.name)} from {checkout.describe()}; its templates and code run as you do"
+    origin = f"track {quoted(source.name)} from {checkout.describe()}"
+    note = f"{origin}; its templates and code run with your permissions"
     return LocatedTrack(source, checkout.revision, (note,), checkout.notes)
 
 

@@ -158,7 +158,7 @@ class GitRepository:
             git("fetch", "--quiet", "--prune", "--tags", "--force", "origin", at=self.clone)
         except GitError as cause:
             return [
-                f"track repository {quoted(self.name)} cannot be updated, the existing clone is used: {cause}"
+                f"track repository {quoted(self.name)} cannot be updated; using the existing clone: {cause}"
             ]
         return []
 

@@ -89,7 +89,7 @@ def _bulk_size(params: FieldReader) -> int:
     size = params.integer("bulk-size", 1, _MAX_DOCUMENTS) or 1
     batch = params.integer("batch-size", 1)
     if batch is not None and batch % size:
-        params.problem("batch-size", f"is {batch}, must be a multiple of bulk-size, which is {size}")
+        params.problem("batch-size", f"is {batch}, but must be a multiple of bulk-size, which is {size}")
     return size
 
 
@@ -100,7 +100,7 @@ def _bulk_query(params: FieldReader) -> dict[str, str]:
     refresh = params.data["refresh"]
     text = json_body(refresh)
     if text not in _REFRESH:
-        params.problem("refresh", f"is {preview(refresh)}, must be one of {', '.join(_REFRESH)}")
+        params.problem("refresh", f"is {preview(refresh)}, but must be one of {', '.join(_REFRESH)}")
     return {**query, "refresh": text}
 
 
@@ -109,7 +109,7 @@ def _share(params: FieldReader) -> float:
     if percentage is None:
         return 1.0
     if percentage > 100:
-        params.problem("ingest-percentage", f"is {percentage:g}, must be at most 100")
+        params.problem("ingest-percentage", f"is {percentage:g}, but must be at most 100")
     return min(percentage, 100.0) / 100
 
 
@@ -123,9 +123,9 @@ def _limit(params: FieldReader, size: int, files: Iterable[BulkFile], clients: i
     available = sum(file.documents for file in files)
     text = ""
     if count % size:
-        text = f"must be a multiple of bulk-size, which is {size:,}"
+        text = f"but must be a multiple of bulk-size, which is {size:,}"
     elif count % (size * clients):
-        text = f"must be a multiple of {size * clients:,}, which is bulk-size times {clients} clients"
+        text = f"but must be a multiple of {size * clients:,}, which is bulk-size times {clients} clients"
     elif available and count > available:
         text = f"but there are only {available:,} documents"
     if text:
@@ -158,7 +158,7 @@ def _read_up_to(params: FieldReader, key: str, maximum: float, default: float) -
     if value is None:
         return default
     if value > maximum:
-        params.problem(key, f"is {value:g}, must be at most {maximum:g}")
+        params.problem(key, f"is {value:g}, but must be at most {maximum:g}")
     return min(value, maximum)
 
 

@@ -63,7 +63,7 @@ def _item(item: FieldReader, context: CompileContext) -> CompositeItem:
     name = item.text("name") or str(kind)
     if kind not in _INNER_TYPES:
         text = "is missing, and there is no stream" if kind is None else f"is {quoted(str(kind))}"
-        known = f", must be one of {quoted_list(_INNER_TYPES)}{did_you_mean(str(kind), _INNER_TYPES)}"
+        known = f", but must be one of {quoted_list(_INNER_TYPES)}{did_you_mean(str(kind), _INNER_TYPES)}"
         item.problem("operation-type", text if kind is None else text + known)
         return SubOperation(name, str(kind), ())
     work = compile_params(resolve_type(kind), item, context).work

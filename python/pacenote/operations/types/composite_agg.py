@@ -29,7 +29,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     body = read_object_body(params)
     paths = tuple(_paths(body)) if params.has("body") else ((),)
     if len(paths) != 1:
-        params.problem("body", f"has {len(paths)} composite aggregations, must have exactly one")
+        params.problem("body", f"has {len(paths)} composite aggregations, but must have exactly one")
         paths = ((),)
     size = params.integer("results-per-page", 1)
     if size is not None and paths[0]:

@@ -18,7 +18,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     policies = params.mapping("policies")
     if not policies:
-        params.problem("policies", "is missing, must be an object that maps names to bodies")
+        params.problem("policies", "is missing; it must be an object that maps names to bodies")
     paths = {name: build_path("_enrich", "policy", name) for name in policies}
     requests = []
     if params.flag("delete", True):

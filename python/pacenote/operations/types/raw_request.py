@@ -18,10 +18,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     path = params.required_text("path")
     if path and not path.startswith("/"):
-        params.problem("path", f"is {preview(path)}, must start with /")
+        params.problem("path", f"is {preview(path)}, but must start with /")
     method = params.text("method", "GET").upper()
     if method not in METHODS:
-        params.problem("method", f"is {preview(method)}, must be one of {', '.join(METHODS)}")
+        params.problem("method", f"is {preview(method)}, but must be one of {', '.join(METHODS)}")
     is_ndjson = any(name == "content-type" and "ndjson" in value for name, value in common.headers)
     request = common.request(method, encode_path(path), body=_body(params.data.get("body"), is_ndjson))
     # A response with an ignored status is expected by the track, so it counts as work.

@@ -35,9 +35,10 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     read_common(params)
     path = params.required_text("path")
     if path and not path.startswith("/"):
-        params.problem("path", f"is {preview(path)}, must start with /")
+        params.problem("path", f"is {preview(path)}, but must start with /")
     if params.text("method", "GET").upper() not in METHODS:
-        params.problem("method", f"is {preview(params.data['method'])}, must be one of {', '.join(METHODS)}")
+        method = preview(params.data["method"])
+        params.problem("method", f"is {method}, but must be one of {', '.join(METHODS)}")
     params.required_text("json-path")
     params.required("criterion")
     params.number("retry-wait-interval")
@@ -49,9 +50,9 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
 def _check_criterion(criterion: FieldReader) -> None:
     name = criterion.required_text("operator")
     if name and name not in _OPERATORS:
-        criterion.problem("operator", f"is {preview(name)}, must be one of {', '.join(_OPERATORS)}")
+        criterion.problem("operator", f"is {preview(name)}, but must be one of {', '.join(_OPERATORS)}")
     if name in _NUMERIC and _number(criterion.data.get("value")) is None:
-        criterion.problem("value", f"is {preview(criterion.data.get('value'))}, must be a number")
+        criterion.problem("value", f"is {preview(criterion.data.get('value'))}, but must be a number")
 
 
 async def _run(client: DriverClient, params: Mapping[str, Any], client_state: dict[str, Any]) -> RunResult:

@@ -48,7 +48,7 @@ async def _run(client: DriverClient, params: Mapping[str, Any], client_state: di
             checks_left -= not found
             state = found[0]["state"] if found else "MISSING" if checks_left <= 0 else ""
             if state in _FAILED:
-                raise OperationFailed(f"snapshot {quoted(name)} is {state.lower()}")
+                raise OperationFailed(f"snapshot {quoted(name)} has the state {state}")
             if state == "SUCCESS":
                 return RunResult(found[0]["stats"]["total"]["size_in_bytes"], BYTES)
         await asyncio.sleep(seconds_param(params, "completion-recheck-wait-period", _POLL_S))

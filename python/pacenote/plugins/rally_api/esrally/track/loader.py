@@ -63,7 +63,7 @@ class Decompressor:
             raise DataError(f"{archive_path} does not contain {documents_path}")
         size = os.path.getsize(documents_path)  # noqa: PTH202
         if uncompressed_size and size != uncompressed_size:
-            raise DataError(f"{documents_path} has {size} bytes, the track declares {uncompressed_size}")
+            raise DataError(f"{documents_path} has {size} bytes, but the track declares {uncompressed_size}")
 
 
 class DocumentSetPreparator:
@@ -102,7 +102,7 @@ class DocumentSetPreparator:
         lines, expected = current_tools().count_lines(Path(data)), document_set.number_of_lines
         if lines is not None and expected and lines != expected:
             raise DataError(
-                f"{data} of track {self.track_name} has {lines} lines, the track declares {expected}"
+                f"{data} of track {self.track_name} has {lines} lines, but the track declares {expected}"
             )
 
 
