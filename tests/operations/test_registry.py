@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pacenote
+from e2e.test_operations import LEFT_OUT, RUN_IN_PYTHON, tasks, types_in
 from pacenote.errors import TrackError
 from pacenote.operations.base import included_in_report
 from pacenote.operations.registry import find_type, known_types, resolve_type
@@ -23,6 +24,17 @@ def test_all_types_are_found_by_walking_the_package() -> None:
     assert set(TYPES) <= set(known_types())
     files = (Path(pacenote.__path__[0]) / "operations" / "types").glob("[!_]*.py")
     assert list(known_types()) == sorted(file.stem.replace("_", "-") for file in files)
+
+
+def test_every_type_is_raced_against_an_engine_or_left_out_with_a_reason() -> None:
+    raced = {name for name in types_in(tasks(Path("/repository"))) if find_type(name)} | RUN_IN_PYTHON
+    assert len(raced) > 30, "the guard found hardly any type in tests/e2e/test_operations.py"
+    assert sorted(set(known_types()) - raced - LEFT_OUT.keys()) == [], (
+        "add an operation of the type to tests/e2e/test_operations.py, or a reason to its LEFT_OUT: "
+        + "; ".join(f"{name} {reason}" for name, reason in LEFT_OUT.items())
+    )
+    assert sorted(raced & LEFT_OUT.keys()) == []
+    assert sorted(LEFT_OUT.keys() - set(known_types())) == []
 
 
 @pytest.mark.parametrize("name", TYPES)

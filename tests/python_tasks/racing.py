@@ -1,4 +1,4 @@
-"""Races of tracks with Python against a small server that remembers what it was asked."""
+"""Races of tracks with Python against a small server that keeps the requests it receives."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ANSWER = SUCCESS
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that the server received."""
+class ReceivedRequest:
+    """A request that the server received, with its body as text."""
 
     line: str
     headers: Mapping[str, str]
@@ -36,20 +36,20 @@ class Server:
     """Answers like an engine, unless `answer(line, body)` returns a document, text or (status, document)."""
 
     answer: Callable[[str, str], Any] = lambda _line, _body: None
-    asked: list[Asked] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
     address: str = ""
 
     def lines(self, pattern: str) -> list[str]:
         """The lines of the requests that match a pattern of what the track sends."""
-        return [one.line for one in self.asked if re.search(pattern, one.line)]
+        return [request.line for request in self.received if re.search(pattern, request.line)]
 
     def bodies(self, line: str) -> list[str]:
         """The bodies of the requests with this line."""
-        return [one.body for one in self.asked if one.line == line]
+        return [request.body for request in self.received if request.line == line]
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         body = request.body.decode()
-        self.asked.append(Asked(request.line, request.headers, body))
+        self.received.append(ReceivedRequest(request.line, request.headers, body))
         answer = self.answer(request.line, body)
         if answer is None:
             answer = engine_document(request.target)
@@ -71,7 +71,7 @@ def serving(answer: Callable[[str, str], Any] = lambda _line, _body: None) -> It
 
 
 class Listener:
-    """Remembers warnings."""
+    """Keeps the warnings."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -84,7 +84,7 @@ class Listener:
 
 
 @dataclass(frozen=True)
-class Raced:
+class RaceOutcome:
     """Result of a race."""
 
     record: RaceRecord
@@ -105,7 +105,7 @@ def race_track(
     document: Mapping[str, Any] | list[Any],
     address: str,
     **options: Any,
-) -> Raced:
+) -> RaceOutcome:
     """Races a track with these Python files (or `track.py` alone) and this document (or schedule)."""
     given = document if isinstance(document, dict) else {"schedule": list(document)}
     root = write_track(folder, {"track.py": files} if isinstance(files, str) else files, given)
@@ -119,4 +119,4 @@ def race_track(
     )
     listener = Listener()
     record = race(request, listener)
-    return Raced(record, listener.warnings)
+    return RaceOutcome(record, listener.warnings)

@@ -271,7 +271,7 @@ def test_the_client_accepts_every_form_of_call(tmp_path):
         raced = race_track(tmp_path, CLIENT, [{"operation": "calls"}], server.address)
     assert raced.task("calls").errors == ()
     assert raced.task("calls").accounting.requests == 21
-    by_line = {one.line: one for one in server.asked}
+    by_line = {one.line: one for one in server.received}
     assert by_line["PUT /own?force=true"].headers["content-type"] == "application/json"
     assert by_line["POST /seven?c=d"].body == '{"b":1}'
     assert by_line["PUT /_ilm/policy/name"].body == '{"policy":{"phases":{}}}'
@@ -280,7 +280,7 @@ def test_the_client_accepts_every_form_of_call(tmp_path):
     assert "DELETE /a,b" in by_line
     assert by_line["GET /packed"].headers["accept-encoding"] == "gzip"
     assert by_line["POST /_security/user/_has_privileges"].headers["authorization"].startswith("Basic ")
-    assert not [one for one in server.asked if "vnd" in str(one.headers)]
+    assert not [one for one in server.received if "vnd" in str(one.headers)]
 
 
 BUILT_IN = """

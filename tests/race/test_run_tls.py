@@ -17,7 +17,7 @@ from support.secure import CA, CERTIFICATES, engine, proxy
 ME = basic_auth_header("me", "hunter2hunter2")
 CREDENTIALS = "basic_auth_user:me,basic_auth_password:hunter2hunter2"
 
-Raced = tuple[int, str, dict[str, Any]]
+RaceOutcome = tuple[int, str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def secure() -> Iterator[HttpServer]:
 
 
 @pytest.fixture
-def raced(
+def run_race(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Raced]:
+) -> Callable[..., RaceOutcome]:
     """Races a search; returns the exit code, standard error and the record if there is one."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "pacenote_client_options"):
         monkeypatch.delenv(name, raising=False)
@@ -39,7 +39,7 @@ def raced(
     schedule = [{"operation": search, "clients": 2, "iterations": 5}]
     (tmp_path / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule}))
 
-    def run(hosts: str, options: str) -> Raced:
+    def run(hosts: str, options: str) -> RaceOutcome:
         code = main([
             *("race", f"--track-path={tmp_path / 'track.json'}", "--race-id=r", f"--target-hosts={hosts}"),
             f"--client-options={options}",
@@ -55,10 +55,10 @@ def searches(running: HttpServer) -> list[dict[str, str]]:
 
 
 def test_a_race_with_a_certificate_authority_and_credentials(
-    raced: Callable[..., Raced], secure: HttpServer
+    run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
     secure.requests.clear()
-    code, err, record = raced(f"https://{secure.address}", f"{CREDENTIALS},ca_certs:{CA}")
+    code, err, record = run_race(f"https://{secure.address}", f"{CREDENTIALS},ca_certs:{CA}")
     # On a busy host the race is suspect, for reasons other than TLS.
     assert code == 0, err
     assert record["verdict"]["state"] in {"valid", "suspect"}
@@ -70,9 +70,9 @@ def test_a_race_with_a_certificate_authority_and_credentials(
 
 
 def test_an_unknown_certificate_authority_is_an_error(
-    raced: Callable[..., Raced], secure: HttpServer
+    run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
-    code, err, record = raced(f"https://{secure.address}", CREDENTIALS)
+    code, err, record = run_race(f"https://{secure.address}", CREDENTIALS)
     assert (code, record) == (64, {})
     assert (
         f"error: the cluster cannot be reached at {secure.address}: its TLS certificate is not trusted" in err
@@ -81,36 +81,37 @@ def test_an_unknown_certificate_authority_is_an_error(
 
 
 def test_unverified_certificates_are_warned_about_and_recorded(
-    raced: Callable[..., Raced], secure: HttpServer
+    run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
-    code, err, record = raced(secure.address, f"{CREDENTIALS},use_ssl:true,verify_certs:false")
+    code, err, record = run_race(secure.address, f"{CREDENTIALS},use_ssl:true,verify_certs:false")
     assert code == 0, err
     assert f"warning: the TLS certificate of {secure.address} is not verified (verify_certs:false)" in err
     assert record["client"]["certificates_verified"] is False
 
 
 def test_ssl_assert_hostname_sets_the_name_in_the_certificate(
-    raced: Callable[..., Raced], secure: HttpServer
+    run_race: Callable[..., RaceOutcome], secure: HttpServer
 ) -> None:
     options = f"{CREDENTIALS},ca_certs:{CA},ssl_assert_hostname"
-    assert raced(f"https://{secure.address}", f"{options}:engine.example")[0] == 0
+    assert run_race(f"https://{secure.address}", f"{options}:engine.example")[0] == 0
 
 
-def test_a_client_certificate_is_sent(raced: Callable[..., Raced]) -> None:
+def test_a_client_certificate_is_sent(run_race: Callable[..., RaceOutcome]) -> None:
     shown = f"client_cert:{CERTIFICATES / 'client.pem'},client_key:{CERTIFICATES / 'client.key'}"
     with engine(client=True) as choosy:
-        code, err, record = raced(f"https://{choosy.address}", f"ca_certs:{CA},{shown}")
+        code, err, record = run_race(f"https://{choosy.address}", f"ca_certs:{CA},{shown}")
         assert (code, len(searches(choosy))) == (0, 10), err
     assert record["client"]["client_certificate"] is True
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_race_through_a_proxy(
-    scheme: str, raced: Callable[..., Raced], monkeypatch: pytest.MonkeyPatch
+    scheme: str, run_race: Callable[..., RaceOutcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with engine("server.pem" if scheme == "https" else None) as far, proxy(far, ME) as between:
         monkeypatch.setenv(f"{scheme}_proxy", f"http://me:hunter2hunter2@{between.address}")
-        code, err, record = raced(f"{scheme}://engine.example:9200", f"ca_certs:{CA}" * (scheme == "https"))
+        options = f"ca_certs:{CA}" if scheme == "https" else ""
+        code, err, record = run_race(f"{scheme}://engine.example:9200", options)
         assert (code, len(searches(far))) == (0, 10), err
         assert all("proxy-authorization" not in headers for headers in searches(far))
         assert f"go through the proxy http://{between.address} of the environment" in err
