@@ -11,9 +11,9 @@ from pathlib import Path
 from machine import RunningCommand
 from outcome import BenchmarkError
 
+from pacenote.model.engine import EngineInfo
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.work import ActionLine, Bulk, BulkFile, CallSequence, Request
-from pacenote.operations.base import EngineInfo
 from pacenote.plan.build import PlanContext, PlanSettings, build_plan
 from pacenote.plan.document import OnError, Plan, PlannedTask
 from pacenote.race.corpora import prepare_corpora

@@ -21,7 +21,7 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.track import Track
-from pacenote.race.plugins import load_plugins
+from pacenote.race.plugins import track_plugins
 from pacenote.race.run import dry_run
 from pacenote.store.home import default_home
 from pacenote.track.load import load_track
@@ -122,7 +122,7 @@ def check_track(folder: Path) -> TrackResult:
 def missing_packages(track: Track) -> list[str]:
     """Installs packages that plug-ins need; returns a sentence for each that cannot be installed."""
     warnings: list[str] = []
-    with load_plugins(track, default_home(), offline=False, warn=warnings.append):
+    with track_plugins(track, default_home(), offline=False, warn=warnings.append):
         missing = [line.split('"')[1] for line in warnings if "cannot be installed" in line]
     return [
         f"planned without {name}, which could not be installed on the machine of this test"
