@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Every worker of pytest imports every test: compiled modules are kept, as is the default of Python, also where the
+# environment forbids it.
+export PYTHONDONTWRITEBYTECODE :=
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 .PHONY: race test unit engine lint fmt bench budget lock clean

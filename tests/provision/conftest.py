@@ -32,9 +32,10 @@ def jar(name: str, content: bytes) -> MavenArtifact:
     return MavenArtifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
 
 
-# The last argument selects the behaviour of this stand-in for Java.
+# The last argument selects the behaviour of this stand-in for Java. It reads requests itself, since importing
+# `http.server` would take most of its start-up.
 _ENGINE = """\
-import http.server, json, os, signal, sys, time
+import json, os, signal, socket, sys
 mode, config = sys.argv[-1], json.load(open(sys.argv[-2]))
 print("engine says", mode, os.getpid(), flush=True)
 open("gc.log", "w").write("gc line\\n")
@@ -52,16 +53,21 @@ if mode == "symlink":
     sys.exit(1)
 if mode == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        nodes = {"n": {"process": {"id": os.getpid()}}}
-        body = json.dumps({"status": "red" if mode == "red" else "green", "nodes": nodes}).encode()
-        self.send_response(200); self.send_header("content-length", str(len(body))); self.end_headers()
-        self.wfile.write(body)
-        if mode == "oom" and self.path == "/die":
-            print("fatal error: java.lang.OutOfMemoryError: Java heap space", flush=True); os._exit(127)
-    def log_message(self, *a): pass
-http.server.HTTPServer(("127.0.0.1", config["http.port"]), Handler).serve_forever()
+nodes = {"n": {"process": {"id": os.getpid()}}}
+body = json.dumps({"status": "red" if mode == "red" else "green", "nodes": nodes}).encode()
+head = b"HTTP/1.1 200 OK\\r\\nconnection: close\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(body)
+server = socket.create_server(("127.0.0.1", config["http.port"]))
+while True:
+    connection, _ = server.accept()
+    with connection:
+        request = b""
+        while not request.endswith(b"\\r\\n\\r\\n"):
+            received = connection.recv(4096)
+            if not received: break
+            request += received
+        if request: connection.sendall(head + body)
+    if mode == "oom" and request.startswith(b"GET /die"):
+        print("fatal error: java.lang.OutOfMemoryError: Java heap space", flush=True); os._exit(127)
 """
 
 
