@@ -1,1 +1,1 @@
-"""Pacenote: a benchmarking lab for Elasticsearch and OpenSearch. See ARCHITECTURE.md for the map."""
+"""Pacenote: a benchmarking lab for Elasticsearch and OpenSearch. ARCHITECTURE.md describes its parts."""

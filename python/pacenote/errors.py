@@ -10,7 +10,7 @@
     ├── DriverError          64  the load driver could not run the plan
     ├── StoreError           64  a race folder cannot be written or read
     ├── VoidRace              3  the race finished, but its numbers must not be used
-    └── Interrupted         130  the user stopped the race; what was measured is kept
+    └── Interrupted         130  the user stopped the race; results so far are kept
 
 A message is one line: what is wrong and where (file, line, key). The hint says what to do. Neither contains
 secrets.
@@ -79,6 +79,6 @@ class VoidRace(PacenoteError):
 
 
 class Interrupted(PacenoteError):
-    """The user stopped the race; what was measured is kept."""
+    """The user stopped the race; results so far are kept."""
 
     exit_code: ClassVar[int] = 130

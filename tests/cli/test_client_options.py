@@ -165,7 +165,7 @@ def test_options_must_name_the_clusters_of_the_hosts():
     )
     for wrong in (given.for_clusters, client_options("api_key:abc").for_clusters):
         with pytest.raises(
-            UsageError, match=r"--client-options are for .*, --target-hosts for default, third"
+            UsageError, match=r"--client-options are for .*, but --target-hosts for default, third"
         ):
             wrong(["default", "third"])
     assert isinstance(given, ClientOptionsByCluster)

@@ -107,7 +107,7 @@ def test_wrong_credentials_are_reported_and_never_shown() -> None:
         assert "PACENOTE_CLIENT_OPTIONS" in caught.value.hint
         with pytest.raises(EngineError, match="status 401: wrong: <hidden>") as caught:
             version(hosts, authorization="ApiKey hunter2hunter2")
-        assert "wrong, expired or not allowed" in caught.value.hint
+        assert "wrong, expired or insufficient" in caught.value.hint
     with pytest.raises(UsageError, match="credentials in --target-hosts and in --client-options"):
         version("https://me:s3cret@127.0.0.1", authorization=ME)
 

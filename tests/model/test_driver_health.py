@@ -68,24 +68,24 @@ def test_figures_at_their_limits_are_accepted() -> None:
         ),
         (
             driver(machine={"busy_share": 0.5, "stolen_share": 0.07}),
-            "7 % of this machine's time was taken for other machines (limit 5 %)",
+            "7 % of this machine's time was used for other machines (limit 5 %)",
         ),
         (
             clock(sources=["hpet"]),
-            "the system's clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns",
+            "the system clock hpet is slow or coarse: a reading takes 24 ns, its smallest step is 1 ns",
         ),
         (
             clock(read_ns=1100.0),
-            "the system's clock tsc is slow or coarse: a reading takes 1100 ns, its smallest step is 1 ns",
+            "the system clock tsc is slow or coarse: a reading takes 1100 ns, its smallest step is 1 ns",
         ),
         (
             clock(sources=[], resolution_ns=4_000_000),
-            "the system's clock of unknown kind is slow or coarse: a reading takes 24 ns, "
+            "the system clock of unknown kind is slow or coarse: a reading takes 24 ns, "
             "its smallest step is 4000000 ns",
         ),
         (
             clock(sources=["tsc", "kvm-clock"]),
-            "the system changed its clock from tsc to kvm-clock during the race",
+            "the system switched its clock from tsc to kvm-clock during the race",
         ),
     ],
 )
@@ -103,7 +103,7 @@ def test_a_figure_beyond_its_limit_makes_a_race_suspect(facts: dict[str, Any], r
         ),
         (
             clock(suspended_s=63.25),
-            "the machine was suspended for 63.2 s: measured times do not include them",
+            "the machine was suspended for 63.2 s: measured times do not include this time",
         ),
         (clock(backward=2), "the monotonic clock went back 2 times in a thousand readings"),
     ],

@@ -38,7 +38,7 @@ def test_tls_is_the_default_scheme_when_set() -> None:
     [
         ("a,http://b:1", True, "'http://b:1' in --target-hosts contradicts use_ssl:true"),
         ("https://a", False, "'https://a:443' in --target-hosts contradicts use_ssl:false"),
-        ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts holds several credentials"),
+        ("https://me:s3cret@a,https://you:s3cret@b", None, "--target-hosts contains different credentials"),
     ],
 )
 def test_contradictions_are_refused(text: str, tls: bool | None, message: str) -> None:

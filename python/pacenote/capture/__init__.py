@@ -2,7 +2,7 @@
 
 `create` lists the steps: `sources` describes what is captured, `readers` reads its documents page by page,
 `raw_documents` finds them in a response byte for byte, `dump` writes them to data files and can resume,
-`track_files` renders the texts of the track.
+`track_files` renders the text files of the track.
 
-Parsing and checking tracks belong to `track`. Only `cli` calls it.
+Parsing and checking tracks belong to `track`. Only `cli` uses this package.
 """

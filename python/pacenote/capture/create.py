@@ -95,7 +95,7 @@ def _exclusive_folder(folder: Path) -> Iterator[None]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes the whole file or none of it."""
+    """Writes a file atomically."""
     new = path.with_name(f".{path.name}.new")
     with store_errors(path):
         path.parent.mkdir(exist_ok=True)
@@ -115,8 +115,8 @@ def _find_sources(request: CaptureRequest, rest: RestClient) -> Sequence[Capture
 
 def _expected_health(rest: RestClient, sources: Sequence[CaptureSource]) -> str:
     """The health that new indices can reach: `yellow` if replicas of the sources have no node."""
-    # One request per source: the names of hundreds do not fit into a URL.
+    # One request per source: the names of hundreds of sources do not fit into a URL.
     replies = (rest.exchange("GET", f"/_cluster/health/{url_path(source.name)}") for source in sources)
-    # A user who may read documents may lack the right to read the health.
+    # A user who may read documents may not have the privilege to read the health.
     bodies = (reply.body for reply in replies if reply.ok and isinstance(reply.body, dict))
     return "yellow" if any(health.get("status") == "yellow" for health in bodies) else "green"

@@ -1,4 +1,4 @@
-"""Writing documents of a cluster to data files, which are compressed; resumes after an abort."""
+"""Writes documents of a cluster to compressed data files; resumes after an abort."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _SourceProgress:
     """The progress of one source: the documents in its file, and the position to continue from."""
 
     identity: str = ""
-    """Identity of the source; documents of another source of the same name are not used."""
+    """Identity of the source; documents of another source with the same name are not used."""
 
     documents: int = 0
     """Documents in the file."""
@@ -128,7 +128,7 @@ def dump(
     journal: CaptureJournal,
     progress: ProgressCallback,
 ) -> DumpedFile:
-    """Writes the documents of a source, or those that an earlier capture has not written.
+    """Writes the documents of a source, except those that an earlier capture has written.
 
     Raises EngineError if they cannot be read, StoreError if they cannot be written; written documents are
     kept.

@@ -46,7 +46,7 @@ def raw_sources(text: str) -> list[str | None]:
 
 def ndjson_line(source: str) -> bytes:
     """Returns a document as one line of a data file, with its line break."""
-    # Line breaks can only stand between values: within strings they are escaped.
+    # Line breaks occur only between values: within strings they are escaped.
     line = source.replace("\r", " ").replace("\n", " ")
     return f"{line}\n".encode("utf-8", "surrogatepass")
 

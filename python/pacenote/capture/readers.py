@@ -85,9 +85,9 @@ class DocumentReader(Protocol):
     """Whether reading can continue from a cursor of an earlier run."""
 
     def pages(self, source: CaptureSource, cursor: ReadCursor) -> Iterator[Page]:
-        """The pages from a cursor on.
+        """The pages starting at a cursor.
 
-        Raises PointInTimeExpired if the cursor is not valid any more, EngineError if the cluster fails.
+        Raises PointInTimeExpired if the cursor is no longer valid, EngineError if the cluster fails.
         """
 
 
@@ -118,7 +118,7 @@ class PointInTimeReader:
         return reply.ok
 
     def pages(self, source: CaptureSource, cursor: ReadCursor) -> Iterator[Page]:
-        """The pages from a cursor on. Raises PointInTimeExpired and EngineError."""
+        """The pages starting at a cursor. Raises PointInTimeExpired and EngineError."""
         targets = self._targets(source)
         for position in range(cursor.target, len(targets)):
             target = targets[position]
@@ -202,7 +202,7 @@ class ScrollReader:
     def pages(
         self,
         source: CaptureSource,
-        cursor: ReadCursor,  # noqa: ARG002  # always the beginning
+        cursor: ReadCursor,  # noqa: ARG002  # reads from the beginning
     ) -> Iterator[Page]:
         """All pages. Raises EngineError."""
         for position, index in enumerate(index.name for index in source.indices):
@@ -222,7 +222,7 @@ class ScrollReader:
             finally:
                 self._rest.exchange("DELETE", "/_search/scroll", {"scroll_id": scroll})
             if read != total:
-                # A lost page is not sent again when the request is repeated, perhaps to another host.
+                # A repeated request, perhaps to another host, does not return a lost page again.
                 raise EngineError(
                     f"received only {read:,} of {total:,} documents of {index}",
                     hint="try again with one host",
@@ -245,7 +245,7 @@ def _hits(index: str, reply: RestResponse) -> Sequence[Hit]:
 
 
 def _expired(reply: RestResponse) -> bool:
-    """Whether the error or a shard failure reports a missing point in time; documents are not searched."""
+    """Whether the error or a shard failure reports a missing point in time; ignores the text of documents."""
     if not isinstance(reply.body, dict):
         return False
     errors = reply.body.get("error"), reply.body.get("_shards", {}).get("failures")

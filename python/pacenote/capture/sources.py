@@ -133,7 +133,7 @@ def _index(rest: RestClient, name: str, described: Mapping[str, Any]) -> Capture
 def _stream(rest: RestClient, described: Mapping[str, Any]) -> CaptureSource:
     names = [each["index_name"] for each in described["indices"]]
     _check_name(described["name"])
-    # The path has the name of the stream, because the names of hundreds of indices do not fit into a URL.
+    # The path contains the name of the stream: the names of hundreds of indices do not fit into a URL.
     backing = rest.get(f"/{url_path(described['name'])}")
     # The last index is the one that is written to, with the current mappings and settings.
     newest = backing[names[-1]]
@@ -166,7 +166,7 @@ def _uuid(described: Mapping[str, Any]) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Refuses names that no index can have: a server that is not an engine may return them."""
+    """Raises EngineError for an impossible index name, which a server that is not an engine may return."""
     if "/" in name or name in (".", ".."):
         raise EngineError(f"'{name}' cannot be the name of an index", hint="check --target-hosts")
 

@@ -1,4 +1,4 @@
-"""The text files of a captured track. Pure: values in, texts out."""
+"""The text files of a captured track, rendered by pure functions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def track_files(
 ) -> Mapping[str, str]:
     """All text files of the track by path below its folder.
 
-    `dumped` are the data files by name of the source, for sources that have documents; `health` is the
+    `dumped` has the data file of each source with documents, by name of the source; `health` is the
     health that a cluster of the same size can reach.
     """
     files = {_body_file(source): _body(source) for source in sources}
@@ -154,7 +154,7 @@ def _corpus(source: CaptureSource, dumped: DumpedFile) -> Mapping[str, Any]:
 
 
 def _body_file(source: CaptureSource) -> str:
-    """A path in a folder of its own, because an index may be named `track` or `notes-documents`."""
+    """A path in a separate folder, because an index may be named `track` or `notes-documents`."""
     return f"{'templates' if source.is_stream else 'indices'}/{source.name}.json"
 
 
@@ -175,7 +175,7 @@ def _body(source: CaptureSource) -> str:
 
 
 def _templated(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings with markers for those that are parameters of the track."""
+    """The settings, with markers in place of those that are parameters of the track."""
     return {key: f"\0{key}" if key in _TEMPLATED else value for key, value in settings.items()}
 
 

@@ -30,7 +30,7 @@ VARIABLE = "PACENOTE_CLIENT_OPTIONS"
 HELP = (
     "k:v,k2:v2, JSON or a .json file: timeout in seconds (60), use_ssl, verify_certs, ca_certs, client_cert, "
     "client_key, basic_auth_user, basic_auth_password, api_key, bearer_auth, http_compress, headers …; "
-    f"secrets also as @FILE, or all of it in ${VARIABLE}"
+    f"secrets also as @FILE; ${VARIABLE} sets the same options"
 )
 
 _ALIASES = {
@@ -93,10 +93,11 @@ class ClientOptionsByCluster:
         if not self.clusters:
             return dict.fromkeys(clusters, ClientOptions())
         if set(self.clusters) != set(clusters):
-            # Options without a name are for one cluster: all others would get its credentials.
+            # Options without a name are for a single cluster: otherwise all clusters would get its
+            # credentials.
             have = "an unnamed cluster" if not self.named else ", ".join(sorted(self.clusters))
             raise UsageError(
-                f"{OPTION} are for {have}, --target-hosts for {', '.join(sorted(clusters))}",
+                f"{OPTION} are for {have}, but --target-hosts for {', '.join(sorted(clusters))}",
                 hint='name the same clusters in both: {"default": {"timeout": 60}, "other": {…}}',
             )
         return dict(self.clusters)
@@ -206,7 +207,7 @@ class _OptionReader:
         return value
 
     def text(self, name: str) -> str | None:
-        """A text that is valid in a header, from a file if it is `@FILE`; None if it is not given."""
+        """A string that is valid in a header, from a file if it is `@FILE`; None if it is not given."""
         value = self.given.get(name)
         return None if value is None else self.visible(name, value)
 
@@ -218,7 +219,7 @@ class _OptionReader:
         return text
 
     def from_file(self, name: str, value: object) -> str:
-        """A value as text; `@FILE` is the content of a file, `@@…` a text that begins with `@`."""
+        """A value as text; `@FILE` is the content of a file, `@@…` a string that begins with `@`."""
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise self.wrong(name, "must be a string")
         text = str(value)
@@ -291,7 +292,7 @@ class _OptionReader:
         return f"Bearer {self.text('bearer_auth')}" if kinds else None
 
     def api_key(self) -> str:
-        """An API key as it is sent: base64 of id and secret, given so or as `id:secret`."""
+        """An API key as it is sent: base64 of id and secret; the option may also be `id:secret`."""
         if isinstance(self.given["api_key"], str) and ":" not in (text := self.text("api_key") or ""):
             return text
         return _base64(*self.pair("api_key"))

@@ -3,7 +3,7 @@
 A flag overrides the file in the current folder, which overrides the file in the home, which overrides
 `rally.ini`, which overrides the built-in defaults.
 
-    offline = true                      # an option of all commands that have it, without dashes
+    offline = true                      # applies to every command with this option; no dashes
 
     [race]                              # options of one command
     distribution-version = "2.19.4"
@@ -47,18 +47,18 @@ class ConfiguredOption:
     """A configured value of an option."""
 
     value: object
-    """Value as TOML or `rally.ini` has it."""
+    """Value in TOML or `rally.ini`."""
 
     origin: str
     """File and key, for messages."""
 
     strict: bool = False
-    """Whether the command must have the option."""
+    """Whether it is an error if the command does not have the option."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What is configured for one command."""
+    """The configured options of one command."""
 
     options: Mapping[str, ConfiguredOption] = field(default_factory=dict)
     """Options by name without dashes."""
@@ -67,13 +67,13 @@ class Configuration:
     """URLs of track repositories by name; a URL may contain credentials."""
 
     ignored: tuple[str, ...] = ()
-    """A sentence for each key of `rally.ini` that Pacenote does not have."""
+    """A warning for each key of `rally.ini` that Pacenote does not use."""
 
 
 def read_configuration(
     command: str, commands: Collection[str], home: Path, rally_name: str | None = None
 ) -> Configuration:
-    """Reads what is configured for a command; `rally_name` selects `rally-NAME.ini`.
+    """Reads the configuration of a command; `rally_name` selects `rally-NAME.ini`.
 
     Raises UsageError for a file that cannot be read, and for unknown or invalid keys.
     """
@@ -169,7 +169,7 @@ def rally_folder() -> Path:
 def _read_rally(
     name: str | None, options: dict[str, ConfiguredOption], urls: dict[str, str]
 ) -> tuple[str, ...]:
-    """Reads `rally.ini` into `options` and `urls`; returns a sentence for each key that is not used."""
+    """Reads `rally.ini` into `options` and `urls`; returns a warning for each key that is not used."""
     file = rally_folder() / (f"rally-{name}.ini" if name else "rally.ini")
     if not file.is_file():
         if name:

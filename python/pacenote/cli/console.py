@@ -89,7 +89,7 @@ class Console:
     def close(self) -> bool:
         """Flushes both streams, at the end of the program; returns whether all results were written.
 
-        If not, an error is printed.
+        If they were not, an error is printed.
         """
         self._out.flush()
         if self._out.failure:
@@ -163,7 +163,7 @@ class _SafeStream(io.TextIOBase):
             os.dup2(null, stream.fileno())
             os.close(null)
         except (OSError, ValueError):
-            # The stream has no descriptor, or no descriptor is left.
+            # The stream has no descriptor, or no descriptor is available.
             self._stream = None
 
 

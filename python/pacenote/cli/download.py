@@ -42,7 +42,7 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument("--distribution-version", help="version of the engine, such as 7.17.28")
     parser.add_argument(
-        "--runtime-jdk", type=jdk, help="major version of the Java to run the engine on, or 'bundled'"
+        "--runtime-jdk", type=jdk, help="major version of the JDK to run the engine on, or 'bundled'"
     )
     parser.add_argument(
         "--maven-mirror",

@@ -16,7 +16,7 @@ UNAVAILABLE_OPTIONS: dict[str, str] = {}
 
 
 def add_options(parser: Parser) -> None:
-    """Adds the options: what to generate, how much, and where."""
+    """Adds the options of `generate`."""
     parser.add_argument(
         "name",
         metavar="NAME",
@@ -28,7 +28,7 @@ def add_options(parser: Parser) -> None:
         dest="documents",
         type=values.positive,
         required=True,
-        help="number of documents in all files together",
+        help="total number of documents in all files",
     )
     parser.add_argument(
         "--seed",

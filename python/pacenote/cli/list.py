@@ -29,14 +29,14 @@ def add_options(parser: Parser) -> None:
     """Adds Rally's options of `list`."""
     parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(_LISTS)}")
     parser.add_argument(
-        "--limit", type=values.count, default=10, help="number of races at most (default: 10)"
+        "--limit", type=values.count, default=10, help="maximum number of races (default: 10)"
     )
     parser.add_argument("--track", help="list only races of this track")
     parser.add_argument("--challenge", help="list only races of this challenge")
     parser.add_argument(
         "--benchmark-name", help="list only races with this user tag 'name' or 'benchmark-name'"
     )
-    parser.add_argument("--from-date", type=values.day, help="list only races from this day on (yyyyMMdd)")
+    parser.add_argument("--from-date", type=values.day, help="list only races since this day (yyyyMMdd)")
     parser.add_argument("--to-date", type=values.day, help="list only races up to this day (yyyyMMdd)")
     parser.add_argument(
         "--user-tags", type=values.tags, default={}, help="list only races with these tags (k:v,k2:v2)"

@@ -19,12 +19,14 @@ _COLUMNS = ("Name", "Documents", "Compressed", "Uncompressed", "Default Challeng
 
 
 def list_tracks(options: argparse.Namespace, console: Console) -> str:
-    """The list as text or JSON; updates only a repository that is named. Raises UsageError, TrackError."""
+    """The list as text or JSON; only a repository that the options name is updated. Raises UsageError,
+    TrackError.
+    """
     home = default_home()
     by_name: dict[str, TrackSummary] = {}
     for repository in _repositories(options, console):
         for summary in summarize_tracks(repository, home / "cache"):
-            # Of several tracks of one name, a race uses the first.
+            # If several tracks have one name, a race uses the first.
             by_name.setdefault(summary.name, summary)
     found = list(by_name.values())
     if options.format == "json":

@@ -15,7 +15,7 @@ class Parser(argparse.ArgumentParser):
     """The parser of one command.
 
     `unavailable` are options that Rally has and Pacenote does not, each with what to do instead (or "").
-    Their error differs from that for a misspelled option, because Rally users know them.
+    Their error message differs from that for a misspelled option.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.HelpFormatter):
-    """argparse's help, but of a flag only `--name` is shown, not `--no-name`."""
+    """argparse's help, which shows only `--name` of a flag, not `--no-name`."""
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if isinstance(action, _Flag):

@@ -1,6 +1,6 @@
 """Progress as plain lines, for output that is not a terminal.
 
-The clock of running tasks is the driver's (`RaceProgress.elapsed_s`), so that the times at which lines are
+For running tasks, time is the driver's (`RaceProgress.elapsed_s`), so that the times at which lines are
 printed depend on nothing else.
 """
 
@@ -30,7 +30,7 @@ class PlainListener:
         self._running: set[str] = set()
 
     def preparing(self, label: str, done: int, total: int) -> None:
-        """Shows how far a job before the race is."""
+        """Shows the progress of a job before the race."""
         now = self._clock()
         ended = total > 0 and done >= total
         words = self._estimator.describe(label, done, total)

@@ -174,7 +174,7 @@ def _cluster_fields(options: argparse.Namespace, pipeline: Pipeline) -> dict[str
 
 
 def options_without_effect(options: argparse.Namespace, request: RaceRequest) -> Iterator[str]:
-    """A sentence for each option that was given and has no effect."""
+    """A warning for each option that was given and has no effect."""
     for name in _PROVISIONING if request.pipeline == "benchmark-only" else ():
         if getattr(options, name):
             yield f"--{name.replace('_', '-')} has no effect with --pipeline=benchmark-only"
@@ -191,7 +191,7 @@ def options_without_effect(options: argparse.Namespace, request: RaceRequest) ->
 
 
 def _pipeline(options: argparse.Namespace) -> Pipeline:
-    """The pipeline. By default, hosts without anything to install mean an existing cluster.
+    """The pipeline. Target hosts without options of an engine mean an existing cluster.
 
     Rally guesses it from the version. Raises UsageError.
     """
@@ -214,7 +214,7 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
     if options.max_connections is not None and not options.open_loop:
         raise UsageError(
             "--max-connections needs --open-loop",
-            hint="without it, each client has a connection and a schedule of its own",
+            hint="without it, each client has its own connection and schedule",
         )
     return PacingOptions(
         open_loop=options.open_loop,
@@ -264,7 +264,7 @@ def _add_track_options(parser: Parser) -> None:
     add_challenge_option(parser)
     add_filter_options(parser)
     add_flavor_options(parser)
-    parser.add_flag("--test-mode", help="run all tasks briefly and with little data, to see that they work")
+    parser.add_flag("--test-mode", help="run all tasks briefly and with little data, to check that they work")
     parser.add_flag("--enable-assertions", help="check the assertions of operations")
     add_corpus_options(parser)
     parser.add_argument(
@@ -286,7 +286,7 @@ def add_corpus_options(parser: Parser) -> None:
         "--corpus-documents",
         type=values.positive,
         metavar="N",
-        help="documents generated for a corpus at most (default: 1000000)",
+        help="maximum number of documents generated for a corpus (default: 1000000)",
     )
     parser.add_argument(
         "--corpus-mirror",
@@ -321,7 +321,7 @@ def _add_cluster_options(parser: Parser) -> None:
     )
     parser.add_flag(
         "--preserve-install",
-        help="keep the folder of the engine and its data; the engine is stopped anyway",
+        help="keep the folder of the engine and its data; the engine is still stopped",
     )
     parser.add_argument(
         "--target-hosts",
@@ -392,13 +392,13 @@ def _add_pacing_options(parser: Parser) -> None:
     )
     parser.add_flag(
         "--open-loop",
-        help="clients of a task with a target rate share its schedule, so that a slow one delays no other",
+        help="clients of a task with a target rate share its schedule, so that slow replies do not delay it",
     )
     parser.add_argument(
         "--max-connections",
         type=values.positive,
         metavar="N",
-        help="connections of each open-loop task at most (default: its number of clients)",
+        help="maximum number of connections of each open-loop task (default: its number of clients)",
     )
     parser.add_argument(
         "--spin",

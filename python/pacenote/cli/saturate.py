@@ -29,7 +29,7 @@ def add_options(parser: Parser) -> None:
         "--objective",
         default="",
         metavar="LIMITS",
-        help="latency limits: p99:100ms,p50:20ms (default: none, only that the engine keeps up)",
+        help="latency limits: p99:100ms,p50:20ms (default: none; the engine must only keep up)",
     )
     parser.add_argument(
         "--start-rate", type=values.above_zero, default=10.0, metavar="OPS", help="first rate in ops/s (10)"

@@ -9,7 +9,7 @@ from pacenote.model.printable import single_line
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with a header line; control characters, which may come from files of others, are removed."""
+    """A table with a header line; control characters, which track files may contain, are removed."""
     cells = [list(headers), *([single_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(headers))]
     cells.insert(1, ["-" * width for width in widths])

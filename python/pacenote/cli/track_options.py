@@ -60,7 +60,7 @@ def add_flavor_options(parser: Parser) -> None:
         help="flavor of the cluster (default: default)",
     )
     parser.add_flag(
-        "--serverless-operator", help="on serverless, use operations that only its operator may use"
+        "--serverless-operator", help="on serverless, also run operations that are reserved for its operator"
     )
 
 

@@ -63,7 +63,7 @@ def _host(given: object) -> str:
 
 
 def tags(text: str) -> dict[str, str]:
-    """`--user-tags`: texts by name. Raises UsageError."""
+    """`--user-tags`: strings by name. Raises UsageError."""
     given = parse_dict(text, "--user-tags")
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
 
@@ -156,7 +156,7 @@ def above_zero(text: str) -> float:
 
 
 def path(text: str) -> Path:
-    """A path with `~` expanded, which shells do not do behind `=` and in configuration files."""
+    """A path with `~` expanded, which shells do not expand after `=`."""
     return Path(os.path.expanduser(text))  # noqa: PTH111  # Path.expanduser raises for unknown users
 
 

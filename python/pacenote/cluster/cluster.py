@@ -41,7 +41,7 @@ class Cluster(Protocol):
         """A client for control traffic."""
 
     def stop(self) -> None:
-        """Stops the cluster if Pacenote started it, else only closes connections. May be called again."""
+        """Stops the cluster if Pacenote started it; otherwise closes connections. May be called again."""
 
     def __enter__(self) -> Self: ...
 
@@ -136,14 +136,14 @@ def existing_cluster(
 ) -> ExistingCluster:
     """An existing cluster; no request is sent yet. `timeout_s` is the timeout of control traffic.
 
-    Raises UsageError for an address that is not a host, for credentials that are given twice, and for
+    Raises UsageError for an address that is not a host, for credentials in both places, and for
     certificate files that cannot be used.
     """
     parsed = parse_hosts(target_hosts, tls=client.use_ssl)
     if parsed.authorization and client.authorization:
         raise UsageError(
             "there are credentials in --target-hosts and in --client-options",
-            hint="leave one of them out",
+            hint="remove one of them",
         )
     authorization = parsed.authorization or client.authorization
     headers = (("authorization", authorization), *client.headers) if authorization else client.headers
@@ -153,5 +153,7 @@ def existing_cluster(
 
 
 def start_cluster(request: EngineRequest, progress: ProgressCallback = no_progress) -> EmbeddedCluster:
-    """Starts an engine for a race. The caller must stop it, best with `with`. Raises as `start_engine`."""
+    """Starts an engine for a race. The caller must stop it, preferably using `with`. Raises as
+    `start_engine`.
+    """
     return EmbeddedCluster(start_engine(request, progress))

@@ -1,4 +1,4 @@
-"""What a cluster reports about itself: read once before a race, and kept in the race record."""
+"""What a cluster reports about itself: read once before a race, and stored in the race record."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[Cancellation]:
-        """A scope that can be cancelled alone, and is cancelled together with this one."""
+        """A scope that can be cancelled separately, and is cancelled together with this one."""
         inner = Cancellation()
         with self._lock:
             self._scopes.add(inner)

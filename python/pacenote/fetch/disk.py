@@ -1,4 +1,4 @@
-"""Free space of a disk, and errors of files that cannot be written."""
+"""Free disk space, and errors for files that cannot be written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _KEEP_FREE = 64 << 20
 
 
 def check_free_space(folder: Path, needed: int, what: str) -> None:
-    """Raises DiskError when the disk of a folder has no room for `needed` more bytes of `what`."""
+    """Raises DiskError if the disk of a folder has less than `needed` bytes free for `what`."""
     existing = next(each for each in (folder, *folder.parents) if each.exists())
     free = shutil.disk_usage(existing).free
     if free < needed + _KEEP_FREE:
+        needs, has = format_bytes(needed), format_bytes(free)
         raise DiskError(
-            f"no room for {what}: it needs {format_bytes(needed)}, {folder} has {format_bytes(free)} free",
+            f"no room for {what}: it needs {needs}, but {folder} has only {has} free",
             hint="free some space, or set PACENOTE_HOME to a folder on another disk",
         )
 

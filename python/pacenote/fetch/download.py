@@ -26,11 +26,11 @@ _DENIED = (401, 403)
 
 
 class ContentMismatch(Exception):
-    """The bytes that arrived are not those of the expected file."""
+    """The received bytes are not those of the expected file."""
 
 
 class ChecksumMismatch(ContentMismatch):
-    """The bytes that arrived have another checksum than the expected one."""
+    """The checksum of the received bytes differs from the expected one."""
 
 
 SourceError = TransientError | RequestRejected | ContentMismatch | MissingCredentials
@@ -42,7 +42,7 @@ class Download:
     """A file to download."""
 
     target: Path
-    """Where the file is written; missing folders are created."""
+    """Path that the file is written to; missing folders are created."""
     sources: tuple[RemoteFile, ...]
     """Sources of the file, in the order in which they are tried."""
     size: int | None = None
@@ -118,7 +118,7 @@ def download_files(
         for future in done:
             future.result()
     finally:
-        # After a failure and on Ctrl-C, neither servers nor queued downloads are waited for.
+        # After a failure and on Ctrl-C, servers and queued downloads are not waited for.
         job.cancellation.cancel()
         pool.shutdown(wait=True, cancel_futures=True)
         job.pools.close()
@@ -126,7 +126,7 @@ def download_files(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Everything that the downloads of one call share."""
+    """The state that the downloads of one call share."""
 
     pools: ConnectionPools
     cancellation: Cancellation

@@ -123,7 +123,7 @@ class HttpFile:
                 headers=headers,
                 timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
                 preload_content=False,
-                # Redirects only; to another host they go without credentials.
+                # Only redirects are followed; credentials are not sent to another host.
                 retries=urllib3.Retry(
                     total=None, connect=0, read=0, status=0, other=0, redirect=_MAX_REDIRECTS
                 ),
@@ -184,12 +184,12 @@ def _validator(headers: Mapping[str, str]) -> str:
 
 
 def _declared_digest(headers: Mapping[str, str]) -> Digest | None:
-    """The checksum of the whole file, whichever range of it the body is.
+    """The checksum of the whole file, even if the body is only a range of it.
 
     From `Repr-Digest` (RFC 9530), its predecessor `Digest` (RFC 3230), and `X-Goog-Hash`.
     """
     names = ["repr-digest", "digest"]
-    # Google's is that of the stored file, which the service may have decompressed.
+    # Google's checksum is that of the stored file, which the service may have decompressed.
     stored = headers.get("x-goog-stored-content-encoding", "identity")
     if stored == headers.get("content-encoding", "identity"):
         names.append("x-goog-hash")

@@ -16,7 +16,7 @@ class DownloadRetryPolicy:
     initial_pause_s: float = 0.5
     """Seconds to wait before the second attempt; each further pause is twice as long."""
     max_pause_s: float = 10.0
-    """Upper limit of a pause in seconds, also where a server asks for a longer one."""
+    """Upper limit of a pause in seconds, even if the server requests a longer one."""
 
     def pause_s(self, failures: int, retry_after_s: float = 0.0) -> float:
         """Seconds to wait after consecutive failures; `retry_after_s` is the value of Retry-After."""

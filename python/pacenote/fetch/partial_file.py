@@ -88,7 +88,7 @@ class PartialFile:
         """Starts from the beginning. Raises OSError."""
         self.close()
         self._state_path.unlink(missing_ok=True)
-        # A new file of the same name, so that a thread that still writes to the old one does no harm.
+        # A new file of the same name: a thread may still be writing to the old one.
         self.path.unlink(missing_ok=True)
         self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         self.version, self.segments = version, list(segments)
@@ -122,7 +122,7 @@ class PartialFile:
         digest = version.digest
         with self._lock:
             parts = [[segment.start, segment.end, segment.position] for segment in self.segments]
-            # The bytes are synced first: the state must never claim more than is on disk.
+            # The bytes are synced first: the state must not list bytes that are not on disk.
             os.fdatasync(self._descriptor)
             new = self._state_path.with_name(f"{self._state_path.name}.new")
             state = {
@@ -135,7 +135,9 @@ class PartialFile:
             new.replace(self._state_path)
 
     def commit(self, target: Path) -> None:
-        """Renames the complete file to its target and removes other partial files of it. Raises OSError."""
+        """Renames the complete file to its target and removes the target's other partial files. Raises
+        OSError.
+        """
         os.fsync(self._descriptor)
         self.path.replace(target)
         self._close_descriptor()

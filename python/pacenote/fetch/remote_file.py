@@ -32,7 +32,7 @@ class RemoteFile:
 
 
 class MissingCredentials(Exception):
-    """An object of S3 is not public, and no credentials are found."""
+    """An S3 object is not public, and no credentials were found."""
 
 
 def remote_files(
@@ -59,7 +59,7 @@ def remote_files(
 def _mirrored(mirror: str, base_url: str | None, corpus: str) -> str | None:
     """The base URL at a mirror; None when the mirror does not serve it."""
     prefix, equals, url = mirror.partition("=")
-    # A URL without a prefix may contain an equals sign, too.
+    # A URL without a prefix may also contain an equals sign.
     if equals and "://" in url:
         prefix = prefix.rstrip("/")
         if base_url is None or not f"{base_url.rstrip('/')}/".startswith(f"{prefix}/"):
@@ -74,7 +74,7 @@ def resolve(location: str, environment: Mapping[str, str] = os.environ) -> Remot
 
     Buckets are read over HTTPS without credentials; those of Google with the token in GOOGLE_AUTH_TOKEN if it
     is set. AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and STORAGE_EMULATOR_HOST name other services with the same
-    API. Raises UsageError for a location of another form.
+    API. Raises UsageError for any other location.
     """
     scheme, _, rest = location.partition("://")
     if scheme in ("s3", "gs"):

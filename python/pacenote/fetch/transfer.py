@@ -38,9 +38,9 @@ class Transfer:
     ) -> FileVersion:
         """Downloads the whole file; returns its version.
 
-        `size` is the expected one in bytes (None: any). `check_space` is called before anything is written,
-        with the number of bytes to write; it raises if the disk has no room for them. Raises TransientError
-        if retries did not help, RequestRejected and OSError; downloaded bytes are kept.
+        `size` is the expected size in bytes (None: any size). `check_space` is called before anything is
+        written, with the number of bytes to write; it raises if the disk does not have enough space. Raises
+        TransientError if retries did not help, RequestRejected and OSError; downloaded bytes are kept.
         """
         resumed = self._partial.resume()
         previous = self._partial.version
@@ -120,7 +120,7 @@ class Transfer:
             for future in done:
                 future.result()
         finally:
-            # Also after Ctrl-C, so that it does not wait for servers.
+            # Also after Ctrl-C, so that the program does not wait for servers.
             cancellation.cancel()
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -78,11 +78,11 @@ def _achieved(result: TaskResult) -> float:
 
 
 def _engine_limits(achieved: float, result: TaskResult, objective: Objective) -> Iterator[str]:
-    """A sentence for each limit that the engine has exceeded."""
+    """A message for each limit that the engine has exceeded."""
     if result.error_rate > objective.error_rate:
         yield f"error rate {result.error_rate * 100:.3g} %"
-    # Compared with what was due, not with the rate: random arrivals vary, and few operations do not fill a
-    # window exactly.
+    # Compared with the operations that were due, not with the rate: random arrivals vary, and few operations
+    # do not fill a window exactly.
     due, done = result.accounting.normal + result.accounting.unsent, achieved * result.window_s
     if not due:
         yield "no operation was measured"
@@ -107,7 +107,7 @@ def _exceeded(percentile: Percentile | None, q: float, limit_ms: float) -> Itera
 
 
 def _driver_limits(result: TaskResult, busiest: float) -> Iterator[str]:
-    """A sentence for each sign that the driver could not keep up."""
+    """A message for each sign that the driver could not keep up."""
     if busiest > THREAD_CPU_SHARE:
         yield f"a driver thread was busy {busiest * 100:.0f} % of the time"
     late, service = result.lateness, result.service_time

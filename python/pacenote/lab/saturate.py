@@ -1,6 +1,6 @@
-"""The highest rate that an engine sustains: a challenge up to the task, then that task at many rates.
+"""Finds the highest rate that an engine sustains: a challenge up to the task, then the task at many rates.
 
-    prepare     everything of the challenge before the task, once
+    prepare     the tasks of the challenge before the task, once
     probe       the task at one rate after another, open loop, until the answer is known (`rate_search`)
     sweep       the task in a closed loop with 1, 2, 4, … clients, to explain the answer (`stats.usl`)
 
@@ -140,11 +140,11 @@ def saturate(request: SaturationRequest, listener: RaceListener) -> Saturation:
 
 
 class _StoppedSearch(Exception):
-    """The user or an error, whose message is the text, has ended the search; the results so far are kept."""
+    """The user or an error (with this message) has ended the search; the results so far are kept."""
 
 
 class _Search:
-    """One search on a running engine. `result` is its answer so far."""
+    """One search on a running engine. `result` is its result so far."""
 
     def __init__(self, request: SaturationRequest, context: RaceContext, within: RateRange) -> None:
         self._request = request
@@ -269,7 +269,7 @@ class _Search:
             return
         timing = _Timing(request.warmup_s, request.level_s)
         for _ in range(request.repeats):
-            # All levels are measured in turn, so that a drift over time is not attributed to one level.
+            # The levels are measured in turn, so that a drift over time does not affect only one of them.
             for clients in levels:
                 result = self._drive(_unpaced(self._task, clients, timing), open_loop=False).result
                 work = result.throughput.mean if result.throughput else 0.0

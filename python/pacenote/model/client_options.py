@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """How TLS connections are made. Files are PEM."""
+    """How TLS connections are made. All files are in PEM format."""
 
     ca_file: str | None = None
     """Certificate authorities accepted for the hosts; None means those of the system."""

@@ -1,6 +1,6 @@
 """Converts frozen dataclasses to JSON documents and back, strictly, with msgspec.
 
-A document from the driver or from disk either matches the types exactly, or causes an error that names the
+A document from the driver or from disk must match the types exactly; otherwise, the error names the
 invalid field. A field with a default may be missing; `object` accepts any JSON value. This module adds three
 rules that msgspec does not provide for dataclasses: unknown fields are errors, numbers are finite, and
 messages have the form of those about tracks.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NEWER = "it was probably written by a newer Pacenote"
+_NEWER = "it was probably written by a newer version of Pacenote"
 _MAX_SHOWN = 60
 _EXPECTED = {
     "array": "a list",

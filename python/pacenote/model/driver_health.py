@@ -1,4 +1,4 @@
-"""Rules over what the driver reports about itself, its clocks and its host (`driver` in `race.json`).
+"""Rules for what the driver reports about itself, its clocks and its host (`driver` in `race.json`).
 
 Missing facts do not affect the verdict: not every system reports them.
 """
@@ -47,7 +47,7 @@ def void_reasons(driver: Mapping[str, object]) -> Iterator[str]:
         yield f"the driver's counts do not add up, which is a bug in Pacenote: {text}"
     clock = _part(driver, "clock")
     if slept := _number(clock, "suspended_s"):
-        yield f"the machine was suspended for {slept:.3g} s: measured times do not include them"
+        yield f"the machine was suspended for {slept:.3g} s: measured times do not include this time"
     if backward := _number(clock, "backward"):
         yield f"the monotonic clock went back {backward:.0f} times in a thousand readings"
 
@@ -74,7 +74,7 @@ def suspect_reasons(driver: Mapping[str, object]) -> Iterator[str]:
     stolen = _number(_part(driver, "machine"), "stolen_share")
     if stolen > STOLEN_SHARE:
         yield (
-            f"{stolen * 100:.0f} % of this machine's time was taken for other machines "
+            f"{stolen * 100:.0f} % of this machine's time was used for other machines "
             f"(limit {STOLEN_SHARE * 100:.0f} %)"
         )
 
@@ -118,12 +118,12 @@ def _slow_clock(clock: Mapping[str, object]) -> Iterator[str]:
     sources = clock.get("sources")
     names = [str(name) for name in (sources if isinstance(sources, list | tuple) else ())]
     if len(names) > 1:
-        yield f"the system changed its clock from {' to '.join(names)} during the race"
+        yield f"the system switched its clock from {' to '.join(names)} during the race"
     read_ns, resolution_ns = _number(clock, "read_ns"), _number(clock, "resolution_ns")
     slow = [name for name in names if name in SLOW_CLOCKS]
     if slow or read_ns > CLOCK_READ_NS or resolution_ns > CLOCK_RESOLUTION_NS:
         yield (
-            f"the system's clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
+            f"the system clock {'/'.join(slow or names) or 'of unknown kind'} is slow or coarse: a reading "
             f"takes {read_ns:.0f} ns, its smallest step is {resolution_ns:.0f} ns"
         )
 

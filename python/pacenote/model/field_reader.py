@@ -1,7 +1,7 @@
 """Reads JSON objects key by key and collects every wrong value instead of stopping at the first.
 
 A `FieldReader` returns typed values. Where a value is missing or has the wrong type, it records a `Problem`
-with the key path and returns a harmless default, so that reading continues and all problems are reported
+with the key path and returns a default value, so that reading continues and all problems are reported
 together.
 """
 

@@ -22,5 +22,5 @@ def quoted(name: str) -> str:
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Returns several names in the form that messages use, in the given order; `none` for an empty list."""
+    """Returns names in the form that messages use, in the given order; `none` if there are no names."""
     return ", ".join(quoted(name) for name in names) or "none"

@@ -21,7 +21,7 @@ from pacenote.model.secrets import redact_params
 from pacenote.model.system_metrics import SystemMetrics
 
 FORMAT_VERSION = 1
-"""Version of `race.json`; a higher one was written by a newer Pacenote."""
+"""Version of `race.json`; a higher version was written by a newer Pacenote."""
 
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
 """Rally's form of a race's timestamp, always UTC."""
@@ -46,7 +46,7 @@ class RecordedTrack:
     """The name of the track."""
 
     revision: str | None = None
-    """The git revision of its repository, None if it comes from none."""
+    """The git revision of its repository, None if it is not from a repository."""
 
     params: Mapping[str, object] = field(default_factory=dict)
     """Track parameters from the user, with secrets redacted."""
@@ -242,7 +242,7 @@ class RaceRecord:
     """Rally's pipeline."""
 
     car: tuple[str, ...] = ("external",)
-    """Names of Rally's cars."""
+    """Names of the cars, as in Rally."""
 
     car_params: Mapping[str, object] = field(default_factory=dict)
     """Parameters of the cars, secrets redacted."""
@@ -263,7 +263,7 @@ class RaceRecord:
     """The seed of the race."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
-    """How tasks with a target rate were driven."""
+    """How tasks with a target rate were paced."""
 
     max_error_rate: float = 0.01
     """The error rate above which the race is void, as a share from 0 to 1."""
@@ -345,14 +345,14 @@ class RaceRecord:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceRecord:
-        """Restores a record from `race.json`; raises PacenoteError naming the bad field."""
+        """Restores a record from `race.json`; raises PacenoteError naming the invalid field."""
         if not isinstance(document, Mapping):
             raise PacenoteError("a race must be a JSON object")
         if document.get("format") != FORMAT_VERSION:
             raise PacenoteError(
                 f"race has format {document.get('format')!r}, "
                 f"but this version of Pacenote reads format {FORMAT_VERSION}",
-                hint="read it with the Pacenote that wrote it, or a newer one",
+                hint="use the version of Pacenote that wrote it, or a newer one",
             )
         types, values = get_type_hints(RaceRecord), dict[str, Any]()
         for key, name in _STORED_FIELDS:

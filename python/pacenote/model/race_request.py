@@ -1,4 +1,4 @@
-"""One race as requested by the user, as a value."""
+"""The options of one race, as a value."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ class RaceRequest:
     """Worker threads; 0 means one per core."""
 
     samples: SamplesChoice = "auto"
-    """Which samples are kept one by one."""
+    """Which individual samples are stored."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
     """How tasks with a target rate are driven."""
 
     corpus: CorpusChoice | None = None
-    """Where data comes from; None means the declared corpus if it is available, else a source the track
-    allows.
+    """Where data comes from; None means the declared corpus if it is available, otherwise another source that
+    the track allows.
     """
 
     corpus_documents: int | None = None

@@ -122,16 +122,16 @@ class FailureGroup:
     count: int
     """Failed operations; for a bulk, rejected documents."""
     first_s: float
-    """When the first operation failed, in seconds since the task began."""
+    """Time of the first failure, in seconds since the task began."""
     last_s: float
-    """When the last operation failed, in seconds since the task began."""
+    """Time of the last failure, in seconds since the task began."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubOperationResult:
     """The result of a sub-operation of a composite operation, over all clients.
 
-    Those that were aborted because another one failed are not counted.
+    Executions that were aborted because another sub-operation failed are not counted.
     """
 
     operation: str
@@ -217,7 +217,7 @@ class ValueSummary:
     """A number that the runner of a plug-in returned with its operations, such as a recall."""
 
     count: int
-    """How often the number was returned."""
+    """Number of times that the number was returned."""
     min: float
     """The smallest value."""
     mean: float
@@ -297,7 +297,7 @@ class TaskResult:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> TaskResult:
-        """Reads a document of the driver or of `to_document`; raises PacenoteError naming the bad field."""
+        """Reads a document of the driver or `to_document`; raises PacenoteError naming the invalid field."""
         name = document.get("task") if isinstance(document, Mapping) else None
         return decode(cls, document, f"result of task '{name}'" if name else "task result")
 
@@ -316,15 +316,15 @@ class TaskProgress:
     unit: str
     """Unit of `rate`."""
     warming_up: bool
-    """Whether nothing has been measured yet."""
+    """Whether the task is still warming up."""
     done_share: float | None
     """Share of the task that is done, from 0 to 1; None if unknown."""
     rate: float
-    """Work per second in the last whole second."""
+    """Work per second in the last full second."""
     p50_ms: float | None
-    """Median service time in the last whole second, milliseconds."""
+    """Median service time in the last full second, milliseconds."""
     p99_ms: float | None
-    """99th percentile of service time in the last whole second, milliseconds."""
+    """99th percentile of service time in the last full second, milliseconds."""
     operations: int
     """Operations ended so far."""
     errors: int
@@ -348,7 +348,7 @@ class RaceProgress:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> RaceProgress:
-        """Reads a snapshot of the driver; raises PacenoteError naming the bad field."""
+        """Reads a snapshot of the driver; raises PacenoteError naming the invalid field."""
         return decode(cls, document, "progress")
 
     def to_document(self) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class Probe:
     """Whether the rate passed."""
 
     reasons: tuple[str, ...]
-    """Why it did not pass, one sentence each."""
+    """Why it did not pass, one message each."""
 
     def at(self, q: float) -> Percentile | None:
         """Returns the latency at percentile `q` (0 to 100), None if it was not computed."""
@@ -106,7 +106,7 @@ class ConcurrencyLevel:
     """One measurement of the closed loop with a number of clients."""
 
     number: int
-    """Its number from 1, which names its folder."""
+    """The number of the measurement, from 1; it is part of the folder's name."""
 
     clients: int
     """Number of clients."""
@@ -157,7 +157,7 @@ class UslFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaturationResult:
-    """A search for the highest rate that keeps an objective."""
+    """The result of a search for the highest rate that meets an objective."""
 
     race_id: str
     """The id of the search."""
@@ -223,7 +223,7 @@ class SaturationResult:
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> SaturationResult:
-        """Reads what `to_document` wrote; raises PacenoteError naming the bad field."""
+        """Reads what `to_document` wrote; raises PacenoteError naming the invalid field."""
         return decode(cls, document, "saturation")
 
 

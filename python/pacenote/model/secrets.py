@@ -11,14 +11,14 @@ REDACTED = "<hidden>"
 """Replaces a secret."""
 
 _MIN_LENGTH = 4
-"""Minimum length of a secret that is redacted in text: shorter values occur by chance and protect nothing."""
+"""Minimum length of a secret that is redacted in text: shorter values occur in other text by chance."""
 
 _SECRET_WORDS = ("password", "secret_key", "access_key", "api_key", "apikey")
 _SAFE_SETS = ("", "/", ",*:", ",*:.", "/%:@!$&'()*+,;=-._~")
 """Characters that URLs of operations and templates may contain without percent-encoding."""
 
 _ELLIPSIS = "..."
-"""The end of a value that a message shortened."""
+"""The end of a value that was shortened for a message."""
 
 
 def is_secret(key: str) -> bool:
@@ -37,7 +37,7 @@ def secret_values(params: Mapping[str, object]) -> frozenset[str]:
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """Redacts every secret in a text, also where it is encoded for JSON or a URL, or shortened."""
+    """Redacts every secret in a text, even if it is encoded for JSON or a URL, or shortened."""
     forms = sorted({form for secret in secrets for form in _encoded_forms(secret)}, key=len, reverse=True)
     if not forms:
         return text
@@ -73,7 +73,7 @@ def _secrets(value: object, *, secret: bool) -> Iterator[str]:
         for item in value:
             yield from _secrets(item, secret=secret)
     elif secret and isinstance(value, str | int | float) and not isinstance(value, bool):
-        # A password that consists of digits is read as a number.
+        # A password that consists of digits is parsed as a number.
         yield str(value)
 
 

@@ -216,7 +216,7 @@ class Operation:
     """The operation type."""
 
     params: JsonObject = field(default_factory=dict)
-    """Every key of the operation except its name and type."""
+    """All keys of the operation except its name and type."""
 
     meta: JsonObject = field(default_factory=dict)
     """Metadata of the operation."""
@@ -445,7 +445,7 @@ class Track:
         return (*(index.name for index in self.indices), *(stream.name for stream in self.data_streams))
 
     def sole_target(self) -> str | None:
-        """Returns the only index, else the only data stream; None if there is not exactly one."""
+        """Returns the only index, or else the only data stream; None if there is no such single target."""
         for names in (self.indices, self.data_streams):
             if len(names) == 1:
                 return names[0].name

@@ -1,4 +1,4 @@
-"""Whether the results of a race may be used: rules over the finished record."""
+"""Whether the results of a race may be used: rules for the finished record."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class BulkFile:
     action: BulkAction
     """How the action lines of the documents are created."""
     corpus: int = 0
-    """Position of the corpus among those of the bulk, from 0."""
+    """Position of the corpus among the corpora of the bulk, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,11 +278,11 @@ class ConflictSettings:
     """Gives documents ids, some of which repeat."""
 
     ids: IdOrder
-    """In which order new ids are assigned."""
+    """The order in which new ids are assigned."""
     probability: float
     """Share of documents that get an id that was sent before, from 0 to 1."""
     on_conflict: OnConflict
-    """What is done with a document whose id was sent before."""
+    """The action for a document whose id was sent before."""
     recency: float
     """From 0 (every earlier id is equally likely) to 1 (recent ids are much likelier)."""
 

@@ -1,4 +1,4 @@
-"""Network failures in plain words, without class names and memory addresses of the HTTP library."""
+"""Plain descriptions of network failures, without class names and memory addresses of the HTTP library."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _reason(failure: BaseException) -> str:
 
 
 def _tunnel_reason(failure: ProxyError) -> str:
-    """The answer of a proxy that refused to open a tunnel; empty for other failures."""
+    """The response of a proxy that refused to open a tunnel; empty for other failures."""
     _, mark, answer = str(failure.original_error).partition("Tunnel connection failed: ")
     return f"the proxy refused to open a tunnel: {answer}" if mark else ""
 
@@ -102,7 +102,7 @@ def _tls_failure(failure: BaseException) -> FailureDescription | None:
         return FailureDescription("it does not accept the client certificate", _CLIENT_HINT)
     if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
         return FailureDescription(
-            "the port does not speak TLS", "write http:// in --target-hosts, or leave use_ssl out"
+            "the port does not speak TLS", "write http:// in --target-hosts, or omit use_ssl"
         )
     if isinstance(error, ssl.SSLEOFError):
         # A server that rejects the handshake may close the connection before its alert is read.
@@ -130,7 +130,7 @@ def _rejected_certificate(error: ssl.SSLCertVerificationError) -> FailureDescrip
 
 
 def _causes(failure: BaseException) -> Iterator[BaseException]:
-    """An error and all errors it was raised from; libraries wrap them as arguments and as causes."""
+    """An error and all errors that caused it; libraries wrap them as arguments and as causes."""
     waiting, seen = [failure], set[int]()
     while waiting:
         error = waiting.pop()

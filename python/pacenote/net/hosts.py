@@ -1,4 +1,4 @@
-"""The hosts of a cluster, as `--target-hosts` names them."""
+"""The hosts of a cluster, parsed from `--target-hosts`."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def parse_hosts(target_hosts: str | Sequence[str], *, tls: bool | None = None) -
         if tls is not None and (host.scheme == "https") != tls:
             raise UsageError(
                 f"'{host}' in --target-hosts contradicts use_ssl:{str(tls).lower()} in --client-options",
-                hint="leave one of them out",
+                hint="remove one of them",
             )
     credentials = {each.authorization for each in parsed if each.authorization}
     if len(credentials) > 1:
         raise UsageError(
-            "--target-hosts holds several credentials", hint="use the same credentials for all its hosts"
+            "--target-hosts contains different credentials", hint="use the same credentials for all its hosts"
         )
     hosts = tuple(dict.fromkeys(each.hosts[0] for each in parsed))
     return ParsedHosts(hosts, next(iter(credentials), None))

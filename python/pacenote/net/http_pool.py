@@ -1,4 +1,4 @@
-"""Connection pools of urllib3 with the proxy of the environment, and verified TLS certificates by default."""
+"""Connection pools of urllib3 that use the environment's proxy and verify TLS certificates by default."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """What an HTTP client needs to be accepted by a cluster."""
+    """Headers and TLS settings of an HTTP client."""
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Headers of every request, with names in lower case; they may hold credentials."""
     tls: TlsOptions = TlsOptions()
-    """Which certificates are accepted, and which one is presented."""
+    """The accepted certificates and the presented one."""
 
     @property
     def has_credentials(self) -> bool:

@@ -1,4 +1,4 @@
-"""HTTP proxies as environment variables name them."""
+"""HTTP proxies from environment variables."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class HttpProxy:
 def proxy_for(scheme: str, host: str, port: int | None = None) -> HttpProxy | None:
     """The proxy that the environment names for a host; None without a proxy.
 
-    Reads `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, also in capitals; `no_proxy` holds names,
+    Reads `https_proxy`, `http_proxy`, `all_proxy` and `no_proxy`, also in upper case; `no_proxy` holds names,
     domain suffixes, addresses, networks such as `10.0.0.0/8`, or `*`. Loopback is never reached through a
-    proxy, since a proxy on another host has a loopback of its own. Raises UsageError for a proxy that is not
+    proxy, since it would mean the proxy's own host. Raises UsageError for a proxy that is not
     an http or https URL.
     """
     if is_loopback(host):

@@ -29,7 +29,7 @@ class RestResponse:
     status: int
     """The HTTP status."""
     body: Any
-    """The body: parsed if it is JSON, else text; None when it is empty."""
+    """The body: parsed if it is JSON, otherwise text; None when it is empty."""
     data: bytes = field(default=b"", repr=False)
     """The body as it was received, without its content encoding."""
 
@@ -57,7 +57,7 @@ class RestClient:
         return self.request("GET", path, None, params)
 
     def request(self, method: str, path: str, body: object = None, params: Params | None = None) -> Any:
-        """The parsed response. Text and bytes are sent as they are, any other `body` as JSON.
+        """The parsed response. Text and bytes are sent unchanged, any other `body` as JSON.
 
         Raises EngineError naming the hosts when none can be reached, or path, status and reason when the
         status is not 2xx.
@@ -100,9 +100,7 @@ class RestClient:
         if status not in (401, 403):
             return "see the log of the engine"
         if self._config.has_credentials:
-            return (
-                "the credentials of --client-options or --target-hosts are wrong, expired or not allowed this"
-            )
+            return "the credentials of --client-options or --target-hosts are wrong, expired or insufficient"
         return (
             "give basic_auth_user and basic_auth_password, api_key or bearer_auth in --client-options, or in "
             "PACENOTE_CLIENT_OPTIONS"
@@ -132,7 +130,7 @@ class RestClient:
 
 
 class _HostUnreachable(Exception):
-    """A host did not respond; the next one may."""
+    """A host did not respond; the next host is tried."""
 
     def __init__(self, host: HttpHost, failure: BaseException) -> None:
         proxy = proxy_for(host.scheme, host.host, host.port)
@@ -169,7 +167,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _reason(body: Any) -> str:
-    """The reason of an error in one line, from any of the forms that error bodies have."""
+    """The reason of an error in one line, from any form of error body."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         error = error.get("reason") or error.get("type") or json.dumps(error)

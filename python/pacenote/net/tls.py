@@ -40,8 +40,8 @@ def tls_context(tls: TlsOptions) -> ssl.SSLContext:
 def proxy_context(tls: TlsOptions) -> ssl.SSLContext:
     """The context for connections to a proxy, with the same rules as in the driver.
 
-    Its certificate is always verified, against those of the system and `ca_file`, and no client certificate
-    is presented. Raises as `tls_context`.
+    The proxy's certificate is always verified, against the authorities of the system and `ca_file`, and no
+    client certificate is presented. Raises as `tls_context`.
     """
     context = tls_context(TlsOptions(ca_file=tls.ca_file))
     if tls.ca_file:

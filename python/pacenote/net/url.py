@@ -33,7 +33,7 @@ class ParsedUrl:
 def parse_url(url: str, setting: str) -> ParsedUrl:
     """Parses an http(s) URL.
 
-    `setting` names where the URL comes from, for the message. Raises UsageError when it is not an http or
+    `setting` names the source of the URL in messages. Raises UsageError when it is not an http or
     https URL; the message does not repeat it, since it may hold a secret.
     """
     try:
@@ -58,7 +58,7 @@ def basic_auth_header(user: str, password: str) -> str:
 
 
 def host_and_port(host: str, port: int | None) -> str:
-    """`host:port` as URLs have it, with brackets around an IPv6 address; without a port only the host."""
+    """`host:port` as in a URL, with brackets around an IPv6 address; only the host without a port."""
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
 

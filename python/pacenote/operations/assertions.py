@@ -11,7 +11,7 @@ from pacenote.model.problems import preview
 from pacenote.model.work import Assertion, Call, CallSequence, Comparison, PagedRequest, Request, TaskWork
 
 PropertyPaths = Mapping[str, tuple[str, ...]]
-"""Name of a property, or its prefix up to a dot → the paths that are tried in a response."""
+"""Name of a property, or its prefix up to a dot → the paths that are looked up in a response."""
 
 SEARCH_PROPERTIES: PropertyPaths = {
     "hits": ("hits.total.value", "hits.total"),

@@ -37,7 +37,7 @@ class ServerlessStatus(enum.Enum):
     """Only the operator of the cluster may run it."""
 
     BLOCKED = "blocked"
-    """Serverless clusters do not have it."""
+    """Serverless clusters do not support it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class OperationType:
     """Whether it may run on a serverless cluster."""
 
     run: Runner | None = None
-    """Runs the operation in Python; a type with it compiles to `PythonRunner`."""
+    """Runs the operation in Python; a type with `run` compiles to `PythonRunner`."""
 
     retryable: bool = False
     """Whether the retry parameters apply to `run`."""
@@ -138,8 +138,8 @@ class OperationType:
     """Whether the results of `run` report when the operation is complete."""
 
     assertable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Paths in the response of each property that tracks can assert; a name that ends with a dot stands
-    for all names that begin with it.
+    """Paths in the response of each property that tracks can assert; a name that ends with a dot means
+    all names that begin with it.
     """
 
 

@@ -16,7 +16,7 @@ NOT_FOUND = 404
 
 
 def compile_requests(params: FieldReader, requests: Iterable[Request]) -> CompiledOperation:
-    """Compiles the requests with the retry parameters; the work is that of all requests together."""
+    """Compiles the requests with the retry parameters; the work is the sum over all requests."""
     calls = tuple(requests)
     return CompiledOperation(
         CallSequence(calls, read_retry(params)), weight=max(1, sum(call.weight for call in calls))

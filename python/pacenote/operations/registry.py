@@ -29,7 +29,7 @@ def known_types() -> tuple[str, ...]:
 
 
 def find_type(name: str) -> OperationType | None:
-    """Returns the operation type with a name, None if there is none."""
+    """Returns the operation type with this name, None if there is none."""
     module = name.replace("-", "_")
     if not module.isidentifier() or importlib.util.find_spec(f"{_PACKAGE}.{module}") is None:
         return None
@@ -38,7 +38,7 @@ def find_type(name: str) -> OperationType | None:
 
 
 def resolve_type(name: str, other_names: Iterable[str] = ()) -> OperationType:
-    """Returns the operation type with a name.
+    """Returns the operation type with this name.
 
     Raises `TrackError` if there is no such type; the message suggests similar types and `other_names`, the
     names of operations of the track.

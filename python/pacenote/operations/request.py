@@ -19,7 +19,7 @@ JSON = "application/json"
 NDJSON = "application/x-ndjson"
 """Media type of bulk bodies."""
 
-# Not encoded: commas separate names, wildcards select them, and colons follow names of remote clusters.
+# These are not encoded: commas separate names, wildcards select them, colons follow remote clusters.
 _SAFE_IN_SEGMENT = ",*:"
 _ANY_REPLY = CheckStatus()
 
@@ -51,7 +51,7 @@ class CommonParams:
         body: str | None = None,
         check: Check = _ANY_REPLY,
     ) -> Request:
-        """Returns a request with these parameters; keys of `query` override those of `request-params`."""
+        """Returns a request with these parameters; keys of `query` override keys of `request-params`."""
         headers = self.headers if body is None else with_content_type(self.headers, JSON)
         return Request(
             method=method,
@@ -80,7 +80,9 @@ def read_common(params: FieldReader) -> CommonParams:
         if isinstance(value, str | int | float) and "\n" not in str(value) and "\r" not in str(value):
             headers.append((name.lower(), str(value)))
         else:
-            params.child("headers").problem(name, f"is {preview(value)}, but must be a string of one line")
+            params.child("headers").problem(
+                name, f"is {preview(value)}, but must be a string without line breaks"
+            )
     if params.has("opaque-id"):
         headers.append(("x-opaque-id", params.text("opaque-id")))
     timeout = params.number("request-timeout", above=True)
@@ -105,7 +107,7 @@ def read_statuses(params: FieldReader, key: str) -> tuple[int, ...]:
 
 
 def read_body(params: FieldReader, *, required: bool = True) -> str | None:
-    """Returns `body` as it is sent; the track contains an object, or JSON as text."""
+    """Returns `body` as it is sent; in the track, it is an object, or JSON as a string."""
     body = params.data.get("body")
     if body is None:
         if required:
@@ -135,7 +137,7 @@ def common_params(params: Mapping[str, Any]) -> CommonParams:
 
 
 def seconds_param(params: Mapping[str, Any], key: str, default: float) -> float:
-    """Returns a time in seconds from the parameters of an operation that was compiled before."""
+    """Returns a time in seconds from the parameters of a compiled operation."""
     return _or_default(FieldReader(params, (), Problems()).number(key), default)
 
 
@@ -192,7 +194,7 @@ def encode_json(value: object) -> str:
 
 
 def json_body(value: object) -> str:
-    """Returns a JSON body; text is not changed, because tracks also contain bodies as text."""
+    """Returns a JSON body; strings are not changed, because a track may contain a body as a string."""
     if isinstance(value, str):
         return value
     return value.decode() if isinstance(value, bytes) else encode_json(value)

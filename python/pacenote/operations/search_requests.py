@@ -30,7 +30,7 @@ _FIXED_BY_POINT_IN_TIME = ("routing", "preference")
 
 
 def search_target(params: FieldReader, context: CompileContext) -> str | None:
-    """Returns what to search: `index`, `data-stream`, or the only target of the track; None with a problem.
+    """Returns what to search: `index`, `data-stream`, or the only target of the track; None on a problem.
 
     In supplied parameters, null means all indices.
     """
@@ -125,7 +125,7 @@ def read_search_body(params: FieldReader) -> Mapping[str, Any] | str:
 
 
 def read_object_body(params: FieldReader) -> dict[str, Any]:
-    """Reads a body from which the requests of further pages are created: an object, or an object as text."""
+    """Reads a body that the requests of further pages are based on: an object, or an object as a string."""
     return _parsed(params, read_search_body(params))
 
 

@@ -1,4 +1,4 @@
-"""Converts the parameters of a parameter source to operations for the driver, during the race."""
+"""Converts the parameters from a parameter source to operations for the driver while the race runs."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def create_templates(
 ) -> CompiledOperation:
     """Compiles requests that create templates at the path `api`.
 
-    Creates the template in the operation if there is one, else the named template of the track, or all of
-    them. `settings` are merged into their bodies at the path `settings_in`.
+    Creates the template in the operation if there is one, otherwise the named template of the track, or all
+    its templates. `settings` are merged into their bodies at the path `settings_in`.
     """
     common = read_common(params)
     if context.supplied and "templates" in params.data:

@@ -11,7 +11,7 @@ from pacenote.plan.document import UNTIL_EXHAUSTED, Iterations, TaskBound, TimeP
 def plan_bound(task: Task, compiled: CompiledOperation) -> TaskBound:
     """Returns the bound of a task: its periods, else its iterations, else its source, else one operation.
 
-    A task with warm-up iterations and without `iterations` then continues like a task that has neither. The
+    A task with warm-up iterations and without `iterations` then continues like a task without either. The
     warm-up period precedes `time-period` and is not part of it. Without `time-period`, a task lasts until its
     source is exhausted or another task completes the step.
     """

@@ -64,7 +64,7 @@ class PlanSettings:
     """What a failed request does to the race."""
 
     samples: SampleRetention = SampleRetention.ALL
-    """Which samples are kept one by one."""
+    """Which individual samples are stored."""
 
     pacing: PacingOptions = field(default_factory=PacingOptions)
     """Pacing options; only `open_loop` and `spin_us` are used, the others are already applied

@@ -1,7 +1,7 @@
 """The plan document: the Python mirror of `crates/plan`, and its JSON.
 
 The driver rejects documents with unknown fields. Fields are written in the order of their definition, under
-their own names unless the metadata of a field specifies another key, so that equal plans have equal texts.
+their own names unless the metadata of a field specifies another key, so that equal plans have equal text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TargetProxy:
     port: int
     """TCP port."""
     authorization: str | None = None
-    """Value of the header `proxy-authorization`, None for no header; secret."""
+    """Value of the header `proxy-authorization`, None for no header. Secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class TargetHost:
     port: int
     """TCP port."""
     path: str = ""
-    """Prefix of every path: empty, or with a slash at its start and none at its end."""
+    """Prefix of every path: empty, or with a leading slash and no trailing slash."""
     proxy: TargetProxy | None = None
     """The proxy to connect through; None means a direct connection."""
 
@@ -107,7 +107,7 @@ class DriverSettings:
     that it sleeps.
     """
     samples: SampleRetention = SampleRetention.ALL
-    """Which samples are kept one by one."""
+    """Which individual samples are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class Plan:
         return any(task.needs_python for task in self.tasks)
 
     def to_json(self) -> str:
-        """Returns the document that the driver reads; equal plans have equal texts."""
+        """Returns the document that the driver reads; equal plans have equal text."""
         return json.dumps(document_data(self), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
     def to_public_json(self, secrets: Collection[str] = ()) -> str:

@@ -44,7 +44,7 @@ def resolve_operation(
     """
     source = _param_source(operation, plugins)
     if operation.type in plugins.runners:
-        # A runner of a plug-in replaces the built-in type of that name.
+        # A runner of a plug-in replaces the built-in type of the same name.
         return CompiledOperation(PythonRunner(), weight=_weight(operation), finite=True)
     try:
         others = (*(other.name for other in track.operations), *plugins.runners)

@@ -1,4 +1,4 @@
-"""Errors of plug-ins, described in one line that names file and line."""
+"""Descriptions of errors in plug-ins: one line with the file and the line number."""
 
 from __future__ import annotations
 

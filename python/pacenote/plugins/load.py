@@ -1,4 +1,4 @@
-"""Loads the Python of a track: `track.py` and every module below the track's folder.
+"""Loads the Python code of a track: `track.py` and every module below the track's folder.
 
 Modules are named `TRACK.folder.module`, and the parent of the track's folder is first in `sys.path`, because
 tracks import from each other that way.

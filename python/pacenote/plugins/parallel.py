@@ -1,4 +1,4 @@
-"""Runs the functions that a track processor returns, in parallel processes: at most one per core.
+"""Runs the functions that a track processor returns in parallel processes, at most one per core.
 
 Generating data takes CPU time, and Python threads do not run in parallel. The processes are forked, so
 functions and their arguments need not be picklable: plug-ins pass bound methods, whole tracks and open
@@ -60,7 +60,7 @@ def _start(call: ParallelCall, root: Path) -> tuple[Connection, BaseProcess]:
     reader, writer = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(call, root, writer), daemon=True)
     with warnings.catch_warnings():
-        # Threads do not exist in the child, and hold no locks that it needs.
+        # The threads of the parent do not exist in the child and hold no locks that it needs.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     writer.close()

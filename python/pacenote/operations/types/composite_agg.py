@@ -1,4 +1,4 @@
-"""`composite-agg`: a search with one composite aggregation, whose pages are fetched by the last bucket's key.
+"""`composite-agg`: a search with one composite aggregation; each page continues after the last bucket's key.
 
 The aggregation may be nested at any depth. The last page is one without buckets: a page that is not full may
 be followed by others, because pipeline aggregations filter buckets.

@@ -36,7 +36,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     common = read_common(params)
     names = params.names("index") or params.names("data-stream") or context.track.targets()
     path = build_path(join_names(names), "_forcemerge")
-    # For the engines, -1 means no limit.
+    # The engines interpret -1 as no limit.
     query: dict[str, object] = {"max_num_segments": params.integer("max-num-segments", -1) or None}
     period_s = params.number("poll-period", above=True) or _POLL_PERIOD_S
     if params.choice("mode", ["blocking", "polling"], "blocking") == "blocking":

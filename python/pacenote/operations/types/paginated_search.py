@@ -25,7 +25,7 @@ def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:
     first = search_request(params, context)
     has_body = params.has("body")
     body = read_object_body(params) if has_body else {}
-    # In a point in time, the engine sorts hits by their position.
+    # Within a point in time, the engine sorts hits by their position.
     if has_body and not body.get("sort") and first.placeholder is None and pages != 1:
         params.problem("body", "has no sort, which determines the next page")
     return compile_pages(

@@ -1,6 +1,7 @@
 """`scroll-search`: a search whose pages are fetched by scrolling; the scroll is deleted at the end.
 
-Hits are sorted by `_doc`, and the scroll is kept for 10 s between pages. A page that is not full is the last.
+Hits are sorted by `_doc`, and the scroll is kept for 10 s between pages. A page that is not full is the last
+one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`shrink-index`: shrinks an index, or all that match a pattern, to fewer shards.
+"""`shrink-index`: shrinks an index, or all indices that match a pattern, to fewer shards.
 
-Each index is first moved to one node: `shrink-node`, else the data nodes in turn. The operation waits for
-relocations before and after it shrinks an index.
+Each index is first moved to one node: `shrink-node`, otherwise each data node in turn. The operation waits
+for relocations before and after it shrinks an index.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ _POLL_S = 1.0
 _FAILED = ("FAILED", "PARTIAL", "ABORTED", "MISSING")
 
 _MAX_MISSING = 3
-"""How often a snapshot may be missing, because the engine lists it only some time after it was requested."""
+"""Number of checks in which a snapshot may be missing, because the engine lists it only some time after it
+was requested.
+"""
 
 
 def _compile(params: FieldReader, context: CompileContext) -> CompiledOperation:

@@ -1,6 +1,6 @@
 """Rally's bulk parameter source, for plug-ins that extend it.
 
-The driver reads the data of plain bulk tasks; this source is for plug-ins that change what is sent.
+The driver reads the data of ordinary bulk tasks; this source is for plug-ins that change the requests.
 """
 
 from __future__ import annotations

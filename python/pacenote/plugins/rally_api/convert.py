@@ -293,7 +293,7 @@ def _is_declared(key: str, origin: model.Operation | None) -> bool:
 
 
 def _type_name(name: object) -> str:
-    """Returns the name of a type, for which plug-ins may also use a member of `OperationType`."""
+    """Returns the name of an operation type, given as a string or as a member of `OperationType`."""
     return name if isinstance(name, str) else str(getattr(name, "value", name))
 
 

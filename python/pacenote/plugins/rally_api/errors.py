@@ -32,7 +32,7 @@ class LaunchError(RallyError):
 
 
 class SystemSetupError(RallyError):
-    """Something is missing on this machine."""
+    """This machine lacks a requirement."""
 
 
 class RallyAssertionError(RallyError):
@@ -52,11 +52,11 @@ class DataError(RallyError):
 
 
 class SupplyError(RallyError):
-    """Something could not be downloaded."""
+    """A download failed."""
 
 
 class BuildError(RallyError):
-    """Something could not be built."""
+    """A build failed."""
 
 
 class InvalidSyntax(RallyError):
